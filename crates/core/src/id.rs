@@ -1,0 +1,87 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Ids;
+
+/// Why a text is no id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no {kind} id: expected `{prefix}` and 26 letters or digits")]
+pub struct IdError {
+    text: String,
+    kind: &'static str,
+    prefix: &'static str,
+}
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// The text every id of this kind begins with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id from the given source.
+            #[must_use]
+            pub fn new(ids: &dyn Ids) -> Self {
+                Self(ids.next_ulid())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let ulid = ulid::Ulid(self.0).to_string().to_lowercase();
+                write!(formatter, "{}{ulid}", $prefix)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                let error = || IdError { text: text.into(), kind: $kind, prefix: $prefix };
+                let ulid = text.strip_prefix($prefix).ok_or_else(error)?;
+                let ulid = ulid::Ulid::from_string(&ulid.to_uppercase()).map_err(|_| error())?;
+                Ok(Self(ulid.0))
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id_type!(
+    /// A run: one intent, this config on this data. Written `run_` and a ULID in lower case.
+    RunId, "run", "run_"
+);
+id_type!(
+    /// An attempt: one launch of a run. Written `att_` and a ULID in lower case.
+    AttemptId, "attempt", "att_"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SequentialIds;
+
+    /// Proves that an id survives being written and read, and that other text is refused by name.
+    #[test]
+    fn ids_round_trip_and_refuse_other_text() {
+        let id = RunId::new(&SequentialIds::default());
+        assert_eq!(id.to_string().parse::<RunId>(), Ok(id));
+        let error = "att_zzz".parse::<RunId>().unwrap_err();
+        assert_eq!(error.to_string(), "`att_zzz` is no run id: expected `run_` and 26 letters or digits");
+    }
+}

@@ -1,0 +1,45 @@
+//! The words every other crate speaks: ids, time, steps, termination reasons, and the traits through which
+//! clocks, randomness and ids come in. No I/O happens here.
+
+mod clock;
+mod id;
+mod reason;
+mod time;
+
+pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
+pub use id::{AttemptId, IdError, RunId};
+pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
+pub use time::Timestamp;
+
+/// A training step: the number of optimizer updates done since the run began, over all of its attempts.
+pub type Step = u64;
+
+/// What a process launch is for. Only `Train` launches appear in `training_attempts`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchKind {
+    /// A training attempt.
+    Train,
+    /// A rehearsal with one batch.
+    OneBatch,
+    /// A rehearsal that must overfit a few batches.
+    Overfit,
+    /// A launch made to prove that resuming changes nothing.
+    Prove,
+    /// An evaluation of a committed checkpoint.
+    Evaluate,
+}
+
+impl LaunchKind {
+    /// The word used in `TRACKWAY_KIND` and in the ledger.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::OneBatch => "one_batch",
+            Self::Overfit => "overfit",
+            Self::Prove => "prove",
+            Self::Evaluate => "evaluate",
+        }
+    }
+}

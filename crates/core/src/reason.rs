@@ -1,0 +1,229 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// A word that is not in a closed list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no {list}")]
+pub struct UnknownWord {
+    word: String,
+    list: &'static str,
+}
+
+macro_rules! closed_list {
+    ($(#[$doc:meta])* $name:ident, $list:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant),+ }
+
+        impl $name {
+            /// Every word of the list, in its documented order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word as it stands in the ledger and in JSON.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(UnknownWord { word: word.into(), list: $list }),
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+closed_list!(
+    /// Why an attempt ended. The list is closed (REQUIREMENTS A3); `docs/termination-reasons.md` explains each.
+    TerminationReason, "termination reason", {
+        /// Ended by itself with exit code 0.
+        Completed = "completed",
+        /// The script or a rule ended it because more training would not help.
+        EarlyStopped = "early_stopped",
+        /// A person asked for the end.
+        Cancelled = "cancelled",
+        /// The machine was taken away for somebody else.
+        Preempted = "preempted",
+        /// The machine, a device or its link broke.
+        NodeFailure = "node_failure",
+        /// The host or the container ran out of memory (shared memory included).
+        HostOom = "host_oom",
+        /// An accelerator ran out of memory.
+        DeviceOom = "device_oom",
+        /// The content of the data stopped the run.
+        DataError = "data_error",
+        /// The data no longer has the shape the code expects.
+        SchemaDrift = "schema_drift",
+        /// The program is wrong.
+        CodeError = "code_error",
+        /// Nothing moved any more.
+        Hang = "hang",
+        /// A limit on time was reached.
+        Timeout = "timeout",
+        /// Loss or gradients stopped being finite, or ran away.
+        NumericDivergence = "numeric_divergence",
+        /// A checkpoint could not be saved consistently, read or matched.
+        CheckpointError = "checkpoint_error",
+        /// A disk or an object store failed.
+        StorageError = "storage_error",
+        /// Machines could not reach each other or a service.
+        NetworkError = "network_error",
+        /// The evaluation failed; the training attempt stays good.
+        EvaluatorError = "evaluator_error",
+        /// Money, quota or credit is spent.
+        BudgetExhausted = "budget_exhausted",
+        /// A stage's promotion rule said no.
+        StageRejected = "stage_rejected",
+        /// A newer attempt owns the run's checkpoints.
+        Fenced = "fenced",
+        /// Replaced on purpose by another attempt.
+        Superseded = "superseded",
+        /// The evidence does not decide it.
+        Unknown = "unknown",
+    }
+);
+
+closed_list!(
+    /// Whose matter the end was.
+    Domain, "domain", {
+        /// The training program.
+        Workload = "workload",
+        /// The data it read.
+        Data = "data",
+        /// Machines, networks, storage, schedulers.
+        Infrastructure = "infrastructure",
+        /// A person.
+        Operator = "operator",
+        /// A rule or a budget.
+        Policy = "policy",
+        /// Not known.
+        Unknown = "unknown",
+    }
+);
+
+closed_list!(
+    /// Whether the same launch again may do better.
+    RetryOutlook, "retry outlook", {
+        /// The same launch may succeed.
+        Retry = "retry",
+        /// Only a changed launch may succeed.
+        RetryChanged = "retry_changed",
+        /// The same end is to be expected.
+        DoNotRetry = "do_not_retry",
+        /// Not known.
+        Unknown = "unknown",
+    }
+);
+
+closed_list!(
+    /// How far the evidence carries.
+    Confidence, "confidence", {
+        /// The evidence admits no other reading.
+        Certain = "certain",
+        /// One reading is much better than the others.
+        Likely = "likely",
+        /// The best of several readings.
+        Guess = "guess",
+    }
+);
+
+impl TerminationReason {
+    /// Whose matter an end of this kind is, unless evidence says otherwise.
+    #[must_use]
+    pub const fn domain(self) -> Domain {
+        match self {
+            Self::Completed
+            | Self::EarlyStopped
+            | Self::CodeError
+            | Self::DeviceOom
+            | Self::NumericDivergence
+            | Self::CheckpointError
+            | Self::EvaluatorError
+            | Self::Hang
+            | Self::HostOom => Domain::Workload,
+            Self::DataError | Self::SchemaDrift => Domain::Data,
+            Self::Preempted | Self::NodeFailure | Self::StorageError | Self::NetworkError => {
+                Domain::Infrastructure
+            }
+            Self::Cancelled | Self::Superseded => Domain::Operator,
+            Self::Timeout | Self::BudgetExhausted | Self::StageRejected | Self::Fenced => Domain::Policy,
+            Self::Unknown => Domain::Unknown,
+        }
+    }
+
+    /// Whether the same launch again may do better, unless evidence says otherwise.
+    #[must_use]
+    pub const fn retry_outlook(self) -> RetryOutlook {
+        match self {
+            Self::Preempted
+            | Self::NodeFailure
+            | Self::NetworkError
+            | Self::StorageError
+            | Self::Hang
+            | Self::EvaluatorError
+            | Self::Timeout => RetryOutlook::Retry,
+            Self::DeviceOom | Self::HostOom | Self::NumericDivergence => RetryOutlook::RetryChanged,
+            Self::Completed
+            | Self::EarlyStopped
+            | Self::Cancelled
+            | Self::DataError
+            | Self::SchemaDrift
+            | Self::CodeError
+            | Self::CheckpointError
+            | Self::BudgetExhausted
+            | Self::StageRejected
+            | Self::Fenced
+            | Self::Superseded => RetryOutlook::DoNotRetry,
+            Self::Unknown => RetryOutlook::Unknown,
+        }
+    }
+
+    /// Whether the attempt did what it was launched for.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Completed | Self::EarlyStopped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the taxonomy is the one REQUIREMENTS A3 lists, and that every word is read back as itself.
+    #[test]
+    fn the_taxonomy_is_closed_and_round_trips() {
+        assert_eq!(TerminationReason::ALL.len(), 22);
+        for reason in TerminationReason::ALL {
+            assert_eq!(reason.as_str().parse::<TerminationReason>(), Ok(*reason));
+        }
+        assert_eq!(
+            "oom".parse::<TerminationReason>().unwrap_err().to_string(),
+            "`oom` is no termination reason"
+        );
+    }
+}

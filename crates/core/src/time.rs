@@ -1,0 +1,79 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// A moment in UTC, counted in microseconds since 1970-01-01. Ordered, and small enough to store everywhere.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// A moment from microseconds since the Unix epoch.
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_micros(self) -> i64 {
+        self.0
+    }
+
+    /// Seconds from `earlier` to `self`; negative when the clock went backwards in between.
+    #[must_use]
+    pub fn seconds_since(self, earlier: Self) -> f64 {
+        (self.0.saturating_sub(earlier.0)) as f64 / 1e6
+    }
+
+    /// This moment moved by a number of seconds.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: f64) -> Self {
+        Self(self.0.saturating_add((seconds * 1e6) as i64))
+    }
+
+    /// RFC 3339 with milliseconds, such as `2026-11-21T07:00:00.123Z`.
+    #[must_use]
+    pub fn to_rfc3339(self) -> String {
+        jiff::Timestamp::from_microsecond(self.0)
+            .map_or_else(|_| format!("{}us", self.0), |moment| format!("{moment:.3}"))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.to_rfc3339())
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = jiff::Error;
+
+    /// Reads RFC 3339.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<jiff::Timestamp>().map(|moment| Self(moment.as_microsecond()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that text and number are the same moment, both ways.
+    #[test]
+    fn rfc3339_round_trips_to_the_millisecond() {
+        let moment = Timestamp::from_micros(1_795_244_400_123_000);
+        assert_eq!(moment.to_rfc3339().parse::<Timestamp>().unwrap(), moment);
+    }
+
+    /// Proves that a clock that went backwards gives a negative duration, not a panic.
+    #[test]
+    fn a_clock_going_backwards_is_negative() {
+        assert!(Timestamp::from_micros(1).seconds_since(Timestamp::from_micros(1_000_001)) < 0.0);
+        assert_eq!(
+            Timestamp::from_micros(i64::MIN).seconds_since(Timestamp::from_micros(1)),
+            i64::MIN as f64 / 1e6
+        );
+    }
+}
