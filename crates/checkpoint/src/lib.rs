@@ -1,1 +1,48 @@
-//! placeholder
+//! Checkpoints as a protocol, on a local disk.
+//!
+//! The truth is a log of small numbered files, `log/00000042.json`, each created only if absent. Their order is the
+//! order of what happened:
+//!
+//! 1. **claim** — an attempt takes the next epoch. From here on every writer with a lower epoch is fenced.
+//! 2. **begin** — a checkpoint is being written below a prefix that is never used again
+//!    (`step-00000120/epoch-0001-<ulid>/`). The files and the manifest are written and synced, then every folder.
+//! 3. **commit** — names the prefix, the SHA-256 of the manifest, and the commit it was trained on from. This entry
+//!    alone makes the checkpoint real.
+//!
+//! **Guarantee.** A crash, a power cut or a full disk at any point leaves the newest commit whole and loses no
+//! earlier one: bytes are synced before the commit that names them, and a commit appears as a whole or not at all
+//! (written and synced under another name, then linked). A writer must create the *next* number; if it is taken it
+//! reads what stands there, and if that is a higher epoch it stops. So two writers never both move the truth.
+//!
+//! **Resume** walks from the newest commit of the newest epoch along its parents, checks sizes and then hashes, marks
+//! what does not verify as **suspect** and says why. State is never found by listing folders.
+//!
+//! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads, sharing between ranks.
+
+mod disk;
+mod entry;
+mod error;
+mod history;
+mod load;
+mod log;
+mod root;
+mod settings;
+mod verify;
+mod view;
+mod writer;
+
+#[cfg(test)]
+mod fault_disk;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;
+
+pub use error::{CheckpointError, ErrorKind, Fallback};
+pub use history::{CheckpointInfo, State};
+pub use load::LoadedCheckpoint;
+pub use root::{CheckpointRoot, Commit};
+pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
+pub use verify::Defect;
+pub use view::CheckpointView;
+pub use writer::CheckpointWriter;

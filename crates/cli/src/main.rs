@@ -1,1 +1,89 @@
-fn main() {}
+//! The `trackway` binary: reads the command line, calls a use case, prints the answer.
+
+mod args;
+mod commands;
+mod exit;
+mod printer;
+mod sparkline;
+mod units;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use trackway_app::App;
+use trackway_app::home::Home;
+
+use args::{Cli, Command, GlobalArgs};
+use exit::Failure;
+use printer::Printer;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Command::Shim(shim) = &cli.command {
+        return ExitCode::from(commands::shim(shim));
+    }
+    let printer = Printer::new(cli.global.json);
+    match execute(&cli, printer) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            printer.error(&failure.message, &failure.hints);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
+    match &cli.command {
+        Command::Classify(classify) => commands::classify::classify(classify, printer),
+        Command::Run(run) => {
+            let request = commands::run::request(run)?;
+            let app = open(&cli.global, run.file.as_deref(), true, printer)?;
+            commands::run::run(&app, request, run.exit_with_child, printer)
+        }
+        other => {
+            let app = open(&cli.global, None, false, printer)?;
+            on_home(&app, other, printer)
+        }
+    }
+}
+
+fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure> {
+    match command {
+        Command::Resume(resume) => commands::run::resume(app, resume, printer),
+        Command::Runs(list) => commands::list::runs(app, list, printer),
+        Command::Attempts(list) => commands::list::attempts(app, list, printer),
+        Command::Logs(logs) => commands::logs::logs(app, logs, printer),
+        Command::Watch(watch) => commands::watch::watch(app, watch, printer),
+        Command::Explain(explain) => commands::explain(app, explain, printer),
+        Command::Stop(stop) => commands::stop(app, stop, printer),
+        Command::Sql(sql) => commands::sql::sql(app, sql, printer),
+        Command::Checkpoint(checkpoint) => commands::checkpoint::checkpoint(app, checkpoint, printer),
+        Command::Run(_) | Command::Classify(_) | Command::Shim(_) => Ok(0),
+    }
+}
+
+/// Opens the home, and first of all seals what ended while nobody watched.
+fn open(global: &GlobalArgs, run_file: Option<&Path>, create: bool, printer: Printer) -> Result<App, Failure> {
+    let home = Home::new(home_folder(global, run_file), global.ledger.clone());
+    let binary = std::env::current_exe()?;
+    let app = App::open(home, binary, create)?;
+    for told in app.reconcile()? {
+        printer.note(&told);
+    }
+    Ok(app)
+}
+
+/// `--home`, else `.trackway` beside the run file, else the nearest `.trackway` from here upwards, else here.
+fn home_folder(global: &GlobalArgs, run_file: Option<&Path>) -> PathBuf {
+    const NAME: &str = ".trackway";
+    if let Some(home) = &global.home {
+        return home.clone();
+    }
+    if let Some(run_file) = run_file {
+        return run_file.parent().unwrap_or(Path::new("")).join(NAME);
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let found = here.ancestors().map(|folder| folder.join(NAME)).find(|candidate| candidate.is_dir());
+    found.unwrap_or_else(|| here.join(NAME))
+}

@@ -2,10 +2,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A moment in UTC, counted in microseconds since 1970-01-01. Ordered, and small enough to store everywhere.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
-)]
-#[serde(transparent)]
+/// In JSON it is RFC 3339 with all six digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
@@ -36,8 +34,29 @@ impl Timestamp {
     /// RFC 3339 with milliseconds, such as `2026-11-21T07:00:00.123Z`.
     #[must_use]
     pub fn to_rfc3339(self) -> String {
+        self.formatted(3)
+    }
+
+    /// Moments beyond the years that RFC 3339 can name are written as their number.
+    fn formatted(self, digits: usize) -> String {
         jiff::Timestamp::from_microsecond(self.0)
-            .map_or_else(|_| format!("{}us", self.0), |moment| format!("{moment:.3}"))
+            .map_or_else(|_| format!("{}us", self.0), |moment| format!("{moment:.digits$}"))
+    }
+}
+
+impl serde::Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.formatted(6))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        if let Some(micros) = text.strip_suffix("us").and_then(|micros| micros.parse().ok()) {
+            return Ok(Self(micros));
+        }
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -65,6 +84,15 @@ mod tests {
     fn rfc3339_round_trips_to_the_millisecond() {
         let moment = Timestamp::from_micros(1_795_244_400_123_000);
         assert_eq!(moment.to_rfc3339().parse::<Timestamp>().unwrap(), moment);
+    }
+
+    /// Proves that JSON keeps every microsecond, of moments beyond the calendar too.
+    #[test]
+    fn json_keeps_every_microsecond() {
+        for micros in [0, 1, -1, 1_795_244_400_123_456, i64::MAX] {
+            let text = serde_json::to_string(&Timestamp::from_micros(micros)).unwrap();
+            assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap().as_micros(), micros, "{text}");
+        }
     }
 
     /// Proves that a clock that went backwards gives a negative duration, not a panic.

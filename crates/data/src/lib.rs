@@ -1,1 +1,29 @@
-//! placeholder
+//! Data manifests: which files a data set consists of, and what is in them.
+//!
+//! [`Resolver::resolve`] turns the path of a run file's `[data.NAME]` into a [`DataManifest`]: every file with its
+//! size, BLAKE3, rows and schema. Each file is read once; the same bytes are hashed and parsed, in chunks, so memory
+//! stays bounded whatever the file's size. A [cache](HashCache) spares files that did not change.
+//!
+//! What is wrong with the *choice* of data (no such file, no such column, no readable row) is a [`DataError`]; what
+//! is wrong with single rows is counted in [`Finding`]s with the first few places, and blocks nothing here.
+
+mod cache;
+mod csv;
+mod error;
+mod footer;
+mod infer;
+mod jsonl;
+mod manifest;
+mod scan;
+mod select;
+
+pub use cache::HashCache;
+pub use error::DataError;
+pub use infer::{Column, ColumnType};
+pub use manifest::{DataFile, DataManifest, Example, Finding, FindingKind, MAX_EXAMPLES, Resolver};
+pub use scan::MAX_RECORD_BYTES;
+pub use select::MAX_FILES;
+pub use trackway_formats::runfile::{DataFormat, DataSpec};
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,23 @@
-//! placeholder
+//! Launching: the contract every launcher keeps, the launcher for this machine, the shim that outlives the
+//! supervisor, and the removal of secrets from everything that is stored.
+
+pub mod conformance;
+mod exit_record;
+mod files;
+mod launcher;
+mod local;
+mod process;
+mod redact;
+pub mod shim;
+mod spec;
+
+pub use exit_record::{
+    ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
+    SpawnError, TreeEnd,
+};
+pub use files::{AttemptFiles, JSON_BYTES_MAX};
+pub use launcher::{LaunchError, Launcher, Observation, Placement, Running, StopMode};
+pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
+pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
+pub use redact::{LITERAL_BYTES_MAX, LITERAL_BYTES_MIN, LITERALS_MAX, Redactor, StreamRedactor};
+pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};

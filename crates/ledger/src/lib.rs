@@ -1,1 +1,38 @@
-//! placeholder
+//! The ledger: what every attempt really did, in SQLite (the default) or PostgreSQL.
+//!
+//! - [`Ledger`] opens and migrates a ledger and reads and writes its rows as plain structs.
+//! - [`Ledger::seal_attempt`] turns an attempt's row into a receipt that the database itself no longer lets change.
+//! - [`close_records`] turns the flight record of an attempt into one Parquet file, its summaries and its events.
+//! - [`sql`] answers one SELECT over every table, and over `metrics` live and closed alike.
+//! - [`conformance`] is the suite that every backend passes.
+//!
+//! **What a crash may lose.** A killed process loses nothing that a call has returned from. A power cut may undo
+//! the newest writes on SQLite (WAL with `synchronous = NORMAL`), whole and in order; sealing, new runs and new
+//! attempts are synced before the call returns, and take everything before them along. Progress that a power cut
+//! undoes is computed again from the attempt's folder.
+
+mod backend;
+mod catalogue;
+mod close;
+pub mod conformance;
+mod error;
+mod find;
+mod ledger;
+mod query;
+mod records;
+mod seal;
+mod value;
+
+pub use catalogue::{document, table};
+pub use close::{ClosedRecords, close_records};
+pub use error::{ErrorKind, LedgerError};
+pub use find::{AttemptFilter, Found, RunFilter};
+pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
+pub use query::{Answer, sql};
+pub use records::{
+    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
+    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
+    ParameterRow, RecordSegmentRow, RetryRow, RunDataRow, RunRow, RunState, TABLES,
+};
+pub use seal::{AttemptSeal, Sealed};
+pub use value::{Column, ColumnKind, Table};

@@ -1,1 +1,48 @@
-//! placeholder
+//! What lives in the training process: the flight record, the control file and the checkpoint client.
+//!
+//! ```no_run
+//! use trackway_recorder::{Kind, Recorder};
+//!
+//! # fn train() -> Result<(), Box<dyn std::error::Error>> {
+//! let run = Recorder::attach(); // does nothing outside `trackway run`
+//! run.stop_on_sigterm();
+//! let (first_step, mut weights) = match run.resume()? {
+//!     Some(checkpoint) => (checkpoint.step + 1, checkpoint.read("weights.bin")?),
+//!     None => (1, vec![0; 4]),
+//! };
+//! for step in first_step..=1_000 {
+//!     weights[0] = weights[0].wrapping_add(1);
+//!     run.log(step, &[("loss", 1.0 / step as f64)]);
+//!     if run.checkpoint_due(step) || run.should_stop() {
+//!         run.save_checkpoint(step, &[("loss", 0.1)], |writer| writer.file("weights.bin", Kind::Weights, &weights))?;
+//!     }
+//!     if run.should_stop() {
+//!         break;
+//!     }
+//! }
+//! run.finish();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
+//! Not here, on purpose: threads, sockets, buffers that a crash could lose, Parquet, TLS.
+
+mod control;
+mod process;
+mod recorder;
+mod segment_writer;
+mod settings;
+mod signal;
+mod system;
+#[cfg(test)]
+mod tests;
+
+pub use recorder::{CONTROL_POLL_MICROS, Recorder};
+pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
+pub use system::{SystemClock, SystemIds, system_rng};
+pub use trackway_checkpoint::{
+    CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
+    Fallback, Kind, LoadedCheckpoint,
+};
+pub use trackway_formats::record::{ControlOutcome, Origin};

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Measures Trackway beside the floor and the tools a user would pick instead, in one run, and prints ratios.
+
+Usage: bench/run.sh [overhead] [logs] [sql] [classify] [record]
+Every figure is the median of repeated runs; the spread (10th to 90th percentile) stands beside it.
+"""
+
+import argparse
+import os
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+A4 = """select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
+from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days'
+group by termination_reason order by gpu_hours desc;"""
+
+
+def seconds_of(command: list[str], repeats: int, environment: dict[str, str] | None = None) -> list[float]:
+    """Wall seconds of `repeats` runs after two warm-up runs; output is thrown away, a failure ends the benchmark."""
+    taken = []
+    for number in range(repeats + 2):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        if number >= 2:
+            taken.append(time.perf_counter() - start)
+    return taken
+
+
+def row(name: str, taken: list[float], floor: float | None = None) -> float:
+    median = statistics.median(taken)
+    spread = statistics.quantiles(taken, n=10) if len(taken) > 1 else [median] * 9
+    ratio = f"{median / floor:8.1f} x" if floor else "   floor  "
+    print(f"  {name:<44} {median * 1e3:9.2f} ms  [{spread[0] * 1e3:.2f} .. {spread[-1] * 1e3:.2f}]  {ratio}")
+    return median
+
+
+def overhead(binary: Path) -> None:
+    """`trackway run -- true` over `true`, with the ledger on disk."""
+    print("\noverhead of supervising a command (ledger on disk)")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRACKWAY_HOME": f"{folder}/home"}
+        floor = row("true (fork and exec)", seconds_of(["true"], 50))
+        row("sh -c true", seconds_of(["sh", "-c", "true"], 50), floor)
+        row("python3 -c pass", seconds_of(["python3", "-c", "pass"], 20), floor)
+        row("trackway --version", seconds_of([str(binary), "--version"], 30), floor)
+        row("trackway run -- true", seconds_of([str(binary), "run", "--", "true"], 50, environment), floor)
+
+
+def cpu_seconds_by_role(binary: Path) -> dict[str, float]:
+    """CPU seconds so far of every live process of this binary: the supervisor and the shim apart."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    found: dict[str, float] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "exe") != str(binary):
+                continue
+            command = (process / "cmdline").read_bytes()
+            fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        role = "shim" if b"__shim" in command else "supervisor"
+        found[role] = found.get(role, 0.0) + (int(fields[11]) + int(fields[12])) / ticks
+    return found
+
+
+def logs(binary: Path) -> None:
+    """CPU seconds of supervisor and shim while a script prints 1,000 lines a second for ten seconds."""
+    print("\nCPU while a script prints 1,000 lines/s for 10 s")
+    script = ("import sys,time\nstart=time.perf_counter()\n"
+              "for i in range(10000):\n"
+              "    print(f'step {i} loss {1/(i+1):.6f} lr 0.001 tokens/s 12345')\n"
+              "    if i % 10 == 9:\n"
+              "        time.sleep(max(0, start + (i+1)/1000 - time.perf_counter()))\n"
+              "time.sleep(2)\n")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TRACKWAY_HOME": f"{folder}/home"}
+        process = subprocess.Popen([str(binary), "run", "--", "python3", "-u", "-c", script], env=environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(11)
+        for role, seconds in sorted(cpu_seconds_by_role(binary).items()):
+            print(f"  {role:<44} {seconds:9.2f} CPU s in 11 s = {100 * seconds / 11:.1f} % of a core")
+        if process.wait() != 0:
+            raise SystemExit("the run failed")
+
+
+def sql(binary: Path, target: Path) -> None:
+    """The A4 query on 100,000 attempts, whole process."""
+    print("\nA4 query on 100,000 attempts, whole process")
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = f"{folder}/ledger.db"
+        subprocess.run([str(target / "examples/fill_ledger"), ledger, "100000"], check=True, stdout=subprocess.DEVNULL)
+        same = ("select termination_reason, count(*), sum(gpu_seconds)/3600 from training_attempts where "
+                "model_family='reasoning' and started_at >= (strftime('%s','now')-604800)*1000000 group by 1 order by 3 desc")
+        floor = row("python sqlite3, same question, inside the process", in_sqlite(ledger, same))
+        if shutil.which("sqlite3"):
+            row("sqlite3 command line", seconds_of(["sqlite3", ledger, same], 10), floor)
+        row("python3 + sqlite3, whole process",
+            seconds_of(["python3", "-c", f"import sqlite3;sqlite3.connect({ledger!r}).execute({same!r}).fetchall()"], 10),
+            floor)
+        row("trackway sql, whole process",
+            seconds_of([str(binary), "--home", folder, "--ledger", ledger, "sql", A4], 20), floor)
+
+
+def in_sqlite(ledger: str, query: str) -> list[float]:
+    connection = sqlite3.connect(ledger)
+    taken = []
+    for _ in range(10):
+        start = time.perf_counter()
+        connection.execute(query).fetchall()
+        taken.append(time.perf_counter() - start)
+    return taken
+
+
+def classify(binary: Path, target: Path) -> None:
+    """All signatures over 1 GB of log, in one pass."""
+    print("\nclassification of a 1 GB log")
+    subprocess.run([str(target / "examples/scan_throughput")], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "train.log"
+        line = "step {0} loss 0.123456 lr 0.001 throughput 1234.5 tokens/s gpu_memory 71.2 GiB epoch 3\n"
+        block = "".join(line.format(number) for number in range(10_000)).encode()
+        with log.open("wb") as file:
+            while file.tell() < 1_000_000_000:
+                file.write(block)
+        size = log.stat().st_size
+        floor = row("cat > /dev/null", seconds_of(["sh", "-c", f"cat {log} > /dev/null"], 3))
+        row("grep -c for one word", seconds_of(["sh", "-c", f"LC_ALL=C grep -c OutOfMemory {log} || true"], 3), floor)
+        taken = row("trackway classify --log", seconds_of([str(binary), "classify", "--log", str(log)], 3), floor)
+        print(f"  {size / taken / 1e6:.0f} MB/s")
+
+
+def record(target: Path) -> None:
+    """Latency of one `log` call with ten metrics."""
+    print("\nflight record: one log call with ten metrics")
+    subprocess.run([str(target / "examples/log_latency")], check=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", type=Path, default=Path("target/release"))
+    parser.add_argument("which", nargs="*")
+    options = parser.parse_args()
+    binary = (options.target / "trackway").resolve()
+    target = options.target.resolve()
+    wanted = options.which or ["overhead", "logs", "sql", "classify", "record"]
+    print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
+    for name in wanted:
+        match name:
+            case "overhead":
+                overhead(binary)
+            case "logs":
+                logs(binary)
+            case "sql":
+                sql(binary, target)
+            case "classify":
+                classify(binary, target)
+            case "record":
+                record(target)
+            case _:
+                parser.error(f"no benchmark `{name}`")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+//! What Trackway itself did to an attempt, written down before it is done: the strongest evidence there is.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+pub use trackway_tower::classify::{ActionKind, OwnAction};
+
+use crate::home::attempt_file;
+
+/// Writes an action down, durably, before it is carried out.
+///
+/// # Errors
+/// When the file cannot be written; the action should then be carried out all the same.
+pub fn append(attempt_folder: &Path, action: &OwnAction) -> std::io::Result<()> {
+    let mut line = serde_json::to_string(action).map_err(std::io::Error::other)?;
+    line.push('\n');
+    let path = attempt_folder.join(attempt_file::ACTIONS);
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(line.as_bytes())?;
+    file.sync_data()
+}
+
+/// The actions in the order they were taken. A torn line (a crash while writing) is passed.
+///
+/// # Errors
+/// When the file exists but cannot be read.
+pub fn read(attempt_folder: &Path) -> std::io::Result<Vec<OwnAction>> {
+    match std::fs::read_to_string(attempt_folder.join(attempt_file::ACTIONS)) {
+        Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Timestamp;
+
+    use super::*;
+
+    /// Proves that actions are read back in order and that a torn last line hides none of the earlier ones.
+    #[test]
+    fn actions_survive_a_torn_line() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path()).unwrap().is_empty());
+        let action =
+            |kind| OwnAction { at: Timestamp::from_micros(5), kind, kill_sent: false, why: "test".into() };
+        append(folder.path(), &action(ActionKind::StopRequested)).unwrap();
+        append(folder.path(), &action(ActionKind::HangKill)).unwrap();
+        let path = folder.path().join(attempt_file::ACTIONS);
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str("{\"at\":1,\"ki");
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(read(folder.path()).unwrap(), [action(ActionKind::StopRequested), action(ActionKind::HangKill)]);
+    }
+}

@@ -1,0 +1,238 @@
+//! The state of the working tree: commit, branch, and a hash of everything that is not committed.
+//!
+//! One `git status` tells commit, branch and changed files; only a changed tree needs a `git diff` too.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::CaptureInputs;
+use super::command::{output, stream};
+
+/// The most of a diff that is hashed.
+pub const MAX_DIFF_BYTES: u64 = 256 << 20;
+/// The most untracked files that are hashed.
+pub const MAX_UNTRACKED_FILES: usize = 1000;
+/// The most untracked files that are listed one by one.
+pub const MAX_UNTRACKED_LISTED: usize = 100;
+/// The most bytes of untracked files that are hashed, all together.
+pub const MAX_UNTRACKED_BYTES: u64 = 64 << 20;
+
+/// How long git may take in all steps but the diff's own reading.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The most of `git status` that is read.
+const MAX_STATUS_BYTES: u64 = 16 << 20;
+/// What a tree without a commit is compared with (git's name for the tree without files).
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+/// The working tree of the script's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Git {
+    /// The commit that is checked out; absent in a repository without one.
+    pub commit: Option<String>,
+    /// The branch; absent when the head is detached.
+    pub branch: Option<String>,
+    /// Whether tracked files differ from the commit or untracked, not ignored files exist.
+    pub dirty: Option<bool>,
+    /// BLAKE3 over `git diff HEAD --binary` and the path and hash of each untracked file; absent on a clean tree.
+    pub dirty_diff_blake3: Option<String>,
+    /// The size of that diff, tracked files only.
+    pub diff_bytes: Option<u64>,
+    /// Untracked, not ignored files by path from the root, the first [`MAX_UNTRACKED_LISTED`] of them.
+    pub untracked: Vec<Untracked>,
+    /// How many untracked files there are.
+    pub untracked_count: u64,
+    /// What was left out of the hash because of a bound, in words.
+    pub left_out: Vec<String>,
+    /// Why nothing or not everything is known.
+    pub why_missing: Option<String>,
+}
+
+/// An untracked file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untracked {
+    /// From the root of the repository.
+    pub path: String,
+    /// BLAKE3 of its bytes; absent if it is no readable regular file or past the bounds.
+    pub blake3: Option<String>,
+}
+
+impl Git {
+    pub(super) fn missing(why: impl Into<String>) -> Self {
+        Self { why_missing: Some(why.into()), ..Self::default() }
+    }
+}
+
+pub(super) fn capture(inputs: &CaptureInputs<'_>) -> Git {
+    let Some(root) = repository_root(inputs.working_directory) else {
+        return Git::missing("not in a git repository");
+    };
+    let status = match status(&root, inputs) {
+        Ok(status) => status,
+        Err(why) => return Git::missing(why),
+    };
+    let mut git = Git {
+        commit: status.commit.clone(),
+        branch: status.branch,
+        dirty: Some(status.changed || !status.untracked.is_empty()),
+        untracked_count: status.untracked.len() as u64,
+        ..Git::default()
+    };
+    if git.dirty == Some(true) {
+        let changed = status.changed.then_some(status.commit.as_deref().unwrap_or(EMPTY_TREE));
+        hash_changes(&mut git, &root, changed, &status.untracked, inputs);
+    }
+    git
+}
+
+/// The nearest folder upwards that holds `.git` (a folder, or a file in worktrees and submodules). Looking ourselves
+/// spares starting git outside a repository.
+fn repository_root(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    folder.ancestors().find(|ancestor| ancestor.join(".git").exists()).map(Path::to_owned)
+}
+
+/// A git that reads only: no lock on the index, no hooks, no pager, no translated messages.
+fn git(root: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(root).args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]);
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// Restricts a command to the tree without the excluded folders.
+fn add_pathspec(command: &mut Command, root: &Path, inputs: &CaptureInputs<'_>) {
+    command.args(["--", ":(top)"]);
+    for folder in inputs.exclude {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        if let Ok(relative) = folder.strip_prefix(root) {
+            command.arg(format!(":(top,exclude,literal){}", relative.display()));
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Status {
+    commit: Option<String>,
+    branch: Option<String>,
+    changed: bool,
+    untracked: Vec<String>,
+}
+
+fn status(root: &Path, inputs: &CaptureInputs<'_>) -> Result<Status, String> {
+    let mut command = git(root);
+    command.args(["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"]);
+    add_pathspec(&mut command, root, inputs);
+    Ok(parse_status(&String::from_utf8_lossy(&output(command, LIMIT, MAX_STATUS_BYTES)?)))
+}
+
+/// Reads `git status --porcelain=v2 -z` (git-status(1), "Porcelain Format Version 2").
+fn parse_status(text: &str) -> Status {
+    let mut status = Status::default();
+    for record in text.split('\0').filter(|record| !record.is_empty()) {
+        if let Some(oid) = record.strip_prefix("# branch.oid ") {
+            status.commit = (oid != "(initial)").then(|| oid.to_owned());
+        } else if let Some(head) = record.strip_prefix("# branch.head ") {
+            status.branch = (head != "(detached)").then(|| head.to_owned());
+        } else if let Some(path) = record.strip_prefix("? ") {
+            status.untracked.push(path.to_owned());
+        } else if !record.starts_with('#') {
+            status.changed = true;
+        }
+    }
+    status.untracked.sort();
+    status
+}
+
+/// Hashes the diff against `changed` (if tracked files changed) and the untracked files.
+fn hash_changes(
+    git: &mut Git,
+    root: &Path,
+    changed: Option<&str>,
+    untracked: &[String],
+    inputs: &CaptureInputs<'_>,
+) {
+    let mut hasher = blake3::Hasher::new();
+    if let Some(against) = changed {
+        match hash_diff(root, against, inputs) {
+            Ok((bytes, hash)) => {
+                git.diff_bytes = Some(bytes);
+                hasher.update(hash.as_bytes());
+                if bytes >= MAX_DIFF_BYTES {
+                    git.left_out.push(format!("the diff beyond {MAX_DIFF_BYTES} bytes"));
+                }
+            }
+            Err(why) => {
+                git.why_missing = Some(why);
+                return;
+            }
+        }
+    }
+    hash_untracked(git, root, untracked);
+    for file in &git.untracked {
+        hasher.update(file.path.as_bytes());
+        hasher.update(b"\0");
+        hasher.update(file.blake3.as_deref().unwrap_or("").as_bytes());
+        hasher.update(b"\n");
+    }
+    git.untracked.truncate(MAX_UNTRACKED_LISTED);
+    git.dirty_diff_blake3 = Some(hasher.finalize().to_hex().to_string());
+}
+
+fn hash_diff(root: &Path, against: &str, inputs: &CaptureInputs<'_>) -> Result<(u64, blake3::Hash), String> {
+    let mut command = git_diff(root, against);
+    add_pathspec(&mut command, root, inputs);
+    stream(command, LIMIT, MAX_DIFF_BYTES, |stdout| {
+        let mut hasher = blake3::Hasher::new();
+        let bytes = std::io::copy(stdout, &mut hasher)?;
+        Ok((bytes, hasher.finalize()))
+    })
+}
+
+/// The diff in a form that no user setting changes.
+fn git_diff(root: &Path, against: &str) -> Command {
+    let mut command = git(root);
+    command.args(["diff", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-color"]);
+    command.args([
+        "--no-renames",
+        "--unified=3",
+        "--diff-algorithm=myers",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ]);
+    command.arg(against);
+    command
+}
+
+fn hash_untracked(git: &mut Git, root: &Path, untracked: &[String]) {
+    let mut budget_bytes = MAX_UNTRACKED_BYTES;
+    for path in untracked.iter().take(MAX_UNTRACKED_FILES) {
+        let blake3 = hash_file(&root.join(path), &mut budget_bytes);
+        if blake3.is_none() {
+            git.left_out.push(format!("the content of `{path}`"));
+        }
+        git.untracked.push(Untracked { path: path.clone(), blake3 });
+    }
+    if untracked.len() > MAX_UNTRACKED_FILES {
+        git.left_out.push(format!("{} more untracked files", untracked.len() - MAX_UNTRACKED_FILES));
+    }
+}
+
+/// BLAKE3 of a regular file that fits the budget.
+fn hash_file(path: &Path, budget_bytes: &mut u64) -> Option<String> {
+    let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file())?;
+    if metadata.len() > *budget_bytes {
+        return None;
+    }
+    let mut hasher = blake3::Hasher::new();
+    let read = std::io::copy(&mut File::open(path).ok()?.take(*budget_bytes), &mut hasher).ok()?;
+    *budget_bytes = budget_bytes.saturating_sub(read);
+    Some(hasher.finalize().to_hex().to_string())
+}

@@ -1,0 +1,82 @@
+//! What an attempt started from: code, packages, container, machine, person.
+//!
+//! Every step may fail and none may hold the launch up: what could not be captured is absent with a `why_missing`.
+//! The steps run side by side; each that starts a program has a time bound.
+
+mod command;
+mod container;
+mod environment;
+mod git;
+mod gpu;
+mod host;
+mod interpreter;
+mod owner;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use container::{Container, ContainerSource};
+pub use environment::{EnvironmentLock, LockKind};
+pub use git::{
+    Git, MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES, MAX_UNTRACKED_FILES, MAX_UNTRACKED_LISTED, Untracked,
+};
+pub use gpu::{Gpu, GpuInventory};
+pub use host::Host;
+
+/// What the capture steps look at.
+#[derive(Debug, Clone, Copy)]
+pub struct CaptureInputs<'i> {
+    /// The script's argument vector.
+    pub argv: &'i [String],
+    /// The script's working directory; exists.
+    pub working_directory: &'i Path,
+    /// The script's whole environment.
+    pub environment: &'i BTreeMap<String, String>,
+    /// The image that the run file declares.
+    pub container_image: Option<&'i str>,
+    /// Folders that are no part of the code, above all Trackway's own home.
+    pub exclude: &'i [PathBuf],
+}
+
+/// Everything captured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capture {
+    /// The working tree.
+    pub git: Git,
+    /// The packages that will run.
+    pub environment_lock: EnvironmentLock,
+    /// The container image.
+    pub container: Container,
+    /// The machine.
+    pub host: Host,
+    /// Its GPUs.
+    pub gpus: GpuInventory,
+    /// Who to name as owner when the run file names nobody: git's `user.name`, else `USER`.
+    pub owner_default: Option<String>,
+}
+
+/// Runs all capture steps side by side. Takes as long as the slowest; never fails.
+#[must_use]
+pub fn capture(inputs: &CaptureInputs<'_>) -> Capture {
+    std::thread::scope(|scope| {
+        let git = scope.spawn(|| git::capture(inputs));
+        let owner_default = scope.spawn(|| owner::default_owner(inputs));
+        let gpus = scope.spawn(|| gpu::capture(inputs));
+        let environment_lock = scope.spawn(|| environment::capture(inputs));
+        let container = container::capture(inputs);
+        let host = host::capture();
+        let broke = "the step ended in a panic; please report it";
+        Capture {
+            git: git.join().unwrap_or_else(|_| Git::missing(broke)),
+            environment_lock: environment_lock.join().unwrap_or_else(|_| EnvironmentLock::missing(broke)),
+            container,
+            host,
+            gpus: gpus.join().unwrap_or_else(|_| GpuInventory::missing(broke)),
+            owner_default: owner_default.join().unwrap_or(None),
+        }
+    })
+}

@@ -1,0 +1,73 @@
+//! The control file: what the supervisor asks of the training process (DESIGN §3.4).
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
+
+use crate::home::attempt_file;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Save a checkpoint and end.
+    Stop,
+    /// Save a checkpoint at the end of this step and go on.
+    CheckpointNow,
+}
+
+/// One line of the control file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlLine {
+    /// Of this format.
+    pub version: u32,
+    /// Counted from 1 in this file; acknowledgements name it.
+    pub id: u64,
+    /// When it was asked.
+    pub at: String,
+    /// What is asked.
+    pub command: Request,
+    /// By whom and why.
+    pub why: String,
+}
+
+/// Appends a request to the control file of an attempt and returns its id.
+///
+/// The line is written with one call and fsynced, so that a reader sees all of it or nothing that ends in a newline.
+/// Two writers may pick the same id; readers act on every line, so nothing is lost.
+///
+/// # Errors
+/// When the file cannot be read or written.
+pub fn request(attempt_folder: &Path, command: Request, why: &str, now: Timestamp) -> std::io::Result<u64> {
+    let path = attempt_folder.join(attempt_file::CONTROL);
+    let lines = std::fs::read_to_string(&path).unwrap_or_default();
+    let id = lines.lines().count() as u64 + 1;
+    let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, why: why.into() };
+    let mut text = serde_json::to_string(&line).map_err(std::io::Error::other)?;
+    text.push('\n');
+    let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that requests are numbered and stand on lines of their own.
+    #[test]
+    fn requests_are_appended_and_numbered() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Timestamp::from_micros(0);
+        assert_eq!(request(folder.path(), Request::CheckpointNow, "by hand", now).unwrap(), 1);
+        assert_eq!(request(folder.path(), Request::Stop, "Ctrl-C", now).unwrap(), 2);
+        let text = std::fs::read_to_string(folder.path().join(attempt_file::CONTROL)).unwrap();
+        let lines: Vec<ControlLine> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[1].command, Request::Stop);
+        assert_eq!(lines[1].id, 2);
+    }
+}

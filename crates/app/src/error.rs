@@ -1,0 +1,79 @@
+//! Errors by what the caller should do about them.
+
+use std::path::PathBuf;
+
+use trackway_formats::runfile::RunFileError;
+
+/// What the caller should do about an error. The edges turn it into exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Mend the command line, the run file or the data it names.
+    Usage,
+    /// Nothing was launched, because launching would waste money.
+    Blocked,
+    /// Name something that exists.
+    NotFound,
+    /// A hash, a fence or a sealed receipt did not hold: look before going on.
+    Integrity,
+    /// Try again, or report a fault of Trackway's own.
+    Fault,
+}
+
+/// An error of a use case: what happened, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct AppError {
+    /// What the caller should do.
+    pub kind: ErrorKind,
+    /// What happened and where, causes included.
+    pub message: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+}
+
+impl AppError {
+    /// An error of a kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hints: Vec::new() }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// A fault of the machine while doing `what`, with its causes.
+    pub fn fault(what: impl std::fmt::Display, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::new(ErrorKind::Fault, format!("{what}: {}", chain(error)))
+    }
+
+    /// The run file's mistakes, each with line and caret.
+    #[must_use]
+    pub fn run_file(errors: &[RunFileError], source: &str) -> Self {
+        let rendered: Vec<String> = errors.iter().map(|error| error.render_plain(source)).collect();
+        let message = rendered.join("\n\n");
+        Self::new(ErrorKind::Usage, message.strip_prefix("error: ").unwrap_or(&message))
+    }
+
+    /// A file of the home could not be used.
+    pub fn file(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
+        let path: PathBuf = path.into();
+        Self::new(ErrorKind::Fault, format!("cannot {doing} `{}`: {error}", path.display()))
+    }
+}
+
+/// An error and its causes in one line; a cause that the text before already tells is not told twice.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,416 @@
+//! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
+
+pub mod diff;
+pub mod page;
+mod timeline;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
+use trackway_ledger::{AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState};
+use trackway_tower::next_actions;
+
+use self::diff::{Change, changes};
+use self::page::{
+    AttemptCard, AttemptLine, CheckpointLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,
+    RetryLine, RunCard, SameInputs, Termination,
+};
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
+use crate::logs::{LogSelection, visit_lines};
+use crate::report::Stream;
+use crate::{App, FULL_STAGE};
+
+/// Lines of output shown on the page, per stream.
+const LAST_LINES: usize = 8;
+/// Longest line shown on the page, in characters.
+const LINE_CHARS_MAX: usize = 200;
+/// Runs with the same inputs that are compared.
+const SAME_INPUTS_MAX: usize = 10;
+
+impl App {
+    /// Explains an attempt, or the last attempt of a run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
+    pub fn explain(&self, reference: &str) -> Result<Explanation, AppError> {
+        let (run, attempt) = match self.find_subject(reference)? {
+            Found::Attempt(attempt) => (self.find_run(&attempt.run_id.to_string())?, *attempt),
+            Found::Run(run) => {
+                let attempt = self.attempts_of(run.run_id)?.pop().ok_or_else(|| {
+                    AppError::new(ErrorKind::NotFound, format!("run `{}` has no attempt to explain", run.name))
+                })?;
+                (*run, attempt)
+            }
+        };
+        self.page(&run, &attempt)
+    }
+
+    fn page(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Explanation, AppError> {
+        let attempts = self.attempts_of(run.run_id)?;
+        let retries = self.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
+        let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+        let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
+        let last_good = self.last_good_run(run)?;
+        let checkpoints = self.checkpoint_lines(run.run_id)?;
+        let parent = attempt
+            .parent_attempt_id
+            .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
+        Ok(Explanation {
+            run: run_card(run),
+            attempt: attempt_card(attempt),
+            config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
+            parent_diff: parent.map(|parent| parent_diff(parent, attempt)),
+            data: self.data_card(run.run_id)?,
+            data_diff: last_good.as_ref().map(|good| self.data_diff(good, run)).transpose()?,
+            placement: placement(attempt),
+            timeline: timeline::timeline(&attempts, &events, &retries),
+            termination: termination(attempt),
+            resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
+            checkpoints,
+            retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
+            evaluations: self.evaluations(run.run_id)?,
+            same_inputs: self.same_inputs(run, &summaries)?,
+            metrics: summaries.into_iter().map(metric_line).collect(),
+            cost: cost(run, attempt, &attempts),
+            last_lines: self.last_lines(attempt.attempt_id),
+            next_actions: actions_for(run, attempt, &retries),
+            attempts: attempts.iter().map(attempt_line).collect(),
+        })
+    }
+
+    fn checkpoint_lines(&self, run_id: RunId) -> Result<Vec<CheckpointLine>, AppError> {
+        let view = view(&self.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE))?;
+        let mut lines: Vec<CheckpointLine> = view
+            .list()
+            .into_iter()
+            .map(|info| CheckpointLine {
+                step: info.step,
+                attempt_id: Some(info.attempt_id),
+                epoch: info.epoch,
+                state: info.state.as_str().into(),
+                size_bytes: info.size_bytes,
+                manifest_sha256: info.manifest_sha256,
+                object_prefix: info.object_prefix,
+                committed_at: info.at.parse().ok(),
+            })
+            .collect();
+        lines.reverse();
+        Ok(lines)
+    }
+
+    fn data_card(&self, run_id: RunId) -> Result<DataCard, AppError> {
+        let line = |(name, snapshot): (String, DataSnapshotRow)| DataSetLine {
+            name,
+            data_sha256: snapshot.data_sha256,
+            file_count: snapshot.file_count,
+            rows: snapshot.rows,
+            size_bytes: snapshot.size_bytes,
+        };
+        Ok(DataCard { sets: self.data_sets(run_id)?.into_iter().map(line).collect() })
+    }
+
+    /// The data sets of a run by name, with their content.
+    fn data_sets(&self, run_id: RunId) -> Result<Vec<(String, DataSnapshotRow)>, AppError> {
+        let mut sets = Vec::new();
+        for used in self.ledger_read(|ledger| ledger.data_of_run(run_id))? {
+            let snapshots = self.ledger_read(|ledger| ledger.data_snapshot(&used.data_sha256))?;
+            sets.extend(snapshots.into_iter().map(|snapshot| (used.name.clone(), snapshot)));
+        }
+        Ok(sets)
+    }
+
+    /// The last completed run of the same name before this one.
+    fn last_good_run(&self, run: &RunRow) -> Result<Option<RunRow>, AppError> {
+        let filter = RunFilter {
+            name: Some(run.name.clone()),
+            state: Some(RunState::Completed),
+            created_before: Some(run.created_at),
+            limit: Some(1),
+            ..RunFilter::default()
+        };
+        Ok(self.ledger_read(|ledger| ledger.list_runs(&filter))?.pop())
+    }
+
+    /// What differs in the data: sets, then files, rows and columns inside the sets that differ.
+    fn data_diff(&self, good: &RunRow, run: &RunRow) -> Result<Diff, AppError> {
+        let described = |run_id| -> Result<Value, AppError> {
+            let mut sets = BTreeMap::new();
+            for (name, snapshot) in self.data_sets(run_id)? {
+                let files = self.ledger_read(|ledger| ledger.data_snapshot_files(&snapshot.data_sha256))?;
+                let files: BTreeMap<String, Value> = files
+                    .into_iter()
+                    .map(|file| (file.path, json!({ "blake3": file.blake3, "rows": file.rows })))
+                    .collect();
+                let described = json!({ "rows": snapshot.rows, "schema": snapshot.schema_json, "files": files });
+                sets.insert(name, described);
+            }
+            Ok(json!(sets))
+        };
+        let changes = if good.data_sha256 == run.data_sha256 {
+            Vec::new()
+        } else {
+            changes(&described(good.run_id)?, &described(run.run_id)?)
+        };
+        Ok(Diff { against: good.run_id.to_string(), label: "the data of the last good run".into(), changes })
+    }
+
+    fn evaluations(&self, run_id: RunId) -> Result<Vec<Value>, AppError> {
+        let rows = self.ledger_read(|ledger| ledger.evaluations_of_run(run_id))?;
+        Ok(rows.into_iter().filter_map(|row| serde_json::to_value(row).ok()).collect())
+    }
+
+    /// Other completed runs with the same config, data and seed, and where their last values differ from this one's.
+    fn same_inputs(&self, run: &RunRow, here: &[MetricSummaryRow]) -> Result<Vec<SameInputs>, AppError> {
+        let filter = RunFilter {
+            config_sha256: Some(run.config_sha256.clone()),
+            data_sha256: run.data_sha256.clone(),
+            seed: run.seed,
+            limit: Some(SAME_INPUTS_MAX),
+            ..RunFilter::default()
+        };
+        let mut found = Vec::new();
+        for twin in self.ledger_read(|ledger| ledger.list_runs(&filter))? {
+            let same = twin.data_sha256 == run.data_sha256 && twin.seed == run.seed;
+            if twin.run_id == run.run_id || !same {
+                continue;
+            }
+            let Some(last) = self.attempts_of(twin.run_id)?.pop() else { continue };
+            if last.state != AttemptState::Sealed {
+                continue;
+            }
+            let there = self.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
+            let differing_metrics = if last.termination_reason == Some(TerminationReason::Completed) {
+                differing(&there, here)
+            } else {
+                Vec::new()
+            };
+            found.push(SameInputs { run_id: twin.run_id, state: twin.state.to_string(), differing_metrics });
+        }
+        Ok(found)
+    }
+
+    /// The end of what was printed, stderr first because causes stand there.
+    fn last_lines(&self, attempt_id: AttemptId) -> Vec<String> {
+        let mut lines = Vec::new();
+        let folder = self.home.attempt_folder(attempt_id);
+        for (stream, name) in [(Stream::Stderr, "stderr"), (Stream::Stdout, "stdout")] {
+            let selection = LogSelection { stream: Some(stream), tail: Some(LAST_LINES) };
+            // The page stands without them: a log that cannot be read is no reason to explain nothing.
+            let _ = visit_lines(&folder, selection, &mut |line| {
+                let text = String::from_utf8_lossy(&line.bytes);
+                let text = text.trim_end().rsplit('\r').next().unwrap_or_default();
+                lines.push(format!("{name}  {}", text.chars().take(LINE_CHARS_MAX).collect::<String>()));
+                Ok(())
+            });
+        }
+        lines
+    }
+
+    /// Calls `visit` for each selected line of an attempt.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; when a log cannot be read.
+    pub fn visit_logs(
+        &self,
+        attempt: &str,
+        selection: LogSelection,
+        visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
+    ) -> Result<(), AppError> {
+        let folder = self.home.attempt_folder(self.find_attempt(attempt)?.attempt_id);
+        visit_lines(&folder, selection, visit).map_err(|error| AppError::file("read the logs in", &folder, &error))
+    }
+}
+
+fn run_card(run: &RunRow) -> RunCard {
+    RunCard {
+        run_id: run.run_id,
+        name: run.name.clone(),
+        state: run.state.to_string(),
+        model_family: run.model_family.clone(),
+        owner: run.owner.clone(),
+        team: run.team.clone(),
+        config_sha256: run.config_sha256.clone(),
+        data_sha256: run.data_sha256.clone(),
+        seed: run.seed,
+        created_at: run.created_at,
+    }
+}
+
+fn attempt_card(attempt: &AttemptRow) -> AttemptCard {
+    AttemptCard {
+        attempt_id: attempt.attempt_id,
+        attempt_number: attempt.attempt_number,
+        parent_attempt_id: attempt.parent_attempt_id,
+        state: attempt.state.to_string(),
+        command: attempt.command.clone(),
+        working_directory: attempt.working_directory.clone(),
+        git_commit: attempt.git_commit.clone(),
+        git_dirty: attempt.git_dirty,
+        environment_lock_sha256: attempt.environment_lock_sha256.clone(),
+        environment_lock_source: attempt.environment_lock_source.clone(),
+        container_digest: attempt.container_digest.clone(),
+        started_at: attempt.started_at,
+        ended_at: attempt.ended_at,
+        resumed_from_step: attempt.resumed_from_step,
+        resumed_from_manifest_sha256: attempt.resumed_from_manifest_sha256.clone(),
+        last_step: attempt.last_step,
+        last_committed_step: attempt.last_committed_step,
+        exit_code: attempt.exit_code,
+        signal: attempt.signal,
+        folder: attempt.log_directory.clone(),
+    }
+}
+
+fn attempt_line(attempt: &AttemptRow) -> AttemptLine {
+    AttemptLine {
+        attempt_id: attempt.attempt_id,
+        attempt_number: attempt.attempt_number,
+        termination_reason: attempt.termination_reason.map(|reason| reason.to_string()),
+        resumed_from_step: attempt.resumed_from_step,
+        last_step: attempt.last_step,
+        last_committed_step: attempt.last_committed_step,
+        wall_seconds: attempt.wall_seconds,
+        rule: attempt.termination_rule.clone(),
+    }
+}
+
+fn config_diff(good: &RunRow, run: &RunRow) -> Diff {
+    Diff {
+        against: good.run_id.to_string(),
+        label: "the last good run".into(),
+        changes: changes(&good.config_json, &run.config_json),
+    }
+}
+
+/// What this attempt had that its parent did not: the plan, the code, the packages, the place.
+fn parent_diff(parent: &AttemptRow, attempt: &AttemptRow) -> Diff {
+    let mut found = changes(&parent.config_json, &attempt.config_json);
+    let texts = |row: &AttemptRow| {
+        [
+            ("data", row.data_sha256.clone()),
+            ("environment lock", row.environment_lock_sha256.clone()),
+            ("git commit", row.git_commit.clone()),
+            ("git diff", row.git_diff_blake3.clone()),
+            ("hosts", row.hosts.clone()),
+        ]
+    };
+    for ((key, before), (_, after)) in texts(parent).into_iter().zip(texts(attempt)) {
+        if before != after {
+            found.push(Change { key: key.into(), before, after });
+        }
+    }
+    let label = format!("attempt {}", parent.attempt_number);
+    Diff { against: parent.attempt_id.to_string(), label, changes: found }
+}
+
+fn placement(attempt: &AttemptRow) -> Placement {
+    Placement {
+        launcher: attempt.launcher.clone(),
+        job_id: attempt.job_id.clone(),
+        hosts: attempt.hosts.clone(),
+        devices: attempt.devices.clone().or_else(|| attempt.gpu_names.clone()),
+        queue: attempt.queue.clone(),
+        cpu_count: attempt.host_cpu_count,
+        memory_bytes: attempt.host_memory_bytes,
+    }
+}
+
+fn termination(attempt: &AttemptRow) -> Option<Termination> {
+    let reason = attempt.termination_reason?;
+    let list = |json: &Option<Value>| json.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+    let word = |word: Option<String>| word.unwrap_or_else(|| "unknown".into());
+    Some(Termination {
+        reason: reason.to_string(),
+        rule: word(attempt.termination_rule.clone()),
+        confidence: word(attempt.termination_confidence.map(|confidence| confidence.to_string())),
+        domain: word(attempt.termination_domain.map(|domain| domain.to_string())),
+        retry_outlook: word(attempt.retry_outlook.map(|outlook| outlook.to_string())),
+        evidence: list(&attempt.termination_evidence),
+        secondary: list(&attempt.termination_secondary),
+        fingerprint: attempt.fingerprint.clone(),
+    })
+}
+
+fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryLine {
+    let after = attempts.iter().find(|attempt| attempt.attempt_id == retry.attempt_id);
+    RetryLine {
+        after_attempt_number: after.map(|attempt| attempt.attempt_number),
+        decision: retry.decision.to_string(),
+        rule: retry.rule.clone(),
+        why: retry.why.clone(),
+        delay_seconds: retry.delay_seconds,
+        budget_name: retry.budget_name.clone(),
+        budget_spent: retry.budget_spent,
+        budget_limit: retry.budget_limit,
+        changes: retry.changes_json.clone(),
+    }
+}
+
+fn metric_line(row: MetricSummaryRow) -> MetricLine {
+    MetricLine {
+        name: row.name,
+        count: row.point_count,
+        first: row.first_value,
+        last: row.last_value,
+        min: row.min_value,
+        max: row.max_value,
+        non_finite_count: row.non_finite_count,
+    }
+}
+
+/// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
+fn differing(there: &[MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
+    const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
+    let of_machine = |name: &str| MACHINE.iter().any(|suffix| name.ends_with(suffix));
+    here.iter()
+        .filter(|row| !of_machine(&row.name))
+        .filter_map(|row| {
+            let twin = there.iter().find(|twin| twin.name == row.name && twin.last_step == row.last_step)?;
+            let (there, here) = (twin.last_value?, row.last_value?);
+            (there != here).then(|| (row.name.clone(), there, here))
+        })
+        .collect()
+}
+
+fn cost(run: &RunRow, attempt: &AttemptRow, attempts: &[AttemptRow]) -> Cost {
+    Cost {
+        wall_seconds: attempt.wall_seconds,
+        gpu_seconds: attempt.gpu_seconds,
+        cpu_seconds: attempt.cpu_seconds,
+        cost_usd: attempt.cost_usd,
+        run_cost_usd: run.cost_usd,
+        run_gpu_seconds: run.gpu_seconds,
+        run_wall_seconds: attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum(),
+        lost_steps: lost_steps(attempt),
+    }
+}
+
+/// Steps that were trained after the last committed checkpoint by an attempt that did not complete.
+fn lost_steps(attempt: &AttemptRow) -> Option<Step> {
+    let completed = attempt.termination_reason.is_some_and(TerminationReason::is_success);
+    let kept = attempt.last_committed_step.or(attempt.resumed_from_step).unwrap_or(0);
+    attempt.last_step.filter(|_| !completed && attempt.termination_reason.is_some()).map(|last| last.saturating_sub(kept))
+}
+
+fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<String> {
+    let Some(reason) = attempt.termination_reason else {
+        return vec![
+            format!("follow it: trackway watch {}", run.run_id),
+            format!("end it after a checkpoint: trackway stop {}", run.run_id),
+        ];
+    };
+    let mut actions = Vec::new();
+    if !run.state.is_final() && run.state != RunState::Running {
+        actions.push(format!("take the run up again: trackway resume {}", run.run_id));
+    }
+    let followed = retries.iter().any(|retry| {
+        retry.attempt_id == attempt.attempt_id && retry.next_attempt_id.is_some()
+    });
+    if followed {
+        actions.push(format!("see what became of it: trackway explain {}", run.run_id));
+    }
+    actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
+    actions
+}

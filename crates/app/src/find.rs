@@ -1,0 +1,107 @@
+//! Runs and attempts by what people type.
+
+use trackway_core::{Clock as _, RunId};
+use trackway_launch::Placement;
+use trackway_ledger::{AttemptFilter, AttemptRow, AttemptState, Found, RunFilter, RunRow, RunState};
+
+use crate::App;
+use crate::error::{AppError, ErrorKind};
+use crate::watch::Budget;
+
+impl App {
+    /// A run by its id, a unique part of it, its name (the newest of that name), or `last`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several runs fit.
+    pub fn find_run(&self, reference: &str) -> Result<RunRow, AppError> {
+        self.ledger_read(|ledger| ledger.find_run(reference))
+    }
+
+    /// An attempt by its id, a unique part of it, `RUN/NUMBER`, a run (its last attempt), or `last`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], also when several attempts fit.
+    pub fn find_attempt(&self, reference: &str) -> Result<AttemptRow, AppError> {
+        self.ledger_read(|ledger| ledger.find_attempt(reference))
+    }
+
+    /// A run or an attempt; `last` and a run's name mean the run.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], also when several fit.
+    pub fn find_subject(&self, reference: &str) -> Result<Found, AppError> {
+        self.ledger_read(|ledger| ledger.find(reference))
+    }
+
+    /// The training attempts of a run, oldest first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn attempts_of(&self, run_id: RunId) -> Result<Vec<AttemptRow>, AppError> {
+        self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
+    }
+
+    /// Runs, newest first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn runs(&self, limit: u32) -> Result<Vec<RunRow>, AppError> {
+        let filter = RunFilter { limit: Some(limit as usize), ..RunFilter::default() };
+        self.ledger_read(|ledger| ledger.list_runs(&filter))
+    }
+
+    /// Attempts, newest first; of one run when one is named.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the named run does not exist.
+    pub fn attempts(&self, run: Option<&str>, limit: u32) -> Result<Vec<AttemptRow>, AppError> {
+        let filter = AttemptFilter { limit: Some(limit as usize), ..AttemptFilter::default() };
+        let Some(run) = run else { return self.ledger_read(|ledger| ledger.list_attempts(&filter)) };
+        let mut attempts = self.attempts_of(self.find_run(run)?.run_id)?;
+        attempts.reverse();
+        attempts.truncate(limit as usize);
+        Ok(attempts)
+    }
+
+    /// The attempt of a run that has not ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when none lives.
+    pub fn live_attempt(&self, run: &str) -> Result<AttemptRow, AppError> {
+        let run = self.find_run(run)?;
+        let last = self.attempts_of(run.run_id)?.pop();
+        last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
+            AppError::new(ErrorKind::NotFound, format!("run `{}` has no live attempt: it is {}", run.name, run.state))
+        })
+    }
+
+    /// The newest state of every budget the run spent from.
+    pub(crate) fn budgets_of(&self, run_id: RunId) -> Result<Vec<Budget>, AppError> {
+        let mut budgets: Vec<Budget> = Vec::new();
+        for retry in self.ledger_read(|ledger| ledger.retries_of_run(run_id))? {
+            let (Some(name), Some(spent)) = (retry.budget_name, retry.budget_spent) else { continue };
+            budgets.retain(|budget| budget.name != name);
+            budgets.push(Budget { name, spent, limit: retry.budget_limit });
+        }
+        Ok(budgets)
+    }
+
+    pub(crate) fn set_run_state(&self, run_id: RunId, state: RunState) -> Result<(), AppError> {
+        let mut run = self.find_run(&run_id.to_string())?;
+        run.state = state;
+        run.ended_at = state.is_final().then(|| self.clock.now());
+        self.ledger_write(|ledger| ledger.update_run(&run))
+    }
+
+    /// Where an attempt was put; none when it never got that far.
+    pub(crate) fn placement_of(&self, attempt: &AttemptRow) -> Result<Option<Placement>, AppError> {
+        let stored = attempt.placement_json.clone().and_then(|json| serde_json::from_value(json).ok());
+        if stored.is_some() {
+            return Ok(stored);
+        }
+        // The supervisor may have died between the launch and the note of it.
+        self.launcher
+            .find(&self.home.attempt_folder(attempt.attempt_id))
+            .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
+    }
+}

@@ -1,0 +1,67 @@
+//! Where Trackway keeps its state (DESIGN §3.13).
+
+use std::path::{Path, PathBuf};
+
+use trackway_core::{AttemptId, LaunchKind, RunId};
+
+/// The folder that holds a ledger, attempts, records and checkpoints.
+#[derive(Debug, Clone)]
+pub struct Home {
+    folder: PathBuf,
+    ledger_url: Option<String>,
+}
+
+impl Home {
+    /// A home at `folder`, with the ledger at `ledger_url` instead of `folder/ledger.db` when given.
+    #[must_use]
+    pub fn new(folder: PathBuf, ledger_url: Option<String>) -> Self {
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        Self { folder, ledger_url }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A path of a SQLite file, or a `postgres://` URL.
+    #[must_use]
+    pub fn ledger_location(&self) -> String {
+        self.ledger_url.clone().unwrap_or_else(|| self.folder.join("ledger.db").to_string_lossy().into_owned())
+    }
+
+    /// Everything one attempt leaves behind.
+    #[must_use]
+    pub fn attempt_folder(&self, attempt_id: AttemptId) -> PathBuf {
+        self.folder.join("attempts").join(attempt_id.to_string())
+    }
+
+    /// The plan and the supervisor's lock of a run.
+    #[must_use]
+    pub fn run_folder(&self, run_id: RunId) -> PathBuf {
+        self.folder.join("runs").join(run_id.to_string())
+    }
+
+    /// One root per run × kind × stage, so that a rehearsal never becomes a resume target (DESIGN §3.1).
+    #[must_use]
+    pub fn checkpoint_root(&self, run_id: RunId, kind: LaunchKind, stage: &str) -> PathBuf {
+        self.folder.join("checkpoints").join(run_id.to_string()).join(format!("{}-{stage}", kind.as_str()))
+    }
+
+    /// Hashes of data files that did not change since they were last read.
+    #[must_use]
+    pub fn data_cache(&self) -> PathBuf {
+        self.folder.join("data").join("manifest-cache.json")
+    }
+}
+
+/// Names of the files in an attempt's folder.
+pub mod attempt_file {
+    /// What Trackway itself did to the attempt, one JSON object a line.
+    pub const ACTIONS: &str = "actions.jsonl";
+    /// The control file the training process reads.
+    pub const CONTROL: &str = "control.jsonl";
+    /// The flight record's segments.
+    pub const RECORDS: &str = "records";
+}

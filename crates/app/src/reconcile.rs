@@ -1,0 +1,67 @@
+//! What every command does first: seal what ended while nobody watched. Silence is never taken for an end.
+
+use trackway_launch::{Launcher as _, Observation};
+use trackway_ledger::AttemptRow;
+
+use crate::App;
+use crate::error::AppError;
+use crate::run::lock::RunLock;
+use crate::seal;
+
+impl App {
+    /// Seals every attempt that ended without a supervisor, and says in a line each what was found.
+    ///
+    /// Attempts with a supervisor, live ones, and ones that cannot be seen from here are left alone. An attempt that
+    /// cannot be sealed now (a locked ledger) is left for the next command.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn reconcile(&self) -> Result<Vec<String>, AppError> {
+        let open = self.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
+        Ok(open.iter().filter_map(|attempt| self.reconcile_one(attempt)).collect())
+    }
+
+    fn reconcile_one(&self, attempt: &AttemptRow) -> Option<String> {
+        let id = attempt.attempt_id;
+        // A home on another machine's disk: the run's folder is there, the processes are not ours to judge.
+        let lock = match RunLock::try_take(&self.home.run_folder(attempt.run_id)) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => return None,
+            Err(error) => return Some(format!("attempt {id} could not be looked at: {error}")),
+        };
+        let told = match self.has_ended(attempt) {
+            Ok(None) => return None,
+            Ok(Some(true)) => match seal::seal(self, &id) {
+                Ok(sealed) => {
+                    let reason = sealed.row.termination_reason.map(|reason| reason.to_string());
+                    Some(format!("attempt {id} had ended without a supervisor: {}", reason.unwrap_or_default()))
+                }
+                Err(error) => Some(format!("attempt {id} ended, and is not sealed yet: {error}")),
+            },
+            Ok(Some(false)) => Some(format!(
+                "attempt {id} goes on without a supervisor; take it up with: trackway resume {}",
+                attempt.run_id
+            )),
+            Err(error) => Some(format!("attempt {id} could not be looked at: {error}")),
+        };
+        drop(lock);
+        told
+    }
+
+    /// Whether the attempt ended; none when nobody can tell.
+    fn has_ended(&self, attempt: &AttemptRow) -> Result<Option<bool>, AppError> {
+        let Some(placement) = self.placement_of(attempt)? else {
+            // Without a supervisor and without a shim, nothing was ever started.
+            return Ok(Some(true));
+        };
+        let observed = self
+            .launcher
+            .observe(&placement)
+            .map_err(|error| AppError::fault("the launcher", &error))?;
+        Ok(match observed {
+            Observation::Exited(_) | Observation::Gone { .. } => Some(true),
+            Observation::Running(_) | Observation::Pending { .. } => Some(false),
+            Observation::CannotTell { .. } => None,
+        })
+    }
+}

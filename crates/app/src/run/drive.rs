@@ -1,0 +1,202 @@
+//! The loop of a run: launch, supervise, seal, decide, and again until it is at rest.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use trackway_core::Clock as _;
+use trackway_launch::Launcher as _;
+use trackway_ledger::{AttemptProgress, AttemptState, Decision, RetryRow, RunState};
+
+use super::inject::Injection;
+use super::launch::{Launched, launch_next};
+use super::live_record::LiveRecord;
+use super::policy::Changes;
+use super::prepare::Prepared;
+use super::supervise::{Ended, Watched, supervise};
+use super::watchdog::Limits;
+use super::{RunOutcome, interrupt};
+use crate::App;
+use crate::error::{AppError, ErrorKind};
+use crate::report::{Notice, Reporter};
+use crate::seal::{self, Sealed};
+
+/// How long the wait between two attempts sleeps before it looks for a request to stop.
+const WAIT_TURN: Duration = Duration::from_millis(50);
+
+/// What the loop does next.
+enum Next {
+    /// Launch another attempt with these changes.
+    Launch(BTreeMap<String, String>),
+    /// Watch this one.
+    Watch(Launched),
+    /// The run is at rest.
+    Rest,
+}
+
+/// Drives a run until it is at rest, or until this supervisor is asked to let go.
+pub fn drive(
+    app: &App,
+    prepared: Prepared,
+    injection: Option<Injection>,
+    reporter: &dyn Reporter,
+) -> Result<RunOutcome, AppError> {
+    let run_id = prepared.run.run_id;
+    let mut injection = injection;
+    let mut next = first_step(app, &prepared, reporter)?;
+    loop {
+        let launched = match next {
+            Next::Rest => break,
+            Next::Watch(launched) => launched,
+            Next::Launch(set) => {
+                let previous = app.attempts_of(run_id)?.pop();
+                app.set_run_state(run_id, RunState::Running)?;
+                launch_next(app, &prepared, previous.as_ref(), &set, reporter)?
+            }
+        };
+        match watch(app, &prepared, &launched, injection.take(), reporter)? {
+            Ended::Attempt => {}
+            Ended::Detached => {
+                reporter.notice(&Notice::Note {
+                    text: format!("let go of the run; the attempt goes on. Take it up with: trackway resume {run_id}"),
+                });
+                break;
+            }
+            Ended::OutOfSight(why) => {
+                let message = format!("attempt {} cannot be seen from here: {why}", launched.row.attempt_id);
+                return Err(AppError::new(ErrorKind::Fault, message)
+                    .hint("it is not declared dead; look again with `trackway runs`"));
+            }
+        }
+        let sealed = seal::seal(app, &launched.row.attempt_id)?;
+        report_end(&sealed, reporter);
+        next = after(app, &prepared, &sealed.decision, reporter)?;
+    }
+    app.outcome(run_id)
+}
+
+/// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
+fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
+    let Some(last) = app.attempts_of(prepared.run.run_id)?.pop() else { return Ok(Next::Launch(BTreeMap::new())) };
+    if last.state == AttemptState::Sealed {
+        let decision = seal::decision_of(app, &last)?;
+        // A stopped run that somebody takes up again goes on where it stopped.
+        let stopped = decision.decision == Decision::Stop;
+        return if stopped { Ok(Next::Launch(BTreeMap::new())) } else { after(app, prepared, &decision, reporter) };
+    }
+    let Some(placement) = app.placement_of(&last)? else {
+        let sealed = seal::seal(app, &last.attempt_id)?;
+        report_end(&sealed, reporter);
+        return after(app, prepared, &sealed.decision, reporter);
+    };
+    reporter.notice(&Notice::Note { text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id) });
+    Ok(Next::Watch(Launched { row: last, placement }))
+}
+
+fn watch(
+    app: &App,
+    prepared: &Prepared,
+    launched: &Launched,
+    injection: Option<Injection>,
+    reporter: &dyn Reporter,
+) -> Result<Ended, AppError> {
+    let row = &launched.row;
+    let files = app
+        .launcher
+        .files(&launched.placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
+    let attached = row.state == AttemptState::Running && row.heartbeat_at.is_some();
+    let running_seconds =
+        row.started_at.map_or(0.0, |started| app.clock.now().seconds_since(started).max(0.0));
+    let watched = Watched {
+        placement: &launched.placement,
+        files,
+        limits: limits(app, prepared)?,
+        grace_seconds: prepared.job.plan.supervise.grace_seconds,
+        injection,
+        attached,
+        running_seconds,
+    };
+    let mut told = false;
+    let mut touch = |record: &LiveRecord| {
+        let facts = &record.facts;
+        let touched = app.ledger_write(|ledger| {
+            let progress = AttemptProgress {
+                first_step: facts.first_step,
+                last_step: facts.last_step,
+                last_committed_step: facts.last_committed_step,
+                heartbeat_at: facts.heartbeat_at,
+                ..AttemptProgress::default()
+            };
+            ledger.touch_attempt(row.attempt_id, row.kind, &progress)
+        });
+        // Progress in the ledger is a convenience; the flight record has it all.
+        if let (Err(error), false) = (touched, told) {
+            told = true;
+            reporter.notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
+        }
+    };
+    Ok(supervise(watched, &app.launcher, &app.clock, reporter, &mut touch))
+}
+
+/// What the run may still take, from its budgets and what its sealed attempts took.
+fn limits(app: &App, prepared: &Prepared) -> Result<Limits, AppError> {
+    let plan = &prepared.job.plan;
+    let run = app.find_run(&prepared.run.run_id.to_string())?;
+    let gpus = f64::from(plan.resources.gpus);
+    let usd_per_second = plan.resources.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
+    Ok(Limits {
+        timeout_seconds: plan.supervise.timeout_seconds,
+        hang_after_seconds: plan.supervise.hang_after_seconds,
+        usd_left: plan.retry.max_usd.map(|limit| limit - run.cost_usd.unwrap_or(0.0)),
+        usd_per_second,
+        gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - run.gpu_seconds),
+        gpus,
+    })
+}
+
+fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
+    reporter.notice(&Notice::AttemptEnded {
+        attempt_id: sealed.row.attempt_id,
+        attempt_number: sealed.row.attempt_number,
+        reason: sealed.row.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
+        rule: sealed.row.termination_rule.clone().unwrap_or_default(),
+        evidence: sealed.evidence.clone(),
+    });
+}
+
+/// Carries a decision out: waits for the next attempt, or brings the run to rest.
+fn after(
+    app: &App,
+    prepared: &Prepared,
+    decision: &RetryRow,
+    reporter: &dyn Reporter,
+) -> Result<Next, AppError> {
+    let retry = decision.decision == Decision::Retry;
+    reporter.notice(&Notice::Decided {
+        rule: decision.rule.clone(),
+        why: decision.why.clone(),
+        delay_seconds: decision.delay_seconds.filter(|_| retry),
+    });
+    if !retry {
+        return Ok(Next::Rest);
+    }
+    if !wait(app, decision.delay_seconds.unwrap_or(0.0)) {
+        app.set_run_state(prepared.run.run_id, RunState::Stopped)?;
+        reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
+        return Ok(Next::Rest);
+    }
+    Ok(Next::Launch(Changes::of(decision).set))
+}
+
+/// Waits; false when a stop was asked for meanwhile.
+fn wait(app: &App, seconds: f64) -> bool {
+    let until = app.clock.monotonic_micros() + (seconds * 1e6) as i64;
+    while app.clock.monotonic_micros() < until {
+        if interrupt::stop_requests() > 0 {
+            return false;
+        }
+        std::thread::sleep(WAIT_TURN);
+    }
+    interrupt::stop_requests() == 0
+}
+

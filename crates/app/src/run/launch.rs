@@ -1,0 +1,161 @@
+//! Puts the next attempt of a run in place.
+
+use std::collections::BTreeMap;
+
+use trackway_core::{AttemptId, Clock as _, LaunchKind};
+use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_launch::{LaunchSpec, Launcher as _, Placement};
+use trackway_ledger::{AttemptRow, AttemptState};
+
+use super::prepare::Prepared;
+use crate::capture::{Capture, EnvironmentLock};
+use crate::checkpoints::{newest_committed, view};
+use crate::error::AppError;
+use crate::report::{Notice, Reporter};
+use crate::{App, FULL_STAGE};
+
+/// An attempt that was launched.
+pub struct Launched {
+    /// Its row.
+    pub row: AttemptRow,
+    /// Where it is.
+    pub placement: Placement,
+}
+
+/// Launches the attempt after `previous`, with the environment changes of a retry plan.
+pub fn launch_next(
+    app: &App,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    set: &BTreeMap<String, String>,
+    reporter: &dyn Reporter,
+) -> Result<Launched, AppError> {
+    let mut row = planned_row(app, prepared, previous, set)?;
+    let spec = spec_of(app, prepared, &row, set);
+    app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
+    if let Some(previous) = previous {
+        app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
+    }
+    row.started_at = Some(app.clock.now());
+    let placement = app
+        .launcher
+        .launch(&spec, &app.redactor)
+        .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
+    row.state = AttemptState::Running;
+    note_placement(&mut row, &placement);
+    app.ledger_write(|ledger| ledger.update_attempt(&row))?;
+    reporter.notice(&Notice::AttemptStarted {
+        attempt_id: row.attempt_id,
+        attempt_number: row.attempt_number,
+        resumed_from_step: row.resumed_from_step,
+    });
+    Ok(Launched { row, placement })
+}
+
+/// Where an attempt was put, in the columns of its row.
+pub fn note_placement(row: &mut AttemptRow, placement: &Placement) {
+    let listed = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
+    row.launcher.clone_from(&placement.launcher);
+    row.job_id = Some(placement.job_id.clone());
+    row.hosts = listed(&placement.hosts);
+    row.devices = listed(&placement.devices);
+    row.queue.clone_from(&placement.queue);
+    row.placement_json = serde_json::to_value(placement).ok();
+}
+
+fn planned_row(
+    app: &App,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    set: &BTreeMap<String, String>,
+) -> Result<AttemptRow, AppError> {
+    let attempt_id = AttemptId::new(&app.ids);
+    let number = previous.map_or(1, |previous| previous.attempt_number + 1);
+    let mut row = AttemptRow::planned(attempt_id, number, LaunchKind::Train, &prepared.run);
+    row.stage = FULL_STAGE.into();
+    row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
+    row.epoch = Some(u64::from(number));
+    row.command.clone_from(&prepared.job.stored_plan.run.command);
+    row.working_directory = prepared.job.working_directory().to_string_lossy().into_owned();
+    row.log_directory = app.home.attempt_folder(attempt_id).to_string_lossy().into_owned();
+    row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
+    row.gpu_count = Some(prepared.job.plan.resources.gpus);
+    apply_changes(&mut row, &app.redactor.settings(set));
+    note_capture(&mut row, &prepared.capture);
+    let root = app.home.checkpoint_root(prepared.run.run_id, LaunchKind::Train, FULL_STAGE);
+    if let Some(committed) = newest_committed(&view(&root)?) {
+        row.resumed_from_step = Some(committed.step);
+        row.resumed_from_manifest_sha256 = committed.manifest_sha256;
+    }
+    Ok(row)
+}
+
+/// What a retry plan changes is part of what the attempt was: its config and its hash say so.
+fn apply_changes(row: &mut AttemptRow, set: &BTreeMap<String, String>) {
+    if set.is_empty() {
+        return;
+    }
+    let mut config = row.config_json.clone();
+    if let Some(run) = config.get_mut("run").and_then(serde_json::Value::as_object_mut) {
+        let environment = run.entry("environment").or_insert_with(|| serde_json::json!({}));
+        for (name, value) in set {
+            environment[name.as_str()] = value.as_str().into();
+        }
+    }
+    let changed = serde_json::json!({ "config": row.config_sha256, "set": set });
+    row.config_sha256 = sha256_hex(canonical_json(&changed).as_bytes());
+    row.config_json = config;
+}
+
+fn note_capture(row: &mut AttemptRow, capture: &Capture) {
+    row.git_commit.clone_from(&capture.git.commit);
+    row.git_branch.clone_from(&capture.git.branch);
+    row.git_dirty = capture.git.dirty;
+    row.git_diff_blake3.clone_from(&capture.git.dirty_diff_blake3);
+    row.environment_lock_sha256.clone_from(&capture.environment_lock.sha256);
+    row.environment_lock_source = lock_source(&capture.environment_lock);
+    row.container_digest.clone_from(&capture.container.digest);
+    row.host_cpu_count = capture.host.cpu_count.and_then(|count| u32::try_from(count).ok());
+    row.host_memory_bytes = capture.host.memory_bytes;
+    let names: Vec<&str> = capture.gpus.gpus.iter().filter_map(|gpu| gpu.name.as_deref()).collect();
+    row.gpu_names = (!names.is_empty()).then(|| names.join(","));
+}
+
+/// `python 3.11.7, 42 packages` or the path of a lock file.
+fn lock_source(lock: &EnvironmentLock) -> Option<String> {
+    match (&lock.python_version, lock.package_count) {
+        (Some(version), Some(count)) => Some(format!("python {version}, {count} packages")),
+        _ => lock.path.clone(),
+    }
+}
+
+fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, set: &BTreeMap<String, String>) -> LaunchSpec {
+    let plan = &prepared.job.plan;
+    let mut environment = plan.run.environment.clone();
+    environment.extend(set.clone());
+    if let Some(keep_last) = plan.checkpoint.keep_last {
+        environment.insert("TRACKWAY_CHECKPOINT_KEEP_LAST".into(), keep_last.to_string());
+    }
+    LaunchSpec {
+        run_id: row.run_id,
+        attempt_id: row.attempt_id,
+        attempt_number: row.attempt_number,
+        kind: row.kind,
+        stage: "1".into(),
+        epoch: row.epoch.unwrap_or(1),
+        directory: app.home.attempt_folder(row.attempt_id),
+        working_directory: prepared.job.working_directory(),
+        argv: plan.run.command.clone(),
+        environment,
+        grace_seconds: plan.supervise.grace_seconds,
+        linger_seconds: None,
+        checkpoint_root: app.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
+        seed: plan.run.seed,
+        config_sha256: row.config_sha256.clone(),
+        data_sha256: row.data_sha256.clone(),
+        checkpoint_every_steps: plan.checkpoint.every_steps,
+        checkpoint_every_seconds: plan.checkpoint.every_seconds,
+        devices: Vec::new(),
+        queue: None,
+    }
+}

@@ -1,0 +1,212 @@
+//! Follows the flight record of a live attempt: every segment in its folder, from where it was read last.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use trackway_core::{Step, Timestamp};
+use trackway_formats::record::{
+    CheckpointState, Frame, Item, Metrics, NameTable, SEGMENT_EXTENSION, SegmentReader,
+};
+
+use crate::report::Progress;
+
+/// Most bytes read of one segment in one look, so that a look stays short however much was written meanwhile.
+const LOOK_BYTES_MAX: u64 = 4 << 20;
+/// Most segments that are followed: one a process, and loader workers have their own.
+const SEGMENTS_MAX: usize = 4096;
+/// Points of the shown metric that are kept.
+const POINTS_MAX: usize = 512;
+/// Parameters that say how many steps there will be.
+const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
+
+/// What the live record says so far.
+#[derive(Debug, Default)]
+pub struct LiveRecord {
+    folder: PathBuf,
+    segments: BTreeMap<PathBuf, Followed>,
+    shown: Shown,
+    /// The newest facts.
+    pub facts: Facts,
+}
+
+/// The newest facts of a live record.
+#[derive(Debug, Default, Clone)]
+pub struct Facts {
+    /// The first step seen.
+    pub first_step: Option<Step>,
+    /// The newest step seen.
+    pub last_step: Option<Step>,
+    /// The last step committed as a checkpoint.
+    pub last_committed_step: Option<Step>,
+    /// When the training process was last heard of, by its own clock.
+    pub heartbeat_at: Option<Timestamp>,
+    /// Frames read: it grows with every sign of life.
+    pub frame_count: u64,
+    /// How many steps the script means to make, from its parameter `steps`, `total_steps` or `max_steps`.
+    pub total_steps: Option<Step>,
+    /// Requests of the control file that were acknowledged: id and outcome.
+    pub acknowledged: Vec<(u64, String)>,
+}
+
+#[derive(Debug, Default)]
+struct Followed {
+    reader: SegmentReader,
+    names: NameTable,
+    read_bytes: u64,
+    broken: bool,
+}
+
+/// The one metric that is shown: `loss`, else one whose name ends in it, else the first one.
+#[derive(Debug, Default)]
+struct Shown {
+    name: Option<String>,
+    points: VecDeque<(Step, f64)>,
+}
+
+impl LiveRecord {
+    /// The record below `folder`, which need not exist yet.
+    #[must_use]
+    pub fn below(folder: &Path) -> Self {
+        Self { folder: folder.into(), ..Self::default() }
+    }
+
+    /// Reads what was added since the last look. A segment that cannot be read now is tried again at the next look.
+    pub fn look(&mut self) {
+        for path in self.segment_paths() {
+            let followed = self.segments.entry(path.clone()).or_default();
+            if followed.read_more(&path).is_ok() {
+                while let Some(frame) = followed.next_frame() {
+                    self.facts.take(&frame);
+                    if let Frame::Metrics(metrics) = &frame {
+                        self.shown.take(metrics, &followed.names);
+                    }
+                }
+            }
+        }
+    }
+
+    fn segment_paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
+            .take(SEGMENTS_MAX)
+            .collect();
+        paths.sort();
+        paths
+    }
+
+    /// The progress to show.
+    #[must_use]
+    pub fn progress(&self, steps_per_second: Option<f64>) -> Progress {
+        let last = self.shown.points.back().map(|(_, value)| *value);
+        Progress {
+            step: self.facts.last_step,
+            steps_per_second,
+            loss: self.shown.name.clone().zip(last),
+            last_committed_step: self.facts.last_committed_step,
+            heartbeat_at: self.facts.heartbeat_at,
+        }
+    }
+
+    /// The last values of the shown metric, oldest first.
+    #[must_use]
+    pub fn curve(&self) -> Vec<f64> {
+        self.shown.points.iter().map(|(_, value)| *value).collect()
+    }
+}
+
+impl Followed {
+    fn read_more(&mut self, path: &Path) -> std::io::Result<()> {
+        if self.broken {
+            return Ok(());
+        }
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(self.read_bytes))?;
+        let mut bytes = Vec::new();
+        file.take(LOOK_BYTES_MAX).read_to_end(&mut bytes)?;
+        self.read_bytes += bytes.len() as u64;
+        self.reader.push(&bytes);
+        Ok(())
+    }
+
+    fn next_frame(&mut self) -> Option<Frame> {
+        loop {
+            match self.reader.next_item() {
+                Ok(Some(Item::Frame(located))) => {
+                    if let Frame::NameDefinition(definition) = &located.frame {
+                        self.names.learn(definition);
+                    }
+                    return Some(located.frame);
+                }
+                Ok(Some(Item::Damage(_))) => {}
+                Ok(None) => return None,
+                // A segment of a newer version is told of when the record is closed; following it is pointless.
+                Err(_) => {
+                    self.broken = true;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+impl Facts {
+    fn take(&mut self, frame: &Frame) {
+        self.frame_count += 1;
+        match frame {
+            Frame::Metrics(metrics) => self.alive(metrics.at, Some(metrics.step)),
+            Frame::Heartbeat(heartbeat) => self.alive(heartbeat.at, Some(heartbeat.step)),
+            Frame::Event(event) => self.alive(event.at, None),
+            Frame::Checkpoint(checkpoint) => {
+                self.alive(checkpoint.at, Some(checkpoint.step));
+                if checkpoint.state == CheckpointState::Committed {
+                    self.last_committed_step = self.last_committed_step.max(Some(checkpoint.step));
+                }
+            }
+            Frame::Param(param) if TOTAL_STEPS_NAMES.contains(&&*param.name) => {
+                self.total_steps = param.value.parse().ok();
+            }
+            Frame::ControlAck(ack) => self.acknowledged.push((ack.id, ack.outcome.as_str().into())),
+            _ => {}
+        }
+    }
+
+    fn alive(&mut self, at: Timestamp, step: Option<Step>) {
+        self.heartbeat_at = self.heartbeat_at.max(Some(at));
+        if self.first_step.is_none() {
+            self.first_step = step;
+        }
+        self.last_step = self.last_step.max(step);
+    }
+}
+
+impl Shown {
+    fn take(&mut self, metrics: &Metrics, names: &NameTable) {
+        for (id, value) in &metrics.values {
+            let name = names.name_or_placeholder(*id);
+            if rank_of(&name) > self.name.as_deref().map_or(0, rank_of) {
+                self.name = Some(name.to_string());
+                self.points.clear();
+            }
+            if self.name.as_deref() == Some(&*name) {
+                if self.points.len() == POINTS_MAX {
+                    self.points.pop_front();
+                }
+                self.points.push_back((metrics.step, *value));
+            }
+        }
+    }
+}
+
+fn rank_of(name: &str) -> u8 {
+    match name {
+        "loss" => 3,
+        _ if name.ends_with("loss") => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,137 @@
+//! A run from start to end: plan, capture, launch, supervise, seal, decide, and again.
+
+mod drive;
+mod echo;
+mod inject;
+pub mod interrupt;
+mod job;
+mod launch;
+pub(crate) mod live_record;
+pub(crate) mod lock;
+mod policy;
+mod prepare;
+mod supervise;
+mod watchdog;
+
+pub use inject::{Fault, Injection, InjectionError};
+pub use job::{Source, StoredJob};
+pub(crate) use policy::{Decided, decide};
+
+use serde::Serialize;
+use trackway_core::{AttemptId, RunId, Step};
+
+use crate::App;
+use crate::error::AppError;
+use crate::report::Reporter;
+
+/// What is asked for with `trackway run`.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The run file or the command.
+    pub source: Source,
+    /// A fault to rehearse in the first attempt.
+    pub injection: Option<Injection>,
+    /// Launch although the last attempt on the same data and config ended in a data error.
+    pub retry_data_error: bool,
+}
+
+/// How a run ended. Field names are the JSON contract of `trackway run`.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunOutcome {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// `completed`, `failed`, `stopped`, `blocked`, or `running` when the supervisor let go of a live attempt.
+    pub state: String,
+    /// Its attempts, oldest first.
+    pub attempts: Vec<AttemptOutcome>,
+    /// The evaluation of its result; none was asked for.
+    pub evaluation: Option<serde_json::Value>,
+    /// The verdicts of its gates.
+    pub gates: Vec<serde_json::Value>,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Serialize)]
+pub struct AttemptOutcome {
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// Counted from 1 in the run.
+    pub attempt_number: u32,
+    /// Why it ended; none while it lives.
+    pub termination_reason: Option<String>,
+    /// The rule that named the reason.
+    pub termination_rule: Option<String>,
+    /// The script's own exit code.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: Option<f64>,
+    /// Wall seconds.
+    pub wall_seconds: Option<f64>,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub last_committed_step: Option<Step>,
+    /// The committed step it continued from.
+    pub resumed_from_step: Option<Step>,
+}
+
+impl App {
+    /// Runs a job to its end, over as many attempts as its budgets allow.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::Usage`] and `Blocked` before anything is launched. A fault while supervising leaves
+    /// the attempt running; the next command takes it up.
+    pub fn run(&self, request: RunRequest, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
+        let prepared = prepare::prepare(self, &request, reporter)?;
+        drive::drive(self, prepared, request.injection, reporter)
+    }
+
+    /// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
+    pub fn resume(&self, run: &str, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
+        let row = self.find_run(run)?;
+        let prepared = prepare::take_up(self, &row)?;
+        drive::drive(self, prepared, None, reporter)
+    }
+
+    /// How a run stands now.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn outcome(&self, run_id: RunId) -> Result<RunOutcome, AppError> {
+        let run = self.find_run(&run_id.to_string())?;
+        let attempts = self.attempts_of(run_id)?;
+        Ok(RunOutcome {
+            run_id,
+            name: run.name,
+            state: run.state.as_str().into(),
+            attempts: attempts.into_iter().map(AttemptOutcome::from_row).collect(),
+            evaluation: None,
+            gates: Vec::new(),
+        })
+    }
+}
+
+impl AttemptOutcome {
+    fn from_row(row: trackway_ledger::AttemptRow) -> Self {
+        Self {
+            attempt_id: row.attempt_id,
+            attempt_number: row.attempt_number,
+            termination_reason: row.termination_reason.map(|reason| reason.to_string()),
+            termination_rule: row.termination_rule,
+            exit_code: row.exit_code,
+            signal: row.signal,
+            gpu_seconds: row.gpu_seconds,
+            wall_seconds: row.wall_seconds,
+            last_step: row.last_step,
+            last_committed_step: row.last_committed_step,
+            resumed_from_step: row.resumed_from_step,
+        }
+    }
+}

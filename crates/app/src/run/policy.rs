@@ -1,0 +1,224 @@
+//! Between the ledger's rows and tower's decisions: builds the history and the policy, asks, and writes the answer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{Clock as _, Confidence, Rng as _, RunId, TerminationReason};
+use trackway_formats::runfile::{RetryRule, RetrySection};
+use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RunState};
+use trackway_recorder::system_rng;
+use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
+use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
+
+use super::job::StoredJob;
+use crate::App;
+use crate::error::AppError;
+
+/// A decision, ready to be stored.
+pub struct Decided {
+    /// The row.
+    pub retry: RetryRow,
+    /// Where the run stands after it.
+    pub run_state: RunState,
+}
+
+/// What the next attempt changes, as `retries.changes_json` holds it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changes {
+    /// Environment variables and their values, everything in force.
+    pub set: BTreeMap<String, String>,
+    /// The plan entry that was newly taken.
+    pub plan_index: Option<usize>,
+    /// The reason whose plan it is from.
+    pub plan_reason: Option<TerminationReason>,
+}
+
+impl Changes {
+    /// The changes a stored decision asks for; none in one that asks for nothing.
+    pub fn of(retry: &RetryRow) -> Self {
+        let stored = retry.changes_json.clone();
+        stored.and_then(|changes| serde_json::from_value(changes).ok()).unwrap_or_default()
+    }
+}
+
+/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
+pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
+    let history = history(app, row)?;
+    let policy = stored_policy(app, row.run_id)?;
+    let decision = trackway_tower::decide(&history, &policy, system_rng().next_unit());
+    Ok(answer(app, row, decision))
+}
+
+fn answer(app: &App, row: &AttemptRow, decision: Decision) -> Decided {
+    let mut retry = RetryRow {
+        attempt_id: row.attempt_id,
+        run_id: row.run_id,
+        at: app.clock.now(),
+        decision: DecisionWord::Stop,
+        rule: decision.rule().into(),
+        why: String::new(),
+        delay_seconds: None,
+        budget_name: None,
+        budget_spent: None,
+        budget_limit: None,
+        changes_json: None,
+        next_attempt_id: None,
+    };
+    let mut spend = |budget: Option<BudgetUse>| {
+        if let Some(budget) = budget {
+            retry.budget_name = Some(budget.name);
+            retry.budget_spent = Some(budget.spent);
+            retry.budget_limit = Some(budget.limit);
+        }
+    };
+    let run_state = match decision {
+        Decision::Retry { why, delay_seconds, set, plan_index, budget, .. } => {
+            spend(Some(budget));
+            let plan_reason = plan_index.and(row.termination_reason);
+            let changes = Changes { set: app.redactor.settings(&set), plan_index, plan_reason };
+            retry.changes_json = serde_json::to_value(changes).ok();
+            retry.decision = DecisionWord::Retry;
+            retry.delay_seconds = Some(delay_seconds);
+            retry.why = why;
+            RunState::Waiting
+        }
+        // Evaluations are launched by a later version; until then the attempt stays good and the run is at rest.
+        Decision::RetryEvaluator { why, budget, .. } => {
+            spend(Some(budget));
+            retry.why = why;
+            RunState::Blocked
+        }
+        Decision::Stop { why, budget, final_state, .. } => {
+            spend(budget);
+            retry.why = why;
+            match final_state {
+                FinalState::Completed => RunState::Completed,
+                FinalState::Failed => RunState::Failed,
+                FinalState::Blocked => RunState::Blocked,
+                FinalState::Cancelled | FinalState::BudgetExhausted => RunState::Stopped,
+            }
+        }
+    };
+    Decided { retry, run_state }
+}
+
+/// The sealed attempts of the run, oldest first, with `row` as the last one.
+fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
+    let retries = app.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
+    let changes_before = |attempt: &AttemptRow| {
+        let parent = retries.iter().find(|retry| Some(retry.attempt_id) == attempt.parent_attempt_id);
+        parent.map(Changes::of).unwrap_or_default()
+    };
+    let mut attempts = app.attempts_of(row.run_id)?;
+    attempts.retain(|attempt| {
+        attempt.state == AttemptState::Sealed && attempt.attempt_number < row.attempt_number
+    });
+    attempts.push(row.clone());
+    let mut committed = None;
+    let past = attempts.iter().map(|attempt| {
+        committed = committed.max(attempt.last_committed_step);
+        past_attempt(attempt, changes_before(attempt), committed)
+    });
+    Ok(History {
+        attempts: past.collect(),
+        data_manifest_now: row.data_sha256.clone().unwrap_or_default(),
+    })
+}
+
+fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
+    PastAttempt {
+        kind: attempt.kind,
+        reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
+        confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
+        fingerprint: attempt.fingerprint.clone().unwrap_or_default(),
+        last_committed_step: committed,
+        resumed_from_step: attempt.resumed_from_step,
+        gpu_seconds: attempt.gpu_seconds.unwrap_or(0.0),
+        cost_usd: attempt.cost_usd.unwrap_or(0.0),
+        seconds: attempt.wall_seconds.unwrap_or(0.0),
+        plan_index: changes.plan_index,
+        plan_reason: changes.plan_reason,
+        set: changes.set,
+        data_manifest: attempt.data_sha256.clone().unwrap_or_default(),
+    }
+}
+
+/// The policy of a run, from its stored plan.
+fn stored_policy(app: &App, run_id: RunId) -> Result<RetryPolicy, AppError> {
+    let path = app.home.run_folder(run_id).join("plan.json");
+    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let stored: StoredJob = serde_json::from_slice(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    let policy = policy_of(&stored.plan.retry);
+    Ok(if stored.run_file.is_some() { policy } else { once(policy) })
+}
+
+/// A command without a run file is launched once: nobody said that it may be repeated.
+fn once(policy: RetryPolicy) -> RetryPolicy {
+    let never = |budget: AttemptBudget| AttemptBudget { attempts: 0, ..budget };
+    RetryPolicy {
+        preempted: never(policy.preempted),
+        infrastructure: never(policy.infrastructure),
+        hang: never(policy.hang),
+        timeout: never(policy.timeout),
+        unknown: never(policy.unknown),
+        ..policy
+    }
+}
+
+/// The run file's `[retry]` in tower's terms; what it leaves out keeps tower's defaults.
+fn policy_of(section: &RetrySection) -> RetryPolicy {
+    let mut policy = RetryPolicy { max_usd: section.max_usd, max_gpu_hours: section.max_gpu_hours, ..RetryPolicy::default() };
+    for (name, rule) in &section.rules {
+        let plan = || rule.plan.iter().map(|set| PlanEntry { set: set.clone() }).collect();
+        match name.as_str() {
+            "preempted" => policy.preempted = budget(policy.preempted, rule),
+            "infrastructure" => policy.infrastructure = budget(policy.infrastructure, rule),
+            "hang" => policy.hang = budget(policy.hang, rule),
+            "timeout" => policy.timeout = budget(policy.timeout, rule),
+            "unknown" => policy.unknown = budget(policy.unknown, rule),
+            "evaluator_error" => policy.evaluator = budget(policy.evaluator, rule),
+            "device_oom" => policy.device_oom = plan(),
+            "host_oom" => policy.host_oom = plan(),
+            "numeric_divergence" => policy.numeric_divergence = plan(),
+            other => {
+                if let Ok(reason) = other.parse::<TerminationReason>() {
+                    let default = policy.infrastructure;
+                    policy.by_reason.insert(reason, budget(default, rule));
+                }
+            }
+        }
+    }
+    policy
+}
+
+fn budget(default: AttemptBudget, rule: &RetryRule) -> AttemptBudget {
+    AttemptBudget {
+        attempts: rule.attempts.unwrap_or(default.attempts),
+        backoff_min_seconds: rule.backoff_min_seconds.unwrap_or(default.backoff_min_seconds),
+        backoff_max_seconds: rule.backoff_max_seconds.unwrap_or(default.backoff_max_seconds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what the run file says replaces the default, that the rest stays, and that own rules of reasons
+    /// are kept.
+    #[test]
+    fn the_run_file_replaces_defaults_one_by_one() {
+        let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7 }\n\
+            network_error = { attempts = 9, backoff = \"1s..2s\" }\n\
+            device_oom = { plan = [{ set = { BATCH = \"16\" } }] }\nmax_usd = 200\n";
+        let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap();
+        let policy = policy_of(&file.retry);
+        assert_eq!(policy.preempted.attempts, 7);
+        assert_eq!(policy.preempted.backoff_max_seconds, RetryPolicy::default().preempted.backoff_max_seconds);
+        assert_eq!(policy.infrastructure, RetryPolicy::default().infrastructure);
+        assert_eq!(policy.by_reason[&TerminationReason::NetworkError].backoff_max_seconds, 2.0);
+        assert_eq!(policy.device_oom[0].set["BATCH"], "16");
+        assert_eq!(policy.max_usd, Some(200.0));
+        assert_eq!(once(policy).preempted.attempts, 0);
+    }
+}

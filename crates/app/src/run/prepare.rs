@@ -1,0 +1,211 @@
+//! Everything that happens before the first launch: reading, hashing, capturing, refusing.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::json;
+use trackway_core::{Clock as _, RunId, TerminationReason};
+use trackway_data::{DataManifest, HashCache, Resolver};
+use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilter, RunRow, RunState};
+
+use super::RunRequest;
+use super::job::{Job, StoredJob, data_sha256};
+use super::lock::RunLock;
+use crate::App;
+use crate::capture::{Capture, CaptureInputs, capture};
+use crate::error::{AppError, ErrorKind};
+use crate::report::{Notice, Reporter};
+
+/// A run that is ready to be driven, with the lock that makes this process its supervisor.
+pub struct Prepared {
+    /// The run's row.
+    pub run: RunRow,
+    /// What it launches.
+    pub job: Job,
+    /// What it starts from, captured once for all of its attempts in this process.
+    pub capture: Capture,
+    /// Held until the run is let go of.
+    _lock: RunLock,
+}
+
+/// Reads the source, resolves the data, captures the surroundings, and stores the plan.
+pub fn prepare(app: &App, request: &RunRequest, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
+    let job = Job::read(&request.source, &app.redactor)?;
+    job.check_command()?;
+    let manifests = resolve_data(app, &job, reporter)?;
+    let hashes: Vec<(String, String)> =
+        manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
+    let data_sha256 = data_sha256(&hashes);
+    if !request.retry_data_error {
+        refuse_known_data_error(app, &job, data_sha256.as_deref())?;
+    }
+    let captured = capture_surroundings(app, &job);
+    let run_id = RunId::new(&app.ids);
+    let run = run_row(app, run_id, &job, data_sha256.clone(), &captured);
+    let folder = app.home.run_folder(run_id);
+    let lock = RunLock::try_take(&folder)
+        .map_err(|error| AppError::file("lock", &folder, &error))?
+        .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
+    store_plan(app, run_id, &job, data_sha256)?;
+    store_data(app, &manifests)?;
+    let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
+    app.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
+    reporter.notice(&Notice::RunStarted {
+        run_id,
+        name: run.name.clone(),
+        config_sha256: run.config_sha256.clone(),
+    });
+    Ok(Prepared { run, job, capture: captured, _lock: lock })
+}
+
+/// A run whose supervisor is gone, as it was prepared.
+pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
+    let folder = app.home.run_folder(run.run_id);
+    let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?.ok_or_else(|| {
+        AppError::new(ErrorKind::Usage, format!("run `{}` has a supervisor already", run.name))
+            .hint(format!("follow it with: trackway watch {}", run.run_id))
+    })?;
+    // Another command may have sealed its attempt since the row was read.
+    let run = app.find_run(&run.run_id.to_string())?;
+    if run.state.is_final() && run.state != RunState::Stopped {
+        return Err(AppError::new(ErrorKind::Usage, format!("run `{}` is at its end: {}", run.name, run.state))
+            .hint(format!("see why with: trackway explain {}", run.run_id)));
+    }
+    let path = folder.join("plan.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
+    let stored: StoredJob =
+        serde_json::from_str(&text).map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    let job = Job::restore(stored, &app.redactor)?;
+    let capture = capture_surroundings(app, &job);
+    Ok(Prepared { run, job, capture, _lock: lock })
+}
+
+fn resolve_data(app: &App, job: &Job, reporter: &dyn Reporter) -> Result<Vec<DataManifest>, AppError> {
+    if job.plan.data.is_empty() {
+        return Ok(Vec::new());
+    }
+    let cache_path = app.home.data_cache();
+    let cache = HashCache::load(&cache_path);
+    let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
+    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &app.clock, progress: &progress };
+    let mut manifests = Vec::new();
+    for (name, spec) in &job.plan.data {
+        let manifest = resolver
+            .resolve(name, spec)
+            .map_err(|error| AppError::new(ErrorKind::Usage, format!("`[data.{name}]`: {error}")))?;
+        manifests.push(manifest);
+    }
+    if let Some(folder) = cache_path.parent() {
+        // A cache that cannot be kept only costs time at the next run.
+        let kept = std::fs::create_dir_all(folder).and_then(|()| cache.save());
+        if let Err(error) = kept {
+            reporter.notice(&Notice::Note { text: format!("the data cache was not kept: {error}") });
+        }
+    }
+    Ok(manifests)
+}
+
+/// C4: after a data error nothing is launched again until the data or the config changes.
+fn refuse_known_data_error(app: &App, job: &Job, data_sha256: Option<&str>) -> Result<(), AppError> {
+    let Some(data_sha256) = data_sha256 else { return Ok(()) };
+    let same = RunFilter {
+        config_sha256: Some(job.config_sha256.clone()),
+        data_sha256: Some(data_sha256.to_owned()),
+        limit: Some(1),
+        ..RunFilter::default()
+    };
+    let Some(run) = app.ledger_read(|ledger| ledger.list_runs(&same))?.pop() else { return Ok(()) };
+    let Some(last) = app.attempts_of(run.run_id)?.pop() else { return Ok(()) };
+    let Some(reason @ (TerminationReason::DataError | TerminationReason::SchemaDrift)) = last.termination_reason else {
+        return Ok(());
+    };
+    let message = format!(
+        "not launched: {} ended in `{reason}` with this very config and data, and neither changed since",
+        last.attempt_id
+    );
+    Err(AppError::new(ErrorKind::Blocked, message)
+        .hint(format!("see what is wrong with: trackway explain {}", last.attempt_id))
+        .hint("mend the data, or launch all the same with --retry-data-error"))
+}
+
+/// The script's own environment is what this process has and what the plan adds.
+fn capture_surroundings(app: &App, job: &Job) -> Capture {
+    let mut environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    environment.extend(job.plan.run.environment.clone());
+    let exclude: [PathBuf; 1] = [app.home.folder().to_path_buf()];
+    capture(&CaptureInputs {
+        argv: &job.plan.run.command,
+        working_directory: &job.working_directory(),
+        environment: &environment,
+        container_image: job.plan.container.as_ref().map(|container| container.image.as_str()),
+        exclude: &exclude,
+    })
+}
+
+fn run_row(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>, capture: &Capture) -> RunRow {
+    let plan = &job.stored_plan;
+    let config = serde_json::to_value(plan).unwrap_or_else(|error| json!({ "unreadable": error.to_string() }));
+    let mut run = RunRow::planned(run_id, &plan.run.name, &job.config_sha256, config, app.clock.now());
+    run.model_family.clone_from(&plan.run.model_family);
+    run.owner = plan.owner.name.clone().or_else(|| capture.owner_default.clone());
+    run.team.clone_from(&plan.owner.team);
+    run.seed = plan.run.seed;
+    run.data_sha256 = data_sha256;
+    run.run_file_path = job.run_file.as_ref().map(|path| path.to_string_lossy().into_owned());
+    run
+}
+
+fn store_plan(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>) -> Result<(), AppError> {
+    let path = app.home.run_folder(run_id).join("plan.json");
+    let stored = job.stored(run_id, data_sha256, &app.redactor);
+    let text = serde_json::to_vec_pretty(&stored).map_err(|error| AppError::fault("the plan is no JSON", &error))?;
+    std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
+}
+
+fn used_by(run_id: RunId, manifest: &DataManifest) -> RunDataRow {
+    RunDataRow {
+        run_id,
+        name: manifest.name.clone(),
+        path: manifest.path.clone(),
+        data_sha256: manifest.data_sha256.clone(),
+    }
+}
+
+fn store_data(app: &App, manifests: &[DataManifest]) -> Result<(), AppError> {
+    for manifest in manifests {
+        let snapshot = DataSnapshotRow {
+            data_sha256: manifest.data_sha256.clone(),
+            name: manifest.name.clone(),
+            path: manifest.path.clone(),
+            split: split_of(&manifest.name),
+            file_count: manifest.files.len() as u64,
+            size_bytes: manifest.size_bytes,
+            rows: manifest.rows,
+            first_seen_at: app.clock.now(),
+            schema_json: manifest.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
+            notes_json: (!manifest.notes.is_empty()).then(|| json!(manifest.notes)),
+        };
+        let files: Vec<DataSnapshotFileRow> = manifest
+            .files
+            .iter()
+            .map(|file| DataSnapshotFileRow {
+                data_sha256: manifest.data_sha256.clone(),
+                path: file.path.clone(),
+                size_bytes: file.size_bytes,
+                blake3: file.blake3.clone(),
+                format: json!(file.format).as_str().unwrap_or("other").into(),
+                rows: file.rows,
+                schema_json: file.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
+            })
+            .collect();
+        app.ledger_write(|ledger| ledger.insert_data_snapshot(&snapshot, &files))?;
+    }
+    Ok(())
+}
+
+fn split_of(name: &str) -> Option<String> {
+    const SPLITS: [&str; 6] = ["train", "test", "validation", "valid", "val", "dev"];
+    SPLITS.contains(&name).then(|| name.to_owned())
+}

@@ -1,0 +1,235 @@
+//! Watches one attempt to its end. What it decides, [`super::watchdog`] decides; here it is only done.
+
+use std::time::Duration;
+
+use trackway_core::Clock;
+use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, StopMode};
+
+use super::echo::Echo;
+use super::inject::{Fault, Injection};
+use super::interrupt;
+use super::live_record::LiveRecord;
+use super::watchdog::{self, Intervention, Limits, Vitals};
+use crate::actions::{self, ActionKind, OwnAction};
+use crate::control::{self, Request};
+use crate::report::{Notice, Reporter};
+
+/// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
+const TURN: Duration = Duration::from_millis(100);
+/// How often the live record is looked at.
+const LOOK_MICROS: i64 = 250_000;
+/// How often progress goes into the ledger.
+const TOUCH_MICROS: i64 = 2_000_000;
+
+/// What the supervisor watches.
+pub struct Watched<'a> {
+    /// Where it is.
+    pub placement: &'a Placement,
+    /// Its files.
+    pub files: AttemptFiles,
+    /// What it may take.
+    pub limits: Limits,
+    /// Between SIGTERM and SIGKILL.
+    pub grace_seconds: f64,
+    /// A fault to rehearse.
+    pub injection: Option<Injection>,
+    /// Whether it was already running when this supervisor came.
+    pub attached: bool,
+    /// How long it has been running, when it was.
+    pub running_seconds: f64,
+}
+
+/// How supervising ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// The attempt ended, or is proved to be gone.
+    Attempt,
+    /// The supervisor was asked to let go; the attempt goes on.
+    Detached,
+    /// The supervisor cannot see the attempt any more, for this reason; the attempt may go on.
+    OutOfSight(String),
+}
+
+/// Called now and then with what the live record says; a failure is told and does not end the supervision.
+pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord);
+
+struct Supervisor<'a> {
+    watched: Watched<'a>,
+    launcher: &'a dyn Launcher,
+    clock: &'a dyn Clock,
+    reporter: &'a dyn Reporter,
+    record: LiveRecord,
+    rate: Rate,
+    stop_requests_seen: u32,
+    stopping: bool,
+    began_micros: i64,
+    last_sign_micros: Option<i64>,
+    frame_count_seen: u64,
+}
+
+/// Steps per second over the last looks.
+#[derive(Debug, Default)]
+struct Rate {
+    since: Option<(i64, u64)>,
+    steps_per_second: Option<f64>,
+}
+
+/// The window over which the rate is measured.
+const RATE_MICROS: i64 = 2_000_000;
+
+impl Rate {
+    fn take(&mut self, now_micros: i64, step: Option<u64>) {
+        let Some(step) = step else { return };
+        let Some((since_micros, since_step)) = self.since else {
+            self.since = Some((now_micros, step));
+            return;
+        };
+        let elapsed = now_micros - since_micros;
+        if elapsed >= RATE_MICROS {
+            self.steps_per_second = Some(step.saturating_sub(since_step) as f64 * 1e6 / elapsed as f64);
+            self.since = Some((now_micros, step));
+        }
+    }
+}
+
+/// Watches an attempt until it ends, echoing its output, acting on limits and on requests to stop.
+pub fn supervise(
+    watched: Watched<'_>,
+    launcher: &dyn Launcher,
+    clock: &dyn Clock,
+    reporter: &dyn Reporter,
+    touch: Touch<'_>,
+) -> Ended {
+    let mut echo = Echo::new(&watched.files, watched.attached);
+    let record = LiveRecord::below(&watched.files.records());
+    let began_micros = clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64;
+    let mut supervisor = Supervisor {
+        watched,
+        launcher,
+        clock,
+        reporter,
+        record,
+        rate: Rate::default(),
+        stop_requests_seen: 0,
+        stopping: false,
+        began_micros,
+        last_sign_micros: None,
+        frame_count_seen: 0,
+    };
+    let (mut looked_micros, mut touched_micros) = (i64::MIN, supervisor.clock.monotonic_micros());
+    loop {
+        let observed = launcher.wait(supervisor.watched.placement, TURN);
+        echo.turn(reporter);
+        let now_micros = clock.monotonic_micros();
+        if now_micros.saturating_sub(looked_micros) >= LOOK_MICROS {
+            supervisor.look(now_micros);
+            looked_micros = now_micros;
+        }
+        match observed {
+            Ok(observation) if observation.is_final() => {
+                while echo.turn(reporter) {}
+                supervisor.look(now_micros);
+                return Ended::Attempt;
+            }
+            Ok(Observation::CannotTell { why }) => return Ended::OutOfSight(why),
+            Err(error) => return Ended::OutOfSight(error.to_string()),
+            Ok(_) => {}
+        }
+        if interrupt::detach_requested() {
+            return Ended::Detached;
+        }
+        supervisor.obey_interrupts();
+        supervisor.intervene(now_micros);
+        if now_micros - touched_micros >= TOUCH_MICROS {
+            touch(&supervisor.record);
+            touched_micros = now_micros;
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    fn look(&mut self, now_micros: i64) {
+        self.record.look();
+        if self.record.facts.frame_count > self.frame_count_seen {
+            self.frame_count_seen = self.record.facts.frame_count;
+            self.last_sign_micros = Some(now_micros);
+        }
+        self.rate.take(now_micros, self.record.facts.last_step);
+        self.reporter.progress(&self.record.progress(self.rate.steps_per_second));
+    }
+
+    /// The first request stops gracefully, every later one kills.
+    fn obey_interrupts(&mut self) {
+        let requests = interrupt::stop_requests();
+        if requests == self.stop_requests_seen {
+            return;
+        }
+        let why = format!("{} to the supervisor", interrupt::last_stop_signal());
+        if self.stop_requests_seen == 0 && requests == 1 {
+            self.stop(ActionKind::StopRequested, &format!("{why}; once more kills at once"));
+        } else {
+            self.kill(ActionKind::StopRequested, &format!("{why}, for the second time"));
+        }
+        self.stop_requests_seen = requests;
+    }
+
+    fn intervene(&mut self, now_micros: i64) {
+        if self.stopping {
+            return;
+        }
+        let vitals = Vitals {
+            running_seconds: (now_micros - self.began_micros) as f64 / 1e6,
+            quiet_seconds: self.last_sign_micros.map(|sign| (now_micros - sign) as f64 / 1e6),
+            step: self.record.facts.last_step,
+        };
+        let injection = self.watched.injection.as_ref();
+        let Some((intervention, why)) = watchdog::intervention(&vitals, &self.watched.limits, injection) else {
+            return;
+        };
+        match intervention {
+            Intervention::Inject(Fault::Kill) => self.kill(ActionKind::InjectedKill, &why),
+            Intervention::Inject(Fault::Terminate) => self.stop(ActionKind::InjectedTerm, &why),
+            Intervention::Timeout => self.stop(ActionKind::TimeoutKill, &why),
+            Intervention::Hang => self.stop(ActionKind::HangKill, &why),
+            Intervention::Budget => self.stop(ActionKind::BudgetStop, &why),
+        }
+    }
+
+    fn stop(&mut self, kind: ActionKind, why: &str) {
+        self.note_down(kind, false, why);
+        // A preemption does not write to the control file first; its rehearsal does not either.
+        if kind != ActionKind::InjectedTerm {
+            let asked =
+                control::request(self.watched.files.directory(), Request::Stop, why, self.clock.now());
+            self.tell_failure("write the control file", asked.err());
+        }
+        self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
+    }
+
+    fn kill(&mut self, kind: ActionKind, why: &str) {
+        self.note_down(kind, true, why);
+        self.deliver(StopMode::Kill);
+    }
+
+    /// The action is written down before it is done, so that a crash in between leaves the truth.
+    fn note_down(&mut self, kind: ActionKind, kill_sent: bool, why: &str) {
+        self.stopping = true;
+        let action = OwnAction { kind, at: self.clock.now(), kill_sent, why: why.into() };
+        let written = actions::append(self.watched.files.directory(), &action);
+        self.tell_failure("write down the action", written.err());
+        self.reporter.notice(&Notice::Note { text: format!("ending the attempt: {why}") });
+    }
+
+    fn deliver(&self, mode: StopMode) {
+        let delivered = self.launcher.stop(self.watched.placement, mode);
+        if let Err(error) = delivered {
+            self.reporter.notice(&Notice::Note { text: error.to_string() });
+        }
+    }
+
+    fn tell_failure(&self, what: &str, error: Option<std::io::Error>) {
+        if let Some(error) = error {
+            self.reporter.notice(&Notice::Note { text: format!("could not {what}: {error}") });
+        }
+    }
+}

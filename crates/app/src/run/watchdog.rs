@@ -1,0 +1,147 @@
+//! When the supervisor ends an attempt by its own decision: a pure function of what is known and what is allowed.
+
+use trackway_core::Step;
+
+use super::inject::{Fault, Injection};
+
+/// The limits the run file sets; none means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limits {
+    /// Longest an attempt may take, in seconds.
+    pub timeout_seconds: Option<f64>,
+    /// Longest without a new step or heartbeat, in seconds. Off unless asked for: silence is no proof of anything.
+    pub hang_after_seconds: Option<f64>,
+    /// Money left to the run, in US dollars.
+    pub usd_left: Option<f64>,
+    /// What the attempt costs a second, in US dollars.
+    pub usd_per_second: f64,
+    /// GPU seconds left to the run.
+    pub gpu_seconds_left: Option<f64>,
+    /// GPUs the attempt holds.
+    pub gpus: f64,
+}
+
+/// What is known of the attempt now. All seconds are on a clock that never goes backwards.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Vitals {
+    /// Since the attempt was launched.
+    pub running_seconds: f64,
+    /// Since the last step or heartbeat; none before the first one.
+    pub quiet_seconds: Option<f64>,
+    /// The last step the attempt reported.
+    pub step: Option<Step>,
+}
+
+/// Why the supervisor ends the attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Intervention {
+    /// A fault that was asked for with `--inject`.
+    Inject(Fault),
+    /// The time limit is reached.
+    Timeout,
+    /// Nothing moved for too long.
+    Hang,
+    /// Money or GPU time is spent.
+    Budget,
+}
+
+/// The first reason to intervene, if there is one; `why` is for the receipt.
+#[must_use]
+pub fn intervention(
+    vitals: &Vitals,
+    limits: &Limits,
+    injection: Option<&Injection>,
+) -> Option<(Intervention, String)> {
+    injected(vitals, injection)
+        .or_else(|| timed_out(vitals, limits))
+        .or_else(|| spent(vitals, limits))
+        .or_else(|| hung(vitals, limits))
+}
+
+fn injected(vitals: &Vitals, injection: Option<&Injection>) -> Option<(Intervention, String)> {
+    let injection = injection?;
+    let step = vitals.step.filter(|step| *step >= injection.step)?;
+    Some((Intervention::Inject(injection.fault), format!("`--inject {injection}`, seen at step {step}")))
+}
+
+fn timed_out(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
+    let timeout_seconds = limits.timeout_seconds.filter(|limit| vitals.running_seconds >= *limit)?;
+    Some((Intervention::Timeout, format!("`supervise.timeout` of {timeout_seconds} s is reached")))
+}
+
+fn spent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
+    let spent_usd = vitals.running_seconds * limits.usd_per_second;
+    if let Some(usd_left) = limits.usd_left.filter(|left| limits.usd_per_second > 0.0 && spent_usd >= *left) {
+        return Some((Intervention::Budget, format!("`retry.max_usd`: the {usd_left:.2} USD left are spent")));
+    }
+    let gpu_seconds = vitals.running_seconds * limits.gpus;
+    let left = limits.gpu_seconds_left.filter(|left| limits.gpus > 0.0 && gpu_seconds >= *left)?;
+    Some((Intervention::Budget, format!("`retry.max_gpu_hours`: the {:.2} GPU hours left are spent", left / 3600.0)))
+}
+
+fn hung(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
+    let limit = limits.hang_after_seconds?;
+    let quiet = vitals.quiet_seconds.filter(|quiet| *quiet >= limit)?;
+    Some((Intervention::Hang, format!("no step or heartbeat for {quiet:.0} s (`supervise.hang_after` is {limit} s)")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALM: Vitals = Vitals { running_seconds: 10.0, quiet_seconds: Some(5.0), step: Some(7) };
+
+    fn decided(vitals: Vitals, limits: Limits) -> Option<Intervention> {
+        intervention(&vitals, &limits, None).map(|(intervention, _)| intervention)
+    }
+
+    /// Proves that nothing happens without a limit, however long and silent the attempt is.
+    #[test]
+    fn silence_alone_is_no_reason() {
+        let vitals = Vitals { running_seconds: 1e9, quiet_seconds: Some(1e9), step: None };
+        assert_eq!(decided(vitals, Limits::default()), None);
+    }
+
+    /// Proves each limit on both of its sides.
+    #[test]
+    fn limits_bite_when_reached_and_not_before() {
+        let limits = |change: fn(&mut Limits)| {
+            let mut limits = Limits::default();
+            change(&mut limits);
+            limits
+        };
+        let table: [(Limits, Option<Intervention>); 8] = [
+            (limits(|l| l.timeout_seconds = Some(10.0)), Some(Intervention::Timeout)),
+            (limits(|l| l.timeout_seconds = Some(10.1)), None),
+            (limits(|l| l.hang_after_seconds = Some(5.0)), Some(Intervention::Hang)),
+            (limits(|l| l.hang_after_seconds = Some(5.1)), None),
+            (limits(|l| (l.usd_left, l.usd_per_second) = (Some(1.0), 0.1)), Some(Intervention::Budget)),
+            (limits(|l| (l.usd_left, l.usd_per_second) = (Some(0.0), 0.0)), None),
+            (limits(|l| (l.gpu_seconds_left, l.gpus) = (Some(80.0), 8.0)), Some(Intervention::Budget)),
+            (limits(|l| (l.gpu_seconds_left, l.gpus) = (Some(0.0), 0.0)), None),
+        ];
+        for (limits, expected) in table {
+            assert_eq!(decided(CALM, limits), expected, "{limits:?}");
+        }
+    }
+
+    /// Proves that a hang needs a first sign of life: a script that never reports is not judged by its silence.
+    #[test]
+    fn a_script_that_never_reports_does_not_hang() {
+        let vitals = Vitals { quiet_seconds: None, ..CALM };
+        assert_eq!(decided(vitals, Limits { hang_after_seconds: Some(1.0), ..Limits::default() }), None);
+    }
+
+    /// Proves that an injected fault happens at its step or at the first one seen after it.
+    #[test]
+    fn faults_happen_at_or_after_their_step() {
+        let injection = Injection { fault: Fault::Kill, step: 7 };
+        let at = |step| {
+            intervention(&Vitals { step, ..CALM }, &Limits::default(), Some(&injection)).map(|(found, _)| found)
+        };
+        assert_eq!(at(Some(6)), None);
+        assert_eq!(at(None), None);
+        assert_eq!(at(Some(7)), Some(Intervention::Inject(Fault::Kill)));
+        assert_eq!(at(Some(9)), Some(Intervention::Inject(Fault::Kill)));
+    }
+}

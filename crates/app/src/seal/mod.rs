@@ -1,0 +1,263 @@
+//! From an ended attempt to a receipt that no longer changes, and to what follows from it.
+//!
+//! Everything is computed from the attempt's folder, so it can be done by any process at any later time, and twice:
+//! the same folder gives the same receipt.
+
+mod evidence;
+
+use trackway_core::{AttemptId, Clock as _, LaunchKind};
+use trackway_ledger::{
+    AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow, EventRow,
+    RetryRow, close_records,
+};
+use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
+use trackway_tower::{Verdict, classify};
+
+use self::evidence::{End, gather};
+use crate::actions;
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
+use crate::run::{Decided, decide};
+use crate::{App, FULL_STAGE};
+
+/// A sealed attempt and what follows.
+pub struct Sealed {
+    /// The receipt.
+    pub row: AttemptRow,
+    /// The most telling piece of evidence.
+    pub evidence: String,
+    /// What was decided.
+    pub decision: RetryRow,
+}
+
+/// Seals an attempt that ended, decides what follows, and writes both down. Doing it again changes nothing.
+///
+/// # Errors
+/// When the attempt is alive or cannot be seen; when a file or the ledger fails, and then nothing is half done.
+pub fn seal(app: &App, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
+    let row = app.ledger_read(|ledger| ledger.attempt(*attempt_id))?.ok_or_else(|| {
+        AppError::new(ErrorKind::NotFound, format!("attempt {attempt_id} is not in the ledger"))
+    })?;
+    if row.state == AttemptState::Sealed {
+        let decision = decision_of(app, &row)?;
+        return Ok(Sealed { evidence: first_evidence(&row), row, decision });
+    }
+    let end = end_of(app, &row)?;
+    let files = AttemptFiles::new(app.home.attempt_folder(*attempt_id));
+    let closed = app.ledger_write(|_| close_records(app.home.folder(), &row))?;
+    let checkpoints = checkpoint_rows(app, &row)?;
+    let verdict = classify(&gather(&row, &end, &closed, &files)?);
+    let row = receipt(app, row, &end, &closed, &checkpoints, &verdict);
+    let decided = decide(app, &row)?;
+    write_down(app, row, closed, checkpoints, decided)
+}
+
+/// The decision after a sealed attempt; made now when the supervisor died before it was written down.
+pub fn decision_of(app: &App, row: &AttemptRow) -> Result<RetryRow, AppError> {
+    let written = app.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
+    if let Some(decision) = written.into_iter().find(|decision| decision.attempt_id == row.attempt_id) {
+        return Ok(decision);
+    }
+    let decided = decide(app, row)?;
+    app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
+    Ok(decided.retry)
+}
+
+fn write_down(
+    app: &App,
+    row: AttemptRow,
+    closed: ClosedRecords,
+    checkpoints: Vec<CheckpointRow>,
+    decided: Decided,
+) -> Result<Sealed, AppError> {
+    let mut run = app.find_run(&row.run_id.to_string())?;
+    run.state = decided.run_state;
+    run.ended_at = decided.run_state.is_final().then(|| app.clock.now());
+    run.started_at = run.started_at.or(row.started_at);
+    run.termination_reason = row.termination_reason;
+    run.last_committed_step = checkpoints
+        .iter()
+        .filter(|checkpoint| checkpoint.state == CheckpointRowState::Committed)
+        .map(|checkpoint| checkpoint.step)
+        .max()
+        .or(run.last_committed_step);
+    let attempts = app.attempts_of(row.run_id)?;
+    let others: Vec<&AttemptRow> =
+        attempts.iter().filter(|attempt| attempt.attempt_id != row.attempt_id).chain([&row]).collect();
+    run.attempt_count = u32::try_from(others.len()).unwrap_or(u32::MAX);
+    run.wall_seconds = others.iter().filter_map(|attempt| attempt.wall_seconds).sum();
+    run.gpu_seconds = others.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
+    let usd: Vec<f64> = others.iter().filter_map(|attempt| attempt.cost_usd).collect();
+    run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
+    let mut events = closed.events.clone();
+    events.extend(checkpoint_events(&row, &closed));
+    events.extend(action_events(app, &row)?);
+    let seal = AttemptSeal {
+        costs: costs(&row),
+        metric_summaries: closed.summaries,
+        parameters: closed.parameters,
+        segments: closed.segments,
+        events,
+        checkpoints,
+        run: Some(run),
+        ..AttemptSeal::of(row)
+    };
+    let sealed_at = app.clock.now();
+    app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at))?;
+    app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
+    let mut row = seal.attempt;
+    row.state = AttemptState::Sealed;
+    Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
+}
+
+fn end_of(app: &App, row: &AttemptRow) -> Result<End, AppError> {
+    let Some(placement) = app.placement_of(row)? else { return Ok(End::NeverLaunched) };
+    let observed =
+        app.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
+    End::of(observed).ok_or_else(|| {
+        AppError::new(ErrorKind::Fault, format!("attempt {} has not ended, as far as can be seen", row.attempt_id))
+    })
+}
+
+/// The row as it will be sealed: what the record, the flight record and the verdict add to it.
+fn receipt(
+    app: &App,
+    mut row: AttemptRow,
+    end: &End,
+    closed: &ClosedRecords,
+    checkpoints: &[CheckpointRow],
+    verdict: &Verdict,
+) -> AttemptRow {
+    match end {
+        End::Recorded(record) => take_record(&mut row, record),
+        End::Lost { .. } | End::NeverLaunched => row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at),
+    }
+    // The flight record has all of it; what was touched meanwhile may be older.
+    row.first_step = closed.first_step.or(row.first_step);
+    row.last_step = closed.last_step.max(row.last_step);
+    row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
+    let own = checkpoints.iter().filter(|checkpoint| {
+        checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some()
+    });
+    if let Some(newest) = own.max_by_key(|checkpoint| checkpoint.step) {
+        row.last_committed_step = Some(newest.step);
+        row.last_committed_manifest_sha256.clone_from(&newest.manifest_sha256);
+    }
+    let gpus = f64::from(row.gpu_count.unwrap_or(0));
+    row.gpu_seconds = Some(gpus * row.wall_seconds.unwrap_or(0.0));
+    row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
+    row.termination_reason = Some(verdict.reason);
+    row.termination_rule = Some(verdict.rule.clone());
+    row.termination_confidence = Some(verdict.confidence);
+    row.termination_domain = Some(verdict.domain);
+    row.retry_outlook = Some(verdict.retry_outlook);
+    row.fingerprint = (!verdict.fingerprint.is_empty()).then(|| verdict.fingerprint.clone());
+    row.termination_evidence = redacted(app, &verdict.evidence);
+    row.termination_secondary = redacted(app, &verdict.secondary);
+    row
+}
+
+/// Evidence quotes logs, which were redacted line by line; a quote may join what a line had kept apart.
+fn redacted(app: &App, items: &impl serde::Serialize) -> Option<serde_json::Value> {
+    let text = serde_json::to_string(items).ok()?;
+    serde_json::from_str(&app.redactor.text(&text)).or_else(|_| serde_json::from_str(&text)).ok()
+}
+
+fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
+    row.started_at = Some(record.started_at);
+    row.ended_at = Some(record.ended_at);
+    row.wall_seconds = Some(record.wall_seconds);
+    row.cpu_seconds = Some(record.cpu_seconds);
+    row.peak_rss_bytes = Some(record.peak_rss_bytes);
+    row.exit_code = record.exit_code;
+    row.signal = record.signal;
+    row.oom_kill_delta = record.oom_kill_delta;
+    row.stdout_bytes = Some(record.stdout_bytes);
+    row.stderr_bytes = Some(record.stderr_bytes);
+    row.log_bytes_lost = Some(record.log_bytes_lost);
+}
+
+/// The run's checkpoints as their log has them now.
+fn checkpoint_rows(app: &App, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
+    let root = app.home.checkpoint_root(row.run_id, LaunchKind::Train, FULL_STAGE);
+    let view = view(&root)?;
+    let location = root.to_string_lossy().into_owned();
+    let rows = view.list().into_iter().map(|info| CheckpointRow {
+        run_id: info.run_id,
+        attempt_id: info.attempt_id,
+        step: info.step,
+        epoch: info.epoch,
+        object_prefix: info.object_prefix,
+        state: info.state.as_str().parse().unwrap_or(CheckpointRowState::Writing),
+        location: location.clone(),
+        size_bytes: info.size_bytes,
+        verified: None,
+        committed_at: info.manifest_sha256.as_ref().and_then(|_| info.at.parse().ok()),
+        metrics_json: None,
+        manifest_sha256: info.manifest_sha256,
+    });
+    Ok(rows.collect())
+}
+
+/// What the script said about its checkpoints, as history.
+fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> {
+    closed
+        .checkpoints
+        .iter()
+        .enumerate()
+        .map(|(place, checkpoint)| EventRow {
+            event_id: format!("{}:checkpoint:{place}", row.attempt_id),
+            run_id: row.run_id,
+            attempt_id: Some(row.attempt_id),
+            at: checkpoint.at,
+            kind: format!("checkpoint_{}", checkpoint.state.as_str()),
+            step: Some(checkpoint.step),
+            message: format!("{} bytes in {:.3} s", checkpoint.size_bytes, checkpoint.seconds),
+            fields_json: None,
+            source: "sdk".into(),
+        })
+        .collect()
+}
+
+/// What Trackway did to the attempt, as history.
+fn action_events(app: &App, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
+    let folder = app.home.attempt_folder(row.attempt_id);
+    let actions = actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
+    let event = |(place, action): (usize, actions::OwnAction)| EventRow {
+        event_id: format!("{}:action:{place}", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: action.at,
+        kind: serde_json::json!(action.kind).as_str().unwrap_or("action").into(),
+        step: None,
+        message: action.why,
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    Ok(actions.into_iter().enumerate().map(event).collect())
+}
+
+fn costs(row: &AttemptRow) -> Vec<CostRow> {
+    let item = |item: &str, quantity: Option<f64>, unit: &str, usd| {
+        quantity.filter(|quantity| *quantity > 0.0).map(|quantity| CostRow {
+            attempt_id: row.attempt_id,
+            run_id: row.run_id,
+            item: item.into(),
+            quantity,
+            unit: unit.into(),
+            usd,
+        })
+    };
+    [
+        item("gpu", row.gpu_seconds, "gpu_seconds", row.cost_usd),
+        item("cpu", row.cpu_seconds, "cpu_seconds", None),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn first_evidence(row: &AttemptRow) -> String {
+    let first = row.termination_evidence.as_ref().and_then(|items| items.get(0)).and_then(|item| item.get("text"));
+    first.and_then(serde_json::Value::as_str).unwrap_or("no evidence").to_owned()
+}

@@ -1,0 +1,60 @@
+use serde::Serialize;
+use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_launch::{Launcher as _, StopMode};
+
+use crate::App;
+use crate::actions::{self, ActionKind, OwnAction};
+use crate::control::{self, Request};
+use crate::error::{AppError, ErrorKind};
+use crate::run::StoredJob;
+
+/// The answer to `trackway stop`.
+#[derive(Debug, Clone, Serialize)]
+pub struct StopAsked {
+    /// The run.
+    pub run_id: RunId,
+    /// Its live attempt.
+    pub attempt_id: AttemptId,
+    /// `graceful` or `kill`.
+    pub mode: String,
+}
+
+impl App {
+    /// Asks the live attempt of a run to end: through the control file and SIGTERM, or at once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
+    pub fn stop(&self, run: &str, kill: bool, why: &str) -> Result<StopAsked, AppError> {
+        let attempt = self.live_attempt(run)?;
+        let folder = self.home.attempt_folder(attempt.attempt_id);
+        let placement = self.placement_of(&attempt)?.ok_or_else(|| {
+            AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", attempt.attempt_id))
+        })?;
+        let action = OwnAction {
+            kind: ActionKind::StopRequested,
+            at: self.clock.now(),
+            kill_sent: kill,
+            why: self.redactor.text(why).into_owned(),
+        };
+        actions::append(&folder, &action).map_err(|error| AppError::file("write in", &folder, &error))?;
+        let mode = if kill {
+            StopMode::Kill
+        } else {
+            control::request(&folder, Request::Stop, &action.why, action.at)
+                .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+            StopMode::Graceful { grace_seconds: self.grace_seconds(attempt.run_id) }
+        };
+        self.launcher.stop(&placement, mode).map_err(|error| AppError::fault("the stop", &error))?;
+        Ok(StopAsked {
+            run_id: attempt.run_id,
+            attempt_id: attempt.attempt_id,
+            mode: if kill { "kill" } else { "graceful" }.into(),
+        })
+    }
+
+    fn grace_seconds(&self, run_id: RunId) -> f64 {
+        let path = self.home.run_folder(run_id).join("plan.json");
+        let stored = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<StoredJob>(&text).ok());
+        stored.map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
+    }
+}

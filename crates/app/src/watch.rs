@@ -1,0 +1,139 @@
+//! A run while it goes on, seen from another process.
+
+use serde::Serialize;
+use trackway_core::{AttemptId, Clock as _, RunId};
+
+use crate::App;
+use crate::error::AppError;
+use crate::home::attempt_file;
+use crate::report::Progress;
+use crate::run::live_record::LiveRecord;
+
+/// The least time over which a rate is measured.
+const RATE_SECONDS_MIN: f64 = 0.5;
+
+/// One look at a run. Field names are the JSON contract of `trackway watch`.
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    /// The run.
+    pub run_id: RunId,
+    /// Its name.
+    pub name: String,
+    /// `running`, `completed` …
+    pub state: String,
+    /// The newest attempt.
+    pub attempt_id: Option<AttemptId>,
+    /// Its number in the run.
+    pub attempt_number: Option<u32>,
+    /// `running`, `sealed` …
+    pub attempt_state: String,
+    /// How long it has been running, or ran.
+    pub running_seconds: Option<f64>,
+    /// How far it is.
+    pub progress: Progress,
+    /// How many steps it means to make, when the script said so.
+    pub total_steps: Option<u64>,
+    /// Seconds left at the present rate.
+    pub eta_seconds: Option<f64>,
+    /// The last values of the shown metric, oldest first.
+    pub curve: Vec<f64>,
+    /// Budgets that were spent from.
+    pub budgets: Vec<Budget>,
+    /// Nothing more will change.
+    pub ended: bool,
+}
+
+/// A budget of the run.
+#[derive(Debug, Clone, Serialize)]
+pub struct Budget {
+    /// Its name.
+    pub name: String,
+    /// What is spent.
+    pub spent: f64,
+    /// What there is in all.
+    pub limit: Option<f64>,
+}
+
+/// Looks at one run again and again.
+pub struct Watcher<'a> {
+    app: &'a App,
+    run_id: RunId,
+    followed: Option<(AttemptId, LiveRecord)>,
+    rate_from: Option<(i64, u64)>,
+    steps_per_second: Option<f64>,
+}
+
+impl App {
+    /// Watches a run.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::NotFound`] when there is no such run.
+    pub fn watch(&self, run: &str) -> Result<Watcher<'_>, AppError> {
+        let run_id = self.find_run(run)?.run_id;
+        Ok(Watcher { app: self, run_id, followed: None, rate_from: None, steps_per_second: None })
+    }
+}
+
+impl Watcher<'_> {
+    /// Looks once.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn look(&mut self) -> Result<View, AppError> {
+        let run = self.app.find_run(&self.run_id.to_string())?;
+        let attempt = self.app.attempts_of(self.run_id)?.pop();
+        let mut view = View {
+            run_id: run.run_id,
+            name: run.name,
+            ended: run.state.is_final(),
+            state: run.state.to_string(),
+            attempt_id: None,
+            attempt_number: None,
+            attempt_state: String::new(),
+            running_seconds: None,
+            progress: Progress::default(),
+            total_steps: None,
+            eta_seconds: None,
+            curve: Vec::new(),
+            budgets: self.app.budgets_of(self.run_id)?,
+        };
+        let Some(attempt) = attempt else { return Ok(view) };
+        let now = self.app.clock.now();
+        view.attempt_id = Some(attempt.attempt_id);
+        view.attempt_number = Some(attempt.attempt_number);
+        view.running_seconds = attempt.wall_seconds.or_else(|| {
+            attempt.started_at.map(|started| now.seconds_since(started).max(0.0))
+        });
+        view.attempt_state = attempt.state.to_string();
+        self.follow(attempt.attempt_id, &mut view);
+        Ok(view)
+    }
+
+    fn follow(&mut self, attempt_id: AttemptId, view: &mut View) {
+        if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt_id) {
+            let folder = self.app.home.attempt_folder(attempt_id).join(attempt_file::RECORDS);
+            self.followed = Some((attempt_id, LiveRecord::below(&folder)));
+            self.rate_from = None;
+        }
+        let now_micros = self.app.clock.monotonic_micros();
+        let Some((_, record)) = &mut self.followed else { return };
+        record.look();
+        let facts = &record.facts;
+        if let Some(step) = facts.last_step {
+            let (since_micros, since_step) = *self.rate_from.get_or_insert((now_micros, step));
+            let seconds = (now_micros - since_micros) as f64 / 1e6;
+            if seconds >= RATE_SECONDS_MIN {
+                self.steps_per_second = Some(step.saturating_sub(since_step) as f64 / seconds);
+                self.rate_from = Some((now_micros, step));
+            }
+        }
+        view.progress = record.progress(self.steps_per_second);
+        view.total_steps = facts.total_steps;
+        view.curve = record.curve();
+        let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
+        view.eta_seconds = left
+            .zip(self.steps_per_second.filter(|rate| *rate > 0.0))
+            .map(|(left, rate)| left as f64 / rate)
+            .filter(|_| !view.ended);
+    }
+}

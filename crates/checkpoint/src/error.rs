@@ -1,0 +1,183 @@
+use std::path::{Path, PathBuf};
+
+use trackway_core::{AttemptId, RunId, Step};
+use trackway_formats::checkpoint_manifest::ManifestError;
+
+use crate::verify::Defect;
+
+/// What a caller should do about an error. Part of the contract; the wording of messages is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Call again, perhaps later: somebody else was faster.
+    Retry,
+    /// Stop: a newer attempt owns the checkpoints.
+    Fenced,
+    /// Fix what was passed in or how the process was started.
+    Input,
+    /// Repair the disk or make room, then call again. Nothing committed was touched.
+    Storage,
+    /// Bytes are not what they were: repair or choose another checkpoint.
+    Integrity,
+    /// The caller's own code, filling the checkpoint, failed.
+    State,
+}
+
+/// What went wrong with a checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The process was not started by Trackway, or not with all that checkpoints need.
+    #[error(
+        "no checkpoints here: `{variable}` is not set or not valid; start the script with `trackway run`"
+    )]
+    NotInAttempt {
+        /// The environment variable that is missing or wrong.
+        variable: &'static str,
+    },
+    /// A newer attempt owns the checkpoints.
+    #[error(
+        "fenced: {found_attempt} claimed epoch {found_epoch}, and this process has epoch {epoch}; it must stop, and nothing it does can be committed any more"
+    )]
+    Fenced {
+        /// The epoch of this process.
+        epoch: u64,
+        /// The epoch that was found.
+        found_epoch: u64,
+        /// Who claimed it.
+        found_attempt: AttemptId,
+    },
+    /// The root holds another run's checkpoints.
+    #[error("the checkpoint root {} belongs to {found}, not to {expected}", root.display())]
+    WrongRun {
+        /// The root.
+        root: PathBuf,
+        /// The run of this process.
+        expected: RunId,
+        /// The run of the root.
+        found: RunId,
+    },
+    /// Other writers took the next number again and again.
+    #[error("the checkpoint log {} is written by others without pause; gave up after {tries} tries", log.display())]
+    Contended {
+        /// The folder of the log.
+        log: PathBuf,
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// The disk refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Storage {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A checkpoint is not what its commit says.
+    #[error("the checkpoint of step {step} does not verify: {defect}")]
+    Damaged {
+        /// Its step.
+        step: Step,
+        /// What is wrong with it.
+        defect: Defect,
+    },
+    /// Checkpoints were committed, and none of those that may be resumed from verifies.
+    #[error("{}", nothing_verifies(fallbacks))]
+    NothingVerifies {
+        /// Those that were tried, newest first, and why each was passed over.
+        fallbacks: Vec<Fallback>,
+    },
+    /// The checkpoint has no such file.
+    #[error("the checkpoint of step {step} has no file `{name}`; it has {}", available.join(", "))]
+    NoSuchFile {
+        /// The step of the checkpoint.
+        step: Step,
+        /// What was asked for.
+        name: String,
+        /// What it has.
+        available: Vec<String>,
+    },
+    /// No checkpoint is stored under that number.
+    #[error("no commit has the number {number} in {}", root.display())]
+    NoSuchCommit {
+        /// The root.
+        root: PathBuf,
+        /// What was asked for.
+        number: u64,
+    },
+    /// A file name or a manifest breaks a rule of the format.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// A checkpoint without any file.
+    #[error("the checkpoint of step {step} was given no file; write at least one")]
+    Empty {
+        /// The step.
+        step: Step,
+    },
+    /// The caller's closure failed; nothing was committed.
+    #[error("the state of step {step} could not be written: {source}")]
+    State {
+        /// The step.
+        step: Step,
+        /// What the closure said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+/// A checkpoint that was passed over on the way to one that verifies.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Fallback {
+    /// Its step; `None` when even the log entry that names it cannot be read.
+    pub step: Option<Step>,
+    /// Why it was not taken.
+    pub why: String,
+}
+
+fn nothing_verifies(fallbacks: &[Fallback]) -> String {
+    let reasons: Vec<_> = fallbacks
+        .iter()
+        .map(|fallback| match fallback.step {
+            Some(step) => format!("step {step}: {}", fallback.why),
+            None => fallback.why.clone(),
+        })
+        .collect();
+    format!("no committed checkpoint verifies, so there is nothing to resume from ({})", reasons.join("; "))
+}
+
+impl CheckpointError {
+    /// An error of the caller's own code, for use inside the closure that fills a checkpoint.
+    pub fn state(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::State { step: 0, source: source.into() }
+    }
+
+    /// What the caller should do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Contended { .. } => ErrorKind::Retry,
+            Self::Fenced { .. } => ErrorKind::Fenced,
+            Self::NotInAttempt { .. }
+            | Self::WrongRun { .. }
+            | Self::NoSuchFile { .. }
+            | Self::NoSuchCommit { .. }
+            | Self::Empty { .. }
+            | Self::Manifest(_) => ErrorKind::Input,
+            Self::Storage { .. } => ErrorKind::Storage,
+            Self::Damaged { .. } | Self::NothingVerifies { .. } => ErrorKind::Integrity,
+            Self::State { .. } => ErrorKind::State,
+        }
+    }
+
+    pub(crate) fn storage(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Storage { action, path, source }
+    }
+
+    /// Names the step in an error that a closure made with [`CheckpointError::state`].
+    pub(crate) fn at_step(self, at: Step) -> Self {
+        match self {
+            Self::State { source, .. } => Self::State { step: at, source },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+use std::path::PathBuf;
+
+use trackway_core::Step;
+use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
+
+use crate::error::{CheckpointError, Fallback};
+use crate::history::CheckpointInfo;
+use crate::verify::read_verified;
+
+/// A committed checkpoint that verified, ready to be read.
+#[derive(Debug, Clone)]
+pub struct LoadedCheckpoint {
+    /// The step whose end it holds: training goes on with the next one.
+    pub step: Step,
+    /// The commit.
+    pub info: CheckpointInfo,
+    /// What it consists of, with the metrics of that step.
+    pub manifest: Manifest,
+    /// Newer checkpoints that were passed over, newest first, and why.
+    pub fallbacks: Vec<Fallback>,
+    /// Where its files are.
+    pub folder: PathBuf,
+}
+
+impl LoadedCheckpoint {
+    /// The bytes of one of its files, checked again against the manifest while they are read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoSuchFile`], or [`CheckpointError::Damaged`] when the file changed since it was verified.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, CheckpointError> {
+        let file = self.file(name)?;
+        read_verified(&self.folder, file)
+            .map_err(|defect| CheckpointError::Damaged { step: self.step, defect })
+    }
+
+    /// Its files.
+    #[must_use]
+    pub fn files(&self) -> &[ManifestFile] {
+        &self.manifest.files
+    }
+
+    fn file(&self, name: &str) -> Result<&ManifestFile, CheckpointError> {
+        self.files().iter().find(|file| file.name == name).ok_or_else(|| CheckpointError::NoSuchFile {
+            step: self.step,
+            name: name.into(),
+            available: self.files().iter().map(|file| file.name.clone()).collect(),
+        })
+    }
+}

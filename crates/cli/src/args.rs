@@ -1,0 +1,254 @@
+//! The command line: what may be typed, and its help. Nothing is executed here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
+#[derive(Debug, Parser)]
+#[command(name = "trackway", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(after_help = "Examples:
+  trackway run trackway.toml            run a training job from its run file
+  trackway run -- python train.py      no run file: receipt, logs and metrics for any command
+  trackway explain last                why did it end, and what now?
+
+Exit codes: 0 done · 1 a fault of Trackway's own · 2 wrong usage or run file · 3 blocked before launch ·
+4 the run ended without completing · 5 a gate failed · 6 something asked for does not exist · 7 integrity")]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct GlobalArgs {
+    /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// The folder that holds Trackway's state [default: `.trackway` beside the run file]
+    #[arg(long, global = true, env = "TRACKWAY_HOME", value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Where the ledger is: a SQLite file or a `postgres://` URL [default: `ledger.db` in the home]
+    #[arg(long, global = true, env = "TRACKWAY_LEDGER", value_name = "URL", hide_env_values = true)]
+    pub ledger: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a training job: launch, supervise, classify, retry, and leave a receipt of every attempt
+    Run(RunArgs),
+    /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
+    Resume(ResumeArgs),
+    /// List runs, newest first
+    Runs(ListArgs),
+    /// List attempts, newest first
+    Attempts(AttemptsArgs),
+    /// Show what an attempt printed
+    Logs(LogsArgs),
+    /// Follow a run: step, rate, loss, last committed step, budget
+    Watch(WatchArgs),
+    /// Explain an attempt or a run: what was tried, why it ended, which checkpoint is real, what to do next
+    Explain(ExplainArgs),
+    /// Ask a run to stop (a second time: kill it)
+    Stop(StopArgs),
+    /// Query every receipt, event and metric with SQL
+    Sql(SqlArgs),
+    /// Name the reason a log ended, from the log and what is known of the process
+    Classify(ClassifyArgs),
+    /// Look at checkpoints, or ask for one
+    #[command(subcommand)]
+    Checkpoint(CheckpointCommand),
+    /// The process that owns one attempt (started by the local launcher)
+    #[command(name = "__shim", hide = true)]
+    Shim(ShimArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway run trackway.toml
+  trackway run trackway.toml --set run.seed=18
+  trackway run wine.toml --inject kill@step=120     rehearse the loss of a machine
+  trackway run --name baseline -- python train.py --lr 0.01")]
+pub struct RunArgs {
+    /// The run file
+    #[arg(value_name = "FILE", required_unless_present = "argv", conflicts_with = "argv")]
+    pub file: Option<PathBuf>,
+    /// Override a key of the run file; the value is read as TOML, or else as text
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// Rehearse a fault in the first attempt: `kill@step=N` or `term@step=N`
+    #[arg(long, value_name = "FAULT")]
+    pub inject: Option<String>,
+    /// Exit with the script's own exit code (128 + N for signal N)
+    #[arg(long)]
+    pub exit_with_child: bool,
+    /// Launch even though the last attempt on this very data and config ended in a data error
+    #[arg(long)]
+    pub retry_data_error: bool,
+    /// A name for a run without a run file
+    #[arg(long, requires = "argv")]
+    pub name: Option<String>,
+    /// The command to run, as is: no shell is involved
+    #[arg(last = true, value_name = "COMMAND")]
+    pub argv: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway resume last")]
+pub struct ResumeArgs {
+    /// A run: its id, a unique part of it, its name, or `last`
+    pub run: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway runs
+  trackway runs --json --limit 5")]
+pub struct ListArgs {
+    /// How many, at most
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub limit: u32,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway attempts
+  trackway attempts last")]
+pub struct AttemptsArgs {
+    /// Only those of this run: its id, a unique part of it, its name, or `last`
+    pub run: Option<String>,
+    /// How many, at most
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub limit: u32,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway logs last
+  trackway logs last --stream stderr
+  trackway logs last --times --tail 50")]
+pub struct LogsArgs {
+    /// An attempt: its id, a unique part of it, a run (its last attempt), or `last`
+    pub attempt: String,
+    /// Only one of the two streams
+    #[arg(long, value_parser = ["stdout", "stderr"])]
+    pub stream: Option<String>,
+    /// Put the time before every line
+    #[arg(long)]
+    pub times: bool,
+    /// Only the last N lines
+    #[arg(long, value_name = "N")]
+    pub tail: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway watch last
+  trackway watch last --once --json")]
+pub struct WatchArgs {
+    /// A run: its id, a unique part of it, its name, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Look once and end
+    #[arg(long)]
+    pub once: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway explain last
+  trackway explain att_01kabc --json")]
+pub struct ExplainArgs {
+    /// An attempt or a run: an id, a unique part of it, a run's name, or `last`
+    pub subject: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway stop last
+  trackway stop last --kill")]
+pub struct StopArgs {
+    /// A run: its id, a unique part of it, its name, or `last`
+    pub run: String,
+    /// Do not wait for the grace period
+    #[arg(long)]
+    pub kill: bool,
+    /// Why, for the receipt
+    #[arg(long, default_value = "asked for with `trackway stop`", value_name = "TEXT")]
+    pub why: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway sql \"select termination_reason, count(*) from training_attempts group by 1\"
+  trackway sql \"select step, value from effective_metrics where name = 'loss' order by step\" --csv
+  trackway sql \"select * from metrics\" --parquet metrics.parquet")]
+pub struct SqlArgs {
+    /// One SELECT over the ledger's tables and `metrics`
+    pub query: String,
+    /// Print CSV
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Write a Parquet file instead of printing
+    #[arg(long, value_name = "FILE", conflicts_with = "csv")]
+    pub parquet: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway classify --log train.log --exit-code 1
+  trackway classify --log slurm-123.out --launcher-state OUT_OF_MEMORY --json")]
+pub struct ClassifyArgs {
+    /// The log, or `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
+    /// The exit code of the process, where known
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it, where known: a number or a name
+    #[arg(long, value_name = "S")]
+    pub signal: Option<String>,
+    /// The state the scheduler gave, such as `OUT_OF_MEMORY`, `OOMKilled`, `PREEMPTED`
+    #[arg(long, value_name = "S")]
+    pub launcher_state: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CheckpointCommand {
+    /// List the checkpoints of a run
+    Ls {
+        /// A run: its id, a unique part of it, its name, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+    },
+    /// Read every byte of a run's committed checkpoints and compare the hashes
+    Verify {
+        /// A run: its id, a unique part of it, its name, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+    },
+    /// Name the checkpoint a resume would take
+    ResumeTarget {
+        /// A run: its id, a unique part of it, its name, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+    },
+    /// Ask the live attempt of a run to save a checkpoint now
+    Now {
+        /// A run: its id, a unique part of it, its name, or `last`
+        #[arg(default_value = "last")]
+        run: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct ShimArgs {
+    /// The attempt's folder
+    pub folder: PathBuf,
+    /// The command
+    #[arg(last = true, required = true)]
+    pub argv: Vec<String>,
+}

@@ -1,0 +1,345 @@
+//! The explanation as a page of text: most important first, one fact a line.
+
+use serde_json::Value;
+use trackway_app::explain::page::{
+    AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, RetryLine, Termination,
+};
+
+use crate::printer::{Printer, Tone};
+use crate::units::{bytes, duration, metric, short_hash};
+
+/// Most lines of the timeline that are shown; `--json` has all of them.
+const TIMELINE_LINES_MAX: usize = 40;
+const METRICS_MAX: usize = 12;
+
+pub fn print(printer: Printer, page: &Explanation) {
+    heading(printer, page);
+    why(printer, page);
+    attempts(printer, &page.attempts);
+    tried(printer, page);
+    for diff in [&page.parent_diff, &page.config_diff, &page.data_diff].into_iter().flatten() {
+        difference(printer, diff);
+    }
+    same_inputs(printer, page);
+    timeline(printer, &page.timeline);
+    checkpoints(printer, &page.checkpoints, page.resume_step);
+    decisions(printer, &page.retries);
+    metrics(printer, &page.metrics);
+    evaluations(printer, &page.evaluations);
+    cost(printer, page);
+    last_lines(printer, &page.last_lines);
+    next(printer, &page.next_actions);
+}
+
+fn section(printer: Printer, title: &str) {
+    printer.line("");
+    printer.line(&printer.tone(Tone::Bold, title));
+}
+
+fn fact(printer: Printer, name: &str, value: &str) {
+    printer.line(&format!("  {name:<12}{value}"));
+}
+
+fn optional(printer: Printer, name: &str, value: Option<String>) {
+    if let Some(value) = value {
+        fact(printer, name, &value);
+    }
+}
+
+fn heading(printer: Printer, page: &Explanation) {
+    let run = &page.run;
+    let owner = match (&run.owner, &run.team) {
+        (Some(owner), Some(team)) => format!(" · {owner} ({team})"),
+        (Some(owner), None) => format!(" · {owner}"),
+        (None, Some(team)) => format!(" · {team}"),
+        (None, None) => String::new(),
+    };
+    let tone = state_tone(&run.state);
+    let title = printer.tone(Tone::Bold, &run.name);
+    printer.line(&format!("{title} · {}{owner} · {}", run.run_id, printer.tone(tone, &run.state)));
+}
+
+fn state_tone(state: &str) -> Tone {
+    match state {
+        "completed" => Tone::Good,
+        "running" | "planned" | "interrupted" => Tone::Warning,
+        _ => Tone::Bad,
+    }
+}
+
+fn why(printer: Printer, page: &Explanation) {
+    let attempt = &page.attempt;
+    let of = page.attempts.len();
+    section(printer, &format!("Attempt {} of {of} · {}", attempt.attempt_number, attempt.attempt_id));
+    match &page.termination {
+        Some(termination) => ended(printer, termination),
+        None => fact(printer, "state", &format!("{} (it has not ended)", attempt.state)),
+    }
+    let status = match (attempt.exit_code, attempt.signal) {
+        (Some(code), _) => Some(format!("exit code {code}")),
+        (None, Some(signal)) => Some(format!("signal {signal}")),
+        (None, None) => None,
+    };
+    optional(printer, "status", status);
+}
+
+fn ended(printer: Printer, termination: &Termination) {
+    let tone = if termination.reason == "completed" { Tone::Good } else { Tone::Bad };
+    let reason = printer.tone(tone, &termination.reason);
+    fact(
+        printer,
+        "ended",
+        &format!("{reason} ({}, rule `{}`)", termination.confidence, termination.rule),
+    );
+    fact(printer, "matter of", &format!("{}; outlook {}", termination.domain, termination.retry_outlook));
+    for item in &termination.evidence {
+        fact(printer, "evidence", &evidence_line(item));
+    }
+    for item in &termination.secondary {
+        let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
+        let reason = item.get("reason").and_then(Value::as_str).unwrap_or("?");
+        fact(printer, "also seen", &format!("{reason}: {text}"));
+    }
+}
+
+fn evidence_line(item: &Value) -> String {
+    let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
+    let source = item.get("source").and_then(Value::as_str).unwrap_or("?").replace('_', " ");
+    match item.get("line_number").and_then(Value::as_u64) {
+        Some(line_number) => {
+            let stream = item.get("stream").and_then(Value::as_str).unwrap_or("log");
+            format!("{source}, {stream} line {line_number}: {text}")
+        }
+        None => format!("{source}: {text}"),
+    }
+}
+
+fn step(step: Option<u64>) -> String {
+    step.map_or_else(|| "–".into(), |step| step.to_string())
+}
+
+fn attempts(printer: Printer, attempts: &[AttemptLine]) {
+    if attempts.len() < 2 {
+        return;
+    }
+    section(printer, "Attempts");
+    let rows = attempts
+        .iter()
+        .map(|attempt| {
+            vec![
+                format!("  {}", attempt.attempt_number),
+                attempt.termination_reason.clone().unwrap_or_else(|| "running".into()),
+                attempt.rule.clone().unwrap_or_default(),
+                step(attempt.resumed_from_step),
+                step(attempt.last_step),
+                step(attempt.last_committed_step),
+                attempt.wall_seconds.map(duration).unwrap_or_default(),
+            ]
+        })
+        .collect();
+    printer.table(&["  #", "ended", "rule", "from step", "last step", "committed", "took"], rows);
+}
+
+fn tried(printer: Printer, page: &Explanation) {
+    section(printer, "What was tried");
+    let attempt = &page.attempt;
+    fact(printer, "command", &attempt.command.join(" "));
+    fact(printer, "in", &attempt.working_directory);
+    let seed = page.run.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+    fact(printer, "config", &format!("{}{seed}", short_hash(&page.run.config_sha256)));
+    let dirty = if attempt.git_dirty == Some(true) { ", with changes that are not committed" } else { "" };
+    optional(printer, "git", attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", short_hash(commit))));
+    optional(
+        printer,
+        "environment",
+        attempt.environment_lock_sha256.as_deref().map(|hash| {
+            let source = attempt.environment_lock_source.as_deref().unwrap_or_default();
+            format!("{} {source}", short_hash(hash))
+        }),
+    );
+    optional(printer, "container", attempt.container_digest.clone());
+    for set in &page.data.sets {
+        let rows = set.rows.map(|rows| format!(", {rows} rows")).unwrap_or_default();
+        let files = if set.file_count == 1 { "1 file".into() } else { format!("{} files", set.file_count) };
+        let text =
+            format!("{}: {files}{rows}, {}, {}", set.name, bytes(set.size_bytes), short_hash(&set.data_sha256));
+        fact(printer, "data", &text);
+    }
+    let resumed = attempt.resumed_from_step.map(|step| {
+        let manifest = attempt.resumed_from_manifest_sha256.as_deref().map(short_hash).unwrap_or("?");
+        format!("from step {step} (manifest {manifest})")
+    });
+    optional(printer, "resumed", resumed);
+    let place = &page.placement;
+    let job = place.job_id.as_deref().map(|job| format!(", process {job}")).unwrap_or_default();
+    let host = place.hosts.as_deref().unwrap_or("?");
+    let size = match (place.cpu_count, place.memory_bytes) {
+        (Some(cpus), Some(memory)) => format!(" ({cpus} CPUs, {})", bytes(memory)),
+        _ => String::new(),
+    };
+    fact(printer, "where", &format!("{} on {host}{size}{job}", place.launcher));
+    optional(printer, "devices", place.devices.clone());
+    fact(printer, "files", &attempt.folder);
+}
+
+fn difference(printer: Printer, diff: &Diff) {
+    section(printer, &format!("Against {} ({})", diff.label, diff.against));
+    if diff.changes.is_empty() {
+        printer.line("  nothing differs");
+    }
+    for change in &diff.changes {
+        let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
+        printer.line(&format!("  {}: {} → {}", change.key, side(&change.before), side(&change.after)));
+    }
+}
+
+fn same_inputs(printer: Printer, page: &Explanation) {
+    if page.same_inputs.is_empty() {
+        return;
+    }
+    section(printer, "Same config, data and seed");
+    for same in &page.same_inputs {
+        let result = if same.differing_metrics.is_empty() {
+            "same result".into()
+        } else {
+            let differing: Vec<String> = same
+                .differing_metrics
+                .iter()
+                .map(|(name, there, here)| format!("{name} {} there, {} here", metric(*there), metric(*here)))
+                .collect();
+            printer.tone(Tone::Warning, &format!("another result: {}", differing.join("; ")))
+        };
+        printer.line(&format!("  {} {}: {result}", same.run_id, same.state));
+    }
+}
+
+fn timeline(printer: Printer, timeline: &[Moment]) {
+    section(printer, "Timeline");
+    let hidden = timeline.len().saturating_sub(TIMELINE_LINES_MAX);
+    let head = if hidden > 0 { TIMELINE_LINES_MAX / 2 } else { timeline.len() };
+    for (place, moment) in timeline.iter().enumerate() {
+        if hidden > 0 && place == head {
+            printer.line(&printer.tone(Tone::Dim, &format!("  … {hidden} more (`--json` has all)")));
+        }
+        if hidden > 0 && (head..head + hidden).contains(&place) {
+            continue;
+        }
+        let at = moment.at.to_rfc3339();
+        let clock = at.get(11..23).unwrap_or(&at);
+        let attempt = moment.attempt_number.map(|number| format!("#{number}")).unwrap_or_default();
+        printer.line(&format!("  {clock}  {attempt:<4}{}", moment.text));
+    }
+}
+
+fn checkpoints(printer: Printer, checkpoints: &[CheckpointLine], resume_step: Option<u64>) {
+    section(printer, "Checkpoints");
+    if checkpoints.is_empty() {
+        printer.line("  none: a resume would start at step 0");
+        return;
+    }
+    let rows = checkpoints
+        .iter()
+        .map(|checkpoint| {
+            let real = resume_step == Some(checkpoint.step) && checkpoint.state == "committed";
+            vec![
+                format!("  {}", checkpoint.step),
+                if real { format!("{} ← resume", checkpoint.state) } else { checkpoint.state.clone() },
+                checkpoint.size_bytes.map(bytes).unwrap_or_default(),
+                checkpoint.epoch.to_string(),
+                checkpoint.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into(),
+                checkpoint.object_prefix.clone(),
+            ]
+        })
+        .collect();
+    printer.table(&["  step", "state", "size", "epoch", "manifest", "under"], rows);
+}
+
+fn decisions(printer: Printer, retries: &[RetryLine]) {
+    if retries.is_empty() {
+        return;
+    }
+    section(printer, "Decisions");
+    for retry in retries {
+        let after = retry.after_attempt_number.map(|number| format!("after attempt {number}: ")).unwrap_or_default();
+        let budget = match (&retry.budget_name, retry.budget_spent, retry.budget_limit) {
+            (Some(name), Some(spent), Some(limit)) => format!("; budget `{name}`: {spent} of {limit}"),
+            _ => String::new(),
+        };
+        printer.line(&format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
+        printer.line(&format!("    {}", retry.why));
+    }
+}
+
+fn metrics(printer: Printer, metrics: &[MetricLine]) {
+    if metrics.is_empty() {
+        return;
+    }
+    section(printer, "Metrics");
+    let value = |value: Option<f64>| value.map_or_else(|| "–".into(), metric);
+    let rows = metrics
+        .iter()
+        .take(METRICS_MAX)
+        .map(|line| {
+            vec![
+                format!("  {}", line.name),
+                line.count.to_string(),
+                value(line.first),
+                value(line.last),
+                value(line.min),
+                value(line.max),
+                if line.non_finite_count > 0 { line.non_finite_count.to_string() } else { String::new() },
+            ]
+        })
+        .collect();
+    printer.table(&["  metric", "points", "first", "last", "min", "max", "not finite"], rows);
+    if metrics.len() > METRICS_MAX {
+        printer.line(&printer.tone(Tone::Dim, &format!("  … {} more", metrics.len() - METRICS_MAX)));
+    }
+}
+
+fn evaluations(printer: Printer, evaluations: &[Value]) {
+    if evaluations.is_empty() {
+        return;
+    }
+    section(printer, "Evaluations");
+    for evaluation in evaluations {
+        printer.line(&format!("  {evaluation}"));
+    }
+}
+
+fn cost(printer: Printer, page: &Explanation) {
+    section(printer, "Cost");
+    let cost = &page.cost;
+    let took = cost.wall_seconds.map_or_else(|| "still running".into(), duration);
+    let cpu = cost.cpu_seconds.map(|seconds| format!(", {} of CPU", duration(seconds))).unwrap_or_default();
+    let gpu = cost.gpu_seconds.filter(|seconds| *seconds > 0.0);
+    let gpu = gpu.map(|seconds| format!(", {:.2} GPU hours", seconds / 3600.0)).unwrap_or_default();
+    let usd = cost.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
+    fact(printer, "attempt", &format!("{took}{cpu}{gpu}{usd}"));
+    let usd = cost.run_cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
+    let run = format!(
+        "{} in all attempts, {:.2} GPU hours{usd}",
+        duration(cost.run_wall_seconds),
+        cost.run_gpu_seconds / 3600.0
+    );
+    fact(printer, "run", &run);
+    let lost = cost.lost_steps.filter(|lost| *lost > 0);
+    optional(printer, "lost", lost.map(|lost| format!("{lost} steps after the last committed checkpoint")));
+}
+
+fn last_lines(printer: Printer, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    section(printer, "Last lines");
+    for line in lines {
+        printer.line(&format!("  {line}"));
+    }
+}
+
+fn next(printer: Printer, actions: &[String]) {
+    section(printer, "Next");
+    for action in actions {
+        printer.line(&format!("  - {action}"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Shows a run while it goes on: the script's output as it is, Trackway's own words and a status line on stderr.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use trackway_app::report::{Notice, Progress, Reporter, Stream};
+
+use crate::printer::Printer;
+use crate::units::{duration, metric};
+
+/// Data larger than this gets a progress bar while it is read.
+const READING_BAR_BYTES_MIN: u64 = 64 << 20;
+
+/// A reporter for a person at a terminal, or for a log file when there is none.
+pub struct Live {
+    printer: Printer,
+    status: Option<ProgressBar>,
+    reading: std::sync::Mutex<Option<ProgressBar>>,
+}
+
+impl Live {
+    pub fn new(printer: Printer) -> Self {
+        let status = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { printer, status, reading: std::sync::Mutex::new(None) }
+    }
+
+    /// Takes the status line away.
+    pub fn finish(&self) {
+        if let Some(status) = &self.status {
+            status.finish_and_clear();
+        }
+    }
+
+    /// Writes while the status line is out of the way.
+    fn aside(&self, write: impl FnOnce()) {
+        match &self.status {
+            Some(status) => status.suspend(write),
+            None => write(),
+        }
+    }
+}
+
+impl Reporter for Live {
+    fn notice(&self, notice: &Notice) {
+        let text = sentence(notice);
+        self.aside(|| self.printer.note(&text));
+    }
+
+    fn output(&self, stream: Stream, bytes: &[u8]) {
+        let json = self.printer.is_json();
+        self.aside(|| {
+            // Under `--json` stdout holds one document; a closed pipe must not end the supervision.
+            let written = if stream == Stream::Stdout && !json {
+                let mut stdout = std::io::stdout().lock();
+                stdout.write_all(bytes).and_then(|()| stdout.flush())
+            } else {
+                let mut stderr = std::io::stderr().lock();
+                stderr.write_all(bytes).and_then(|()| stderr.flush())
+            };
+            drop(written);
+        });
+    }
+
+    fn progress(&self, progress: &Progress) {
+        if let Some(status) = &self.status {
+            status.set_message(status_line(progress));
+        }
+    }
+
+    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
+        if self.status.is_none() || total_bytes < READING_BAR_BYTES_MIN {
+            return;
+        }
+        let Ok(mut reading) = self.reading.lock() else { return };
+        let bar = reading.get_or_insert_with(|| {
+            let bar = ProgressBar::new(total_bytes);
+            let template = "reading data [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_length(total_bytes);
+        bar.set_position(done_bytes);
+        if done_bytes >= total_bytes {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn sentence(notice: &Notice) -> String {
+    match notice {
+        Notice::RunStarted { run_id, name, config_sha256 } => {
+            format!("`{name}` is {run_id}, config {}", crate::units::short_hash(config_sha256))
+        }
+        Notice::AttemptStarted { attempt_number, attempt_id, resumed_from_step } => match resumed_from_step {
+            Some(step) => format!("attempt {attempt_number} ({attempt_id}) resumes from step {step}"),
+            None => format!("attempt {attempt_number} ({attempt_id}) starts"),
+        },
+        Notice::AttemptEnded { attempt_number, reason, rule, evidence, .. } => {
+            format!("attempt {attempt_number} ended: {reason} (rule `{rule}`): {evidence}")
+        }
+        Notice::Decided { rule, why, delay_seconds } => match delay_seconds {
+            Some(delay) if *delay > 0.0 => format!("{why} (rule `{rule}`), in {}", duration(*delay)),
+            _ => format!("{why} (rule `{rule}`)"),
+        },
+        Notice::Note { text } => text.clone(),
+    }
+}
+
+/// `step 120 · 35.2 steps/s · loss 0.4312 · committed 100`
+fn status_line(progress: &Progress) -> String {
+    let mut parts = Vec::new();
+    parts.extend(progress.step.map(|step| format!("step {step}")));
+    parts.extend(progress.steps_per_second.map(|rate| format!("{rate:.1} steps/s")));
+    parts.extend(progress.loss.as_ref().map(|(name, value)| format!("{name} {}", metric(*value))));
+    parts.extend(progress.last_committed_step.map(|step| format!("committed {step}")));
+    if parts.is_empty() { "running".into() } else { parts.join(" · ") }
+}
+

@@ -1,0 +1,42 @@
+use serde::Serialize;
+use trackway_app::App;
+use trackway_app::logs::{LogLine, LogSelection};
+use trackway_app::report::Stream;
+
+use crate::args::LogsArgs;
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+/// One record of `trackway logs --json`.
+#[derive(Serialize)]
+struct Record<'a> {
+    at: Option<String>,
+    stream: &'a str,
+    text: String,
+}
+
+pub fn logs(app: &App, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
+    let stream = args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
+    let selection = LogSelection { stream, tail: args.tail };
+    let mut show = |line: LogLine| show_line(&line, args, printer);
+    app.visit_logs(&args.attempt, selection, &mut show)?;
+    Ok(0)
+}
+
+fn show_line(line: &LogLine, args: &LogsArgs, printer: Printer) -> std::io::Result<()> {
+    let stream = match line.stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+    };
+    let at = line.at.map(|at| at.to_rfc3339());
+    if printer.is_json() {
+        let text = String::from_utf8_lossy(&line.bytes);
+        let text = text.strip_suffix('\n').unwrap_or(&text).to_owned();
+        printer.record(&Record { at, stream, text });
+        return Ok(());
+    }
+    if args.times {
+        printer.raw(format!("{} {stream}  ", at.unwrap_or_default()).as_bytes())?;
+    }
+    printer.raw(&line.bytes)
+}

@@ -1,0 +1,42 @@
+//! One place per command: call the use case, print its answer, choose the exit code.
+
+pub mod checkpoint;
+pub mod classify;
+mod explain_page;
+pub mod list;
+mod live;
+pub mod logs;
+pub mod run;
+pub mod sql;
+pub mod watch;
+
+use trackway_app::App;
+
+use crate::args::{ExplainArgs, ShimArgs, StopArgs};
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+pub fn explain(app: &App, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
+    let page = app.explain(&args.subject)?;
+    if printer.is_json() {
+        printer.document(&page);
+    } else {
+        explain_page::print(printer, &page);
+    }
+    Ok(0)
+}
+
+pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure> {
+    let asked = app.stop(&args.run, args.kill, &args.why)?;
+    if printer.is_json() {
+        printer.document(&asked);
+    } else {
+        printer.note(&format!("asked attempt {} to end ({})", asked.attempt_id, asked.mode));
+    }
+    Ok(0)
+}
+
+/// The shim speaks to nobody: its exit code says only whether it could do its work.
+pub fn shim(args: &ShimArgs) -> u8 {
+    u8::try_from(trackway_launch::shim::run(&args.folder, &args.argv)).unwrap_or(1)
+}

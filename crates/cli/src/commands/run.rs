@@ -1,0 +1,69 @@
+use trackway_app::App;
+use trackway_app::run::{Injection, RunOutcome, RunRequest, Source, interrupt};
+
+use super::live::Live;
+use crate::args::{ResumeArgs, RunArgs};
+use crate::exit::{Failure, NOT_COMPLETED};
+use crate::printer::Printer;
+use crate::units::duration;
+
+/// What is asked for, from the arguments.
+pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
+    let injection = args
+        .inject
+        .as_deref()
+        .map(str::parse::<Injection>)
+        .transpose()
+        .map_err(|error| Failure { code: 2, message: error.to_string(), hints: Vec::new() })?;
+    let source = match &args.file {
+        Some(path) => Source::File { path: path.clone(), overrides: args.overrides.clone() },
+        None => Source::Command { argv: args.argv.clone(), name: args.name.clone() },
+    };
+    Ok(RunRequest { source, injection, retry_data_error: args.retry_data_error })
+}
+
+pub fn run(app: &App, request: RunRequest, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
+    interrupt::install();
+    let live = Live::new(printer);
+    let outcome = app.run(request, &live);
+    live.finish();
+    tell(&outcome?, exit_with_child, printer)
+}
+
+pub fn resume(app: &App, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
+    interrupt::install();
+    let live = Live::new(printer);
+    let outcome = app.resume(&args.run, &live);
+    live.finish();
+    tell(&outcome?, false, printer)
+}
+
+fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
+    if printer.is_json() {
+        printer.document(outcome);
+    } else {
+        let seconds: f64 = outcome.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
+        let count = match outcome.attempts.len() {
+            1 => "1 attempt".to_owned(),
+            count => format!("{count} attempts"),
+        };
+        printer.note(&format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)));
+        if outcome.state != "completed" {
+            printer.note(&format!("see why with: trackway explain {}", outcome.run_id));
+        }
+    }
+    Ok(exit_code(outcome, exit_with_child))
+}
+
+/// What shells add to a signal's number.
+const SIGNAL_BASE: i32 = 128;
+
+fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
+    let last = outcome.attempts.last().filter(|_| exit_with_child);
+    let of_child = last.and_then(|last| last.exit_code.or(last.signal.map(|signal| SIGNAL_BASE + signal)));
+    match of_child {
+        Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
+        None if outcome.state == "completed" => 0,
+        None => NOT_COMPLETED,
+    }
+}

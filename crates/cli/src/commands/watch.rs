@@ -1,0 +1,62 @@
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use trackway_app::App;
+use trackway_app::watch::View;
+
+use crate::args::WatchArgs;
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone};
+use crate::sparkline::sparkline;
+use crate::units::{duration, metric};
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CURVE_WIDTH: usize = 48;
+
+pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
+    let mut watcher = app.watch(&args.run)?;
+    let redraw = std::io::stdout().is_terminal() && !printer.is_json() && !args.once;
+    loop {
+        let view = watcher.look()?;
+        if printer.is_json() {
+            printer.record(&view);
+        } else {
+            if redraw {
+                printer.raw(b"\x1b[2J\x1b[H")?;
+            }
+            show(&view, printer);
+        }
+        if args.once || view.ended {
+            return Ok(0);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn show(view: &View, printer: Printer) {
+    printer.line(&format!("{} · {} · {}", printer.tone(Tone::Bold, &view.name), view.run_id, view.state));
+    let Some(number) = view.attempt_number else {
+        printer.line("  no attempt yet");
+        return;
+    };
+    let running = view.running_seconds.map(duration).unwrap_or_default();
+    printer.line(&format!("  attempt    {number}, {} for {running}", view.attempt_state));
+    let progress = &view.progress;
+    let step = progress.step.map_or_else(|| "none reported yet".into(), |step| step.to_string());
+    let of = view.total_steps.map(|total| format!(" of {total}")).unwrap_or_default();
+    let rate = progress.steps_per_second.map(|rate| format!(", {rate:.1} steps/s")).unwrap_or_default();
+    let left = view.eta_seconds.map(|seconds| format!(", {} left", duration(seconds))).unwrap_or_default();
+    printer.line(&format!("  step       {step}{of}{rate}{left}"));
+    if let Some((name, value)) = &progress.loss {
+        printer.line(&format!("  {name:<11}{} {}", metric(*value), sparkline(&view.curve, CURVE_WIDTH)));
+    }
+    let committed = progress.last_committed_step.map_or_else(|| "none".into(), |step| step.to_string());
+    printer.line(&format!("  committed  {committed}"));
+    if let Some(heartbeat_at) = progress.heartbeat_at {
+        printer.line(&format!("  heartbeat  {heartbeat_at}"));
+    }
+    for budget in &view.budgets {
+        let limit = budget.limit.map_or_else(|| "no limit".into(), |limit| format!("of {limit}"));
+        printer.line(&format!("  budget     {}: {} {limit} spent", budget.name, budget.spent));
+    }
+}

@@ -1,0 +1,45 @@
+//! Errors and exit codes of the command line (DESIGN §8).
+
+use trackway_app::error::{AppError, ErrorKind};
+
+/// The run ended without completing.
+pub const NOT_COMPLETED: u8 = 4;
+
+/// Why a command failed: what to print, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: u8,
+    pub message: String,
+    pub hints: Vec<String>,
+}
+
+impl Failure {
+    /// Wrong usage: exit code 2.
+    pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { code: 2, message: message.into(), hints: vec![hint.into()] }
+    }
+
+    /// A fault of the machine or of Trackway: exit code 1.
+    pub fn fault(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into(), hints: Vec::new() }
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Self {
+        let code = match error.kind {
+            ErrorKind::Fault => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::Blocked => 3,
+            ErrorKind::NotFound => 6,
+            ErrorKind::Integrity => 7,
+        };
+        Self { code, message: error.message, hints: error.hints }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::fault(error.to_string())
+    }
+}

@@ -1,0 +1,111 @@
+//! What a person sees who got something wrong.
+
+use crate::harness::Home;
+
+/// Exit code, stdout and stderr as one text, with the temporary folder's path taken out.
+fn transcript(home: &Home, arguments: &[&str]) -> String {
+    let answer = home.trackway(arguments);
+    let text = format!("exit {}\n-- stdout\n{}-- stderr\n{}", answer.code, answer.stdout, answer.stderr);
+    let folder = home.path().canonicalize().unwrap();
+    text.replace(&*folder.to_string_lossy(), "[folder]").replace(&*home.path().to_string_lossy(), "[folder]")
+}
+
+/// Nothing may have been launched.
+fn assert_nothing_ran(home: &Home) {
+    assert!(!home.state().join("attempts").exists(), "an attempt was launched");
+}
+
+/// Proves that mistakes in a run file are all shown, each with line, caret and hint.
+#[test]
+fn run_file_mistakes_have_line_caret_and_hint() {
+    let home = Home::new();
+    home.write(
+        "bad.toml",
+        "[run]\nname = \"x\"\ncomand = [\"true\"]\nseed = \"seven\"\n\n[checkpoint]\nevery = { steps = -1 }\n",
+    );
+    insta::assert_snapshot!(transcript(&home, &["run", "bad.toml"]));
+    assert_nothing_ran(&home);
+}
+
+/// Proves that something the run file asks for and this version does not do is refused by name, not passed over.
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    let home = Home::new();
+    home.write("later.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n\n[preflight]\none_batch = true\n");
+    insta::assert_snapshot!(transcript(&home, &["run", "later.toml"]));
+    assert_nothing_ran(&home);
+}
+
+/// Proves that a missing run file, command, working directory and data are told before anything is launched.
+#[test]
+fn missing_things_are_told_before_the_launch() {
+    let home = Home::new();
+    home.write("command.toml", "[run]\nname = \"x\"\ncommand = [\"pyhton3\", \"train.py\"]\n");
+    home.write("data.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"trian.csv\"\n");
+    home.write("train.csv", "a,b\n1,2\n");
+    home.write(
+        "column.toml",
+        "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"train.csv\"\nlabel = \"c\"\n",
+    );
+    home.write("broken.parquet", "this is no parquet file at all");
+    home.write("broken.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"broken.parquet\"\n");
+    for (name, file) in [
+        ("run_file", "absent.toml"),
+        ("command", "command.toml"),
+        ("data", "data.toml"),
+        ("column", "column.toml"),
+        ("broken_data", "broken.toml"),
+    ] {
+        insta::assert_snapshot!(format!("missing_{name}"), transcript(&home, &["run", file]));
+    }
+    assert_nothing_ran(&home);
+}
+
+/// Proves that wrong words on the command line end with exit code 2 and a hint.
+#[test]
+fn wrong_words_are_usage_errors() {
+    let home = Home::new();
+    for (name, arguments) in [
+        ("no_command", &["run"][..]),
+        ("bad_fault", &["run", "--inject", "burn@step=1", "--", "true"]),
+        ("bad_signal", &["classify", "--log", "/dev/null", "--signal", "SIGNOPE"]),
+        ("bad_override", &["run", "x.toml", "--set", "nonsense"]),
+    ] {
+        insta::assert_snapshot!(format!("usage_{name}"), transcript(&home, arguments));
+    }
+    assert_nothing_ran(&home);
+}
+
+/// Proves that asking for what does not exist is exit code 6 in every command, and makes no home.
+#[test]
+fn unknown_names_are_exit_code_6() {
+    let home = Home::new();
+    for arguments in [
+        &["explain", "x"][..],
+        &["logs", "x"],
+        &["watch", "x", "--once"],
+        &["stop", "x"],
+        &["resume", "x"],
+        &["attempts", "x"],
+        &["checkpoint", "ls", "x"],
+        &["checkpoint", "now", "x"],
+        &["checkpoint", "resume-target", "x"],
+    ] {
+        let answer = home.trackway(arguments);
+        assert_eq!(answer.code, 6, "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains('x'), "{arguments:?}: {}", answer.stderr);
+    }
+}
+
+/// Proves that the help of every command has an example and mentions the common options.
+#[test]
+fn help_has_examples() {
+    let home = Home::new();
+    for command in ["run", "resume", "runs", "attempts", "logs", "watch", "explain", "stop", "sql", "classify"] {
+        let answer = home.trackway(&[command, "--help"]);
+        assert_eq!(answer.code, 0);
+        assert!(answer.stdout.contains("Examples:"), "{command}");
+        assert!(answer.stdout.contains("--json"), "{command}");
+    }
+    insta::assert_snapshot!("help", transcript(&home, &["--help"]));
+}

@@ -1,0 +1,209 @@
+//! What must hold when things are killed, stopped, or in each other's way.
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::harness::{Home, answer, eventually, files_below, signal};
+
+/// The process id of the script, once it wrote it to `pid` in its working directory.
+fn script_pid(home: &Home) -> i32 {
+    eventually("the script's pid", || {
+        std::fs::read_to_string(home.path().join("pid")).ok()?.trim().parse().ok()
+    })
+}
+
+fn alive(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
+}
+
+/// Proves that a killed supervisor costs nothing: the script goes on, and the next command seals its receipt.
+#[test]
+fn a_killed_supervisor_costs_nothing() {
+    let home = Home::new();
+    let script = "echo $$ > pid; sleep 1.5; echo done > done; exit 3";
+    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", script]);
+    let pid = script_pid(&home);
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    assert!(alive(pid), "the script died with its supervisor");
+    let rows = home.sql("select state, termination_reason from training_attempts");
+    assert_eq!(rows[0]["termination_reason"], Value::Null, "a live attempt was declared dead: {rows:?}");
+    eventually("the script's end", || home.path().join("done").exists().then_some(()));
+    eventually("a sealed receipt", || {
+        let rows = home.sql("select exit_code from training_attempts where sealed_at is not null");
+        (rows.len() == 1).then(|| assert_eq!(rows[0]["exit_code"], 3))
+    });
+}
+
+/// Proves that `resume` attaches to a live attempt and sees it to its end.
+#[test]
+fn resume_attaches_to_a_live_attempt() {
+    let home = Home::new();
+    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 2; echo bye"]);
+    script_pid(&home);
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    let run = home.json(&["resume", "last"]);
+    assert_eq!(run["state"], "completed", "{run}");
+    assert_eq!(run["attempts"].as_array().map(Vec::len), Some(1));
+}
+
+/// Proves that Ctrl-C stops gracefully, is recorded as cancelled, and that the script saw SIGTERM.
+#[test]
+fn ctrl_c_cancels() {
+    let home = Home::new();
+    let script = "trap 'echo saw term; exit 0' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+    let supervisor = home.spawn(&["run", "--json", "--", "sh", "-c", script]);
+    script_pid(&home);
+    signal(&supervisor, Signal::SIGINT);
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(answer.code, 4, "{}", answer.stderr);
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(run["state"], "cancelled");
+    assert_eq!(run["attempts"][0]["termination_reason"], "cancelled");
+    assert_eq!(run["attempts"][0]["exit_code"], 0);
+    assert!(home.trackway(&["logs", "last"]).stdout.contains("saw term"));
+}
+
+/// Proves that a second Ctrl-C kills a script that ignores SIGTERM, long before its grace period is over.
+#[test]
+fn ctrl_c_twice_kills() {
+    let home = Home::new();
+    let supervisor =
+        home.spawn(&["run", "--json", "--", "sh", "-c", "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"]);
+    let pid = script_pid(&home);
+    signal(&supervisor, Signal::SIGINT);
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    assert!(alive(pid), "one Ctrl-C must leave the grace period");
+    signal(&supervisor, Signal::SIGINT);
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(run["attempts"][0]["signal"], 9, "{run}");
+    assert_eq!(run["attempts"][0]["termination_reason"], "cancelled");
+    assert!(!alive(pid));
+}
+
+/// Proves that `stop` reaches a run in another terminal, through the control file and SIGTERM, and that a script that
+/// ignores both is killed after its grace period.
+#[test]
+fn stop_ends_a_script_that_ignores_sigterm() {
+    let home = Home::new();
+    let file = home.write(
+        "deaf.toml",
+        "[run]\nname = \"deaf\"\ncommand = [\"sh\", \"-c\", \"trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done\"]\n[supervise]\ngrace = \"1s\"\n",
+    );
+    let supervisor = home.spawn(&["run", "--json", file.to_str().unwrap()]);
+    let pid = script_pid(&home);
+    assert_eq!(home.trackway(&["stop", "deaf", "--why", "enough"]).code, 0);
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(answer.code, 4, "{}", answer.stderr);
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(run["attempts"][0]["termination_reason"], "cancelled");
+    assert!(!alive(pid));
+    let control = files_below(&home.state()).into_iter().find(|path| path.ends_with("control.jsonl")).unwrap();
+    assert!(std::fs::read_to_string(control).unwrap().contains("enough"));
+    let page = home.trackway(&["explain", "deaf"]).stdout;
+    assert!(page.contains("enough"), "{page}");
+}
+
+/// Proves that a time limit ends the attempt as `timeout`, whatever the exit status looks like.
+#[test]
+fn a_time_limit_is_a_timeout() {
+    let home = Home::new();
+    let file = home.write(
+        "slow.toml",
+        "[run]\nname = \"slow\"\ncommand = [\"sleep\", \"30\"]\n[supervise]\ntimeout = \"1s\"\ngrace = \"1s\"\n",
+    );
+    let run = home.json(&["run", file.to_str().unwrap()]);
+    assert_eq!(run["attempts"][0]["termination_reason"], "timeout", "{run}");
+}
+
+/// Proves that a fault injected at a step is done once, recorded as what it is, and followed by another attempt.
+#[test]
+fn an_injected_kill_is_followed_by_another_attempt() {
+    let home = Home::new();
+    let script = "for i in 1 2 3 4 5 6 7 8; do echo \"{\\\"step\\\": $i, \\\"loss\\\": 1}\"; sleep 0.1; done";
+    let (code, run) = home.run_script(&["--inject", "kill@step=3"], script);
+    assert_eq!(code, 0, "{run}");
+    let attempts = run["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 2, "{run}");
+    assert_eq!(attempts[0]["signal"], 9);
+    assert_eq!(attempts[1]["termination_reason"], "completed");
+    assert!(home.trackway(&["explain", attempts[0]["attempt_id"].as_str().unwrap()]).stdout.contains("--inject"));
+}
+
+/// Proves that a script that forks and exits is followed, and that nothing of its tree is left behind.
+#[test]
+fn a_script_that_forks_and_exits_leaves_nothing_behind() {
+    let home = Home::new();
+    let (code, _) = home.run_script(&[], "(trap '' HUP; sleep 300 & echo $! > pid; wait) & sleep 0.3; exit 0");
+    assert_eq!(code, 0);
+    let pid = script_pid(&home);
+    assert!(!alive(pid), "the background process outlived the attempt");
+}
+
+/// Proves that two runs at once in one home both leave whole receipts.
+#[test]
+fn two_runs_at_once_share_a_home() {
+    let home = Home::new();
+    let runs: Vec<_> =
+        (0..4).map(|_| home.spawn(&["run", "--json", "--", "sh", "-c", "sleep 0.2; echo ok"])).collect();
+    for run in runs {
+        let answer = answer(run.wait_with_output().unwrap());
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+    }
+    let rows = home.sql("select count(*) as sealed from training_attempts where sealed_at is not null");
+    assert_eq!(rows[0]["sealed"], 4);
+}
+
+/// Proves that a ledger locked by another process stops a launch with a clear message, and launches nothing.
+#[test]
+fn a_locked_ledger_launches_nothing() {
+    let home = Home::new();
+    assert_eq!(home.run_script(&[], "true").0, 0);
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    ledger.execute_batch("begin exclusive").unwrap();
+    let answer = home.trackway(&["run", "--", "sh", "-c", "echo started > started"]);
+    assert_eq!(answer.code, 1, "{}", answer.stderr);
+    assert!(answer.stderr.contains("locked"), "{}", answer.stderr);
+    assert!(!home.path().join("started").exists());
+}
+
+/// Proves that a ledger that is locked while an attempt ends loses nothing: the receipt is sealed later.
+#[test]
+fn a_ledger_locked_at_the_end_loses_nothing() {
+    let home = Home::new();
+    let supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 1; exit 5"]);
+    script_pid(&home);
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    eventually("the lock", || ledger.execute_batch("begin exclusive").ok());
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(answer.code, 1, "{}", answer.stderr);
+    ledger.execute_batch("rollback").unwrap();
+    let rows = home.sql("select exit_code from training_attempts where sealed_at is not null");
+    assert_eq!(rows[0]["exit_code"], 5);
+}
+
+/// Proves that a huge output without a newline is passed on and stored whole.
+#[test]
+fn output_without_a_newline_is_stored_whole() {
+    let home = Home::new();
+    let megabytes = 64;
+    let answer = home.trackway(&["run", "--", "sh", "-c", &format!("head -c {megabytes}000000 /dev/zero | tr '\\0' x")]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert_eq!(answer.stdout.len(), megabytes * 1_000_000);
+    let log = files_below(&home.state()).into_iter().find(|path| path.ends_with("stdout.log")).unwrap();
+    assert_eq!(log.metadata().unwrap().len(), megabytes as u64 * 1_000_000);
+}
+
+/// Proves that a sealed receipt cannot be changed, not even behind Trackway's back.
+#[test]
+fn a_sealed_receipt_cannot_be_changed() {
+    let home = Home::new();
+    home.run_script(&[], "exit 1");
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    for change in ["update training_attempts set termination_reason = 'completed'", "delete from training_attempts", "delete from events"] {
+        assert!(ledger.execute(change, []).is_err(), "`{change}` was allowed");
+    }
+}

@@ -1,0 +1,132 @@
+use std::io;
+use std::path::PathBuf;
+
+/// Why a data set cannot be resolved. Every variant asks the user to fix the run file or the data; none is worth a
+/// retry except [`DataError::Changed`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The path names nothing.
+    #[error("data `{set}`: `{path}` does not exist{}", did_you_mean(.nearest.as_deref()))]
+    Missing {
+        /// The data set.
+        set: String,
+        /// The path as given.
+        path: String,
+        /// The existing name most like it.
+        nearest: Option<String>,
+    },
+    /// A glob that matches nothing.
+    #[error("data `{set}`: no file matches `{pattern}`; check the pattern against the folder's content")]
+    EmptyGlob {
+        /// The data set.
+        set: String,
+        /// The pattern as given.
+        pattern: String,
+    },
+    /// A glob that is none.
+    #[error("data `{set}`: `{pattern}` is no pattern: {message}")]
+    BadGlob {
+        /// The data set.
+        set: String,
+        /// The pattern as given.
+        pattern: String,
+        /// What the pattern parser says.
+        message: String,
+    },
+    /// A folder without a file that is not hidden.
+    #[error("data `{set}`: the folder `{path}` holds no file (hidden ones do not count)")]
+    EmptyFolder {
+        /// The data set.
+        set: String,
+        /// The folder as given.
+        path: String,
+    },
+    /// More files than a manifest holds.
+    #[error("data `{set}`: `{path}` holds more than {max} files; pack them into fewer")]
+    TooManyFiles {
+        /// The data set.
+        set: String,
+        /// The path as given.
+        path: String,
+        /// [`crate::MAX_FILES`].
+        max: usize,
+    },
+    /// A URL, or a device, socket or pipe.
+    #[error("data `{set}`: `{path}` is {what}; a data set is made of local files")]
+    NotAFile {
+        /// The data set.
+        set: String,
+        /// The path.
+        path: String,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// A file or folder that the system does not let us read.
+    #[error("data `{set}`: cannot read `{}`: {source}{}", .path.display(), permission_advice(.source))]
+    Unreadable {
+        /// The data set.
+        set: String,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A file whose content is not what its format promises.
+    #[error("data `{set}`: `{path}` is no readable {format}: {message}")]
+    Corrupt {
+        /// The data set.
+        set: String,
+        /// The file.
+        path: String,
+        /// The format it was read as.
+        format: &'static str,
+        /// What is wrong, with the line where there is one, and what to do.
+        message: String,
+    },
+    /// A file that changed while it was read.
+    #[error("data `{set}`: `{path}` changed while it was read; start the run when nothing writes to it")]
+    Changed {
+        /// The data set.
+        set: String,
+        /// The file.
+        path: String,
+    },
+    /// `columns` does not fit the file.
+    #[error("data `{set}`: `columns` names {named} columns, but the rows of `{path}` have {found}")]
+    ColumnCount {
+        /// The data set.
+        set: String,
+        /// The file.
+        path: String,
+        /// Names in the run file.
+        named: usize,
+        /// Fields in the file's first row.
+        found: usize,
+    },
+    /// A column that the run file names and a file lacks.
+    #[error("data `{set}`: {role} column `{column}` is not in `{path}`{advice}")]
+    NoColumn {
+        /// The data set.
+        set: String,
+        /// `label`, `group` or `time`.
+        role: &'static str,
+        /// The column as named.
+        column: String,
+        /// The file that lacks it.
+        path: String,
+        /// The nearest name, or what to do about a missing header.
+        advice: String,
+    },
+}
+
+pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+}
+
+fn permission_advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => "; give this user the right to read it",
+        _ => "",
+    }
+}

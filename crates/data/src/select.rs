@@ -1,0 +1,138 @@
+//! From the path of a data set to its files, sorted.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use trackway_formats::runfile::{DataSpec, nearest};
+
+use crate::error::DataError;
+
+/// The most files a data set may consist of.
+pub const MAX_FILES: usize = 1_000_000;
+
+/// The files of a data set, sorted by path, and the folder that their identity is relative to.
+pub(crate) struct Selection {
+    /// The folder, the glob's fixed part, or the single file's folder. Paths relative to it enter `data_sha256`,
+    /// so that moved data stays the same data.
+    pub(crate) root: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Finds the files of a data set. Hidden files and folders (names that begin with a dot) of a folder are passed
+/// over; symbolic links are followed, each folder once.
+pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
+    if spec.path.contains("://") {
+        return Err(DataError::NotAFile { set: set.into(), path: spec.path.clone(), what: "a URL" });
+    }
+    let path = base.join(&spec.path);
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => folder(set, spec, path),
+        Ok(metadata) if metadata.is_file() => {
+            let root = path.parent().unwrap_or(Path::new("")).to_owned();
+            Ok(Selection { root, files: vec![path] })
+        }
+        Ok(_) => {
+            let what = "a device, socket or pipe";
+            Err(DataError::NotAFile { set: set.into(), path: spec.path.clone(), what })
+        }
+        Err(_) if spec.path.contains(['*', '?', '[']) => glob_files(set, spec, base),
+        Err(error)
+            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        {
+            Err(missing(set, spec, &path))
+        }
+        Err(source) => Err(DataError::Unreadable { set: set.into(), path, source }),
+    }
+}
+
+/// The error for a path that names nothing, with the name most like the first part that is missing.
+fn missing(set: &str, spec: &DataSpec, path: &Path) -> DataError {
+    let lost = path.ancestors().take_while(|part| !part.exists()).last().unwrap_or(path);
+    let name = lost.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let siblings: Vec<String> = lost
+        .parent()
+        .and_then(|parent| fs::read_dir(parent).ok())
+        .into_iter()
+        .flatten()
+        .take(MAX_FILES)
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let nearest = nearest(&name, siblings.iter().map(String::as_str)).map(str::to_owned);
+    DataError::Missing { set: set.into(), path: spec.path.clone(), nearest }
+}
+
+fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
+    let bad = |message: String| DataError::BadGlob { set: set.into(), pattern: spec.path.clone(), message };
+    // The base may itself hold the pattern's special characters.
+    let base_text = base.to_str().ok_or_else(|| bad("the folder's name is not UTF-8".into()))?;
+    let absolute = Path::new(&spec.path).is_absolute();
+    let pattern = if absolute {
+        spec.path.clone()
+    } else {
+        format!("{}/{}", glob::Pattern::escape(base_text), spec.path)
+    };
+    let mut files = Vec::new();
+    for found in glob::glob(&pattern).map_err(|error| bad(error.to_string()))? {
+        let path = found.map_err(|error| {
+            let path = error.path().to_owned();
+            DataError::Unreadable { set: set.into(), path, source: error.into() }
+        })?;
+        if path.is_file() {
+            files.push(path);
+        }
+        check_count(set, spec, files.len())?;
+    }
+    if files.is_empty() {
+        return Err(DataError::EmptyGlob { set: set.into(), pattern: spec.path.clone() });
+    }
+    files.sort();
+    let fixed: PathBuf = Path::new(&spec.path)
+        .components()
+        .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']))
+        .collect();
+    Ok(Selection { root: base.join(fixed), files })
+}
+
+fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataError> {
+    let mut files = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut waiting = vec![root.clone()];
+    while let Some(folder) = waiting.pop() {
+        let unreadable = |source| DataError::Unreadable { set: set.into(), path: folder.clone(), source };
+        if !seen.insert(folder.canonicalize().map_err(unreadable)?) {
+            continue;
+        }
+        for entry in fs::read_dir(&folder).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            let metadata = fs::metadata(&path).map_err(|source| DataError::Unreadable {
+                set: set.into(),
+                path: path.clone(),
+                source,
+            })?;
+            if metadata.is_dir() {
+                waiting.push(path);
+            } else if metadata.is_file() {
+                files.push(path);
+            }
+            check_count(set, spec, files.len())?;
+        }
+    }
+    if files.is_empty() {
+        return Err(DataError::EmptyFolder { set: set.into(), path: spec.path.clone() });
+    }
+    files.sort();
+    Ok(Selection { root, files })
+}
+
+fn check_count(set: &str, spec: &DataSpec, count: usize) -> Result<(), DataError> {
+    if count <= MAX_FILES {
+        return Ok(());
+    }
+    Err(DataError::TooManyFiles { set: set.into(), path: spec.path.clone(), max: MAX_FILES })
+}

@@ -1,0 +1,389 @@
+//! The checkpoint manifest: what a committed checkpoint consists of (`docs/formats/checkpoint-manifest.md`).
+//!
+//! One JSON object names every file with its size, BLAKE3 and kind. The commit entry of the checkpoint log holds
+//! the SHA-256 of the manifest's bytes, and so stands for every byte of the checkpoint.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use trackway_core::{AttemptId, RunId, Step, Timestamp};
+
+/// The version this crate writes, and the highest it reads.
+pub const MANIFEST_VERSION: u32 = 1;
+/// The manifest's file name beside the files it lists.
+pub const MANIFEST_FILE_NAME: &str = "manifest.json";
+/// The largest manifest that is read.
+pub const MAX_MANIFEST_BYTES: usize = 16 << 20;
+/// The most files one checkpoint may have.
+pub const MAX_MANIFEST_FILES: usize = 100_000;
+/// The longest file name.
+pub const MAX_FILE_NAME_BYTES: usize = 200;
+
+/// Why bytes are no manifest. All of these mean: do not load this checkpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// Too large to be one.
+    #[error("the manifest has {size_bytes} bytes; at most {MAX_MANIFEST_BYTES} are read")]
+    TooLarge {
+        /// Its size.
+        size_bytes: usize,
+    },
+    /// Not the JSON it must be.
+    #[error("the manifest is not valid: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// Written by a later program.
+    #[error(
+        "the manifest is of version {version}, and this program reads up to {MANIFEST_VERSION}: use a newer Trackway"
+    )]
+    UnsupportedVersion {
+        /// The version it names.
+        version: u32,
+    },
+    /// It breaks a rule of the format.
+    #[error("the manifest breaks a rule: {rule}")]
+    Rule {
+        /// Which, with the value that breaks it.
+        rule: String,
+    },
+}
+
+/// What a file of a checkpoint holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The model.
+    Weights,
+    /// The optimizer's state.
+    Optimizer,
+    /// The learning rate schedule's state.
+    Scheduler,
+    /// The loss scaler's state.
+    Scaler,
+    /// States of random number generators.
+    Rng,
+    /// Where in the data the run is.
+    DataCursor,
+    /// Anything that is not part of the training state, such as a sample or a plot.
+    Other,
+}
+
+impl Kind {
+    /// The word used in the manifest.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Weights => "weights",
+            Self::Optimizer => "optimizer",
+            Self::Scheduler => "scheduler",
+            Self::Scaler => "scaler",
+            Self::Rng => "rng",
+            Self::DataCursor => "data_cursor",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One file of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManifestFile {
+    /// Its name in the checkpoint's folder; see [`check_file_name`].
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// Its size.
+    pub size_bytes: u64,
+    /// The BLAKE3 of its bytes, in lower-case hex.
+    pub blake3: String,
+}
+
+/// What a checkpoint consists of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`MANIFEST_VERSION`].
+    pub version: u32,
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that wrote it.
+    pub attempt_id: AttemptId,
+    /// The step whose end it holds.
+    pub step: Step,
+    /// The epoch of its writer.
+    pub epoch: u64,
+    /// When it was written.
+    #[serde(with = "rfc3339")]
+    pub created_at: Timestamp,
+    /// Where it is, below the checkpoint root.
+    pub object_prefix: String,
+    /// Processes that trained together.
+    pub world_size: u32,
+    /// Values of metrics at that step; those that are not finite are the texts `NaN`, `inf` and `-inf`.
+    #[serde(with = "metric_values")]
+    pub metrics: BTreeMap<String, f64>,
+    /// The SHA-256 of the run's config, when known.
+    pub config_sha256: Option<String>,
+    /// The SHA-256 of the run's data manifest, when known.
+    pub data_sha256: Option<String>,
+    /// [`state_digest`] of the files.
+    pub state_digest: String,
+    /// The files, by name.
+    pub files: Vec<ManifestFile>,
+}
+
+impl Manifest {
+    /// The bytes to store. The commit entry holds their SHA-256.
+    ///
+    /// # Errors
+    /// [`ManifestError::Rule`] when this manifest would not be read back.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ManifestError> {
+        self.check()?;
+        let mut bytes = serde_json::to_vec_pretty(self)?;
+        bytes.push(b'\n');
+        if bytes.len() > MAX_MANIFEST_BYTES {
+            return Err(ManifestError::TooLarge { size_bytes: bytes.len() });
+        }
+        Ok(bytes)
+    }
+
+    /// Reads a manifest and checks every rule of the format.
+    ///
+    /// # Errors
+    /// When the bytes are no manifest that this version reads.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ManifestError> {
+        if bytes.len() > MAX_MANIFEST_BYTES {
+            return Err(ManifestError::TooLarge { size_bytes: bytes.len() });
+        }
+        // The version is read first: a later version may have any other fields.
+        let Versioned { version } = serde_json::from_slice(bytes)?;
+        if version > MANIFEST_VERSION {
+            return Err(ManifestError::UnsupportedVersion { version });
+        }
+        let manifest: Self = serde_json::from_slice(bytes)?;
+        manifest.check()?;
+        Ok(manifest)
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size_bytes))
+    }
+
+    fn check(&self) -> Result<(), ManifestError> {
+        let rule = |broken: bool, text: String| {
+            if broken { Err(ManifestError::Rule { rule: text }) } else { Ok(()) }
+        };
+        rule(self.version == 0, "`version` is at least 1".into())?;
+        rule(self.files.len() > MAX_MANIFEST_FILES, format!("at most {MAX_MANIFEST_FILES} files"))?;
+        let mut names = BTreeSet::new();
+        for file in &self.files {
+            check_file_name(&file.name).map_err(|rule| ManifestError::Rule { rule })?;
+            rule(!names.insert(&file.name), format!("`{}` is listed twice", file.name))?;
+            rule(
+                !is_hex_hash(&file.blake3),
+                format!("`blake3` of `{}` is 64 lower-case hex digits", file.name),
+            )?;
+        }
+        for (field, hash) in [("config_sha256", &self.config_sha256), ("data_sha256", &self.data_sha256)] {
+            let broken = hash.as_deref().is_some_and(|hash| !is_hex_hash(hash));
+            rule(broken, format!("`{field}` is 64 lower-case hex digits"))?;
+        }
+        rule(
+            self.state_digest != state_digest(&self.files),
+            "`state_digest` is the digest of the listed files".into(),
+        )
+    }
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// Whether a text may name a file of a checkpoint: 1 to [`MAX_FILE_NAME_BYTES`] of ASCII letters, digits, `.`, `_`
+/// and `-`, not beginning with `.`, and not [`MANIFEST_FILE_NAME`]. So no name leads out of the folder.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn check_file_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > MAX_FILE_NAME_BYTES {
+        return Err(format!(
+            "a file name has 1 to {MAX_FILE_NAME_BYTES} bytes, and this one has {}",
+            name.len()
+        ));
+    }
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if name.starts_with('.') || !name.bytes().all(allowed) {
+        return Err(format!(
+            "the file name `{}` has something else than letters, digits, `.`, `_` and `-`, or begins with `.`",
+            name.escape_debug()
+        ));
+    }
+    if name == MANIFEST_FILE_NAME {
+        return Err(format!("`{MANIFEST_FILE_NAME}` is the manifest's own name"));
+    }
+    Ok(())
+}
+
+/// The digest of a training state: BLAKE3 over a line per file, sorted by name, of all files but those of kind
+/// [`Kind::Other`]. Two checkpoints with the same digest hold the same state, whoever wrote them and when.
+#[must_use]
+pub fn state_digest(files: &[ManifestFile]) -> String {
+    let mut state: Vec<_> = files.iter().filter(|file| file.kind != Kind::Other).collect();
+    state.sort_by(|left, right| left.name.cmp(&right.name));
+    let mut hasher = blake3::Hasher::new();
+    for file in state {
+        let line = format!("{}\t{}\t{}\t{}\n", file.name, file.kind.as_str(), file.size_bytes, file.blake3);
+        hasher.update(line.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The SHA-256 of bytes, in lower-case hex.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a text is 64 lower-case hex digits.
+#[must_use]
+pub fn is_hex_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+mod rfc3339 {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+    use trackway_core::Timestamp;
+
+    pub fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&at.to_rfc3339())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+mod metric_values {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Value {
+        Number(f64),
+        Text(String),
+    }
+
+    pub fn serialize<S: Serializer>(
+        values: &BTreeMap<String, f64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let value = |value: f64| {
+            if value.is_finite() { Value::Number(value) } else { Value::Text(value.to_string()) }
+        };
+        serializer.collect_map(values.iter().map(|(name, number)| (name, value(*number))))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, f64>, D::Error> {
+        let values = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        values.into_iter().map(|(name, value)| Ok((name, number(value).map_err(D::Error::custom)?))).collect()
+    }
+
+    fn number(value: Value) -> Result<f64, String> {
+        match value {
+            Value::Number(number) => Ok(number),
+            Value::Text(text) => match text.as_str() {
+                "NaN" => Ok(f64::NAN),
+                "inf" => Ok(f64::INFINITY),
+                "-inf" => Ok(f64::NEG_INFINITY),
+                other => Err(format!("`{other}` is no metric value")),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use trackway_core::SequentialIds;
+
+    use super::*;
+
+    fn file(name: &str, kind: Kind) -> ManifestFile {
+        ManifestFile {
+            name: name.into(),
+            kind,
+            size_bytes: 3,
+            blake3: blake3::hash(name.as_bytes()).to_hex().to_string(),
+        }
+    }
+
+    fn manifest() -> Manifest {
+        let ids = SequentialIds::default();
+        let files = vec![file("cursor.json", Kind::DataCursor), file("model.safetensors", Kind::Weights)];
+        Manifest {
+            version: MANIFEST_VERSION,
+            run_id: RunId::new(&ids),
+            attempt_id: AttemptId::new(&ids),
+            step: 120,
+            epoch: 1,
+            created_at: Timestamp::from_micros(1_795_244_400_123_000),
+            object_prefix: "step-00000120/epoch-0001-00000000000000000000000003".into(),
+            world_size: 1,
+            metrics: BTreeMap::from([("loss".into(), 0.25), ("ratio".into(), f64::NEG_INFINITY)]),
+            config_sha256: Some(sha256_hex(b"config")),
+            data_sha256: None,
+            state_digest: state_digest(&files),
+            files,
+        }
+    }
+
+    /// Proves that what is written is read back as the same, also where numbers are not finite.
+    #[test]
+    fn a_manifest_round_trips() {
+        let bytes = manifest().to_bytes().unwrap();
+        assert_eq!(Manifest::from_bytes(&bytes).unwrap(), manifest());
+        assert!(String::from_utf8(bytes).unwrap().contains("\"ratio\": \"-inf\""));
+    }
+
+    /// Proves that every rule of the format is checked, and that the message names the rule and the value.
+    #[test]
+    fn every_rule_is_checked() {
+        type Break = fn(&mut Value);
+        let breaks: [(&str, Break); 9] = [
+            ("begins with `.`", |json| json["files"][0]["name"] = "../../etc/passwd".into()),
+            ("the manifest's own name", |json| json["files"][0]["name"] = "manifest.json".into()),
+            ("`cursor.json` is listed twice", |json| json["files"][1]["name"] = "cursor.json".into()),
+            ("`blake3` of `cursor.json`", |json| json["files"][0]["blake3"] = "AB".into()),
+            ("unknown variant `wheels`", |json| json["files"][0]["kind"] = "wheels".into()),
+            ("`state_digest` is the digest", |json| json["files"][0]["size_bytes"] = 4.into()),
+            ("`config_sha256` is 64", |json| json["config_sha256"] = "x".into()),
+            ("no metric value", |json| json["metrics"]["loss"] = "great".into()),
+            ("of version 2", |json| *json = serde_json::json!({ "version": 2, "anything": [] })),
+        ];
+        for (expected, change) in breaks {
+            let mut json: Value = serde_json::from_slice(&manifest().to_bytes().unwrap()).unwrap();
+            change(&mut json);
+            let error = Manifest::from_bytes(json.to_string().as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "`{error}` does not say `{expected}`");
+        }
+    }
+
+    proptest! {
+        /// Proves that no bytes, near a manifest or far from one, make the reader panic.
+        #[test]
+        fn no_bytes_panic(position in 0usize..2_000, byte in any::<u8>(), cut in 0usize..2_000) {
+            let mut bytes = manifest().to_bytes().unwrap();
+            let length = bytes.len();
+            bytes[position % length] = byte;
+            let _ = Manifest::from_bytes(&bytes);
+            let _ = Manifest::from_bytes(&bytes[..cut % length]);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Payloads back into frames. A payload that is shorter than its type asks for, or holds text that is not UTF-8,
+//! gives `None`; bytes behind the known fields are ignored, so that later versions may add some.
+
+use trackway_core::{Step, Timestamp};
+
+use super::frame::{
+    CheckpointFrame, CheckpointState, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
+    NameDefinition, NameId, Origin, Param, SegmentHeader,
+};
+use super::layout::frame_type;
+
+/// What a payload turned out to be.
+pub(super) enum Decoded {
+    Frame(Frame),
+    /// A header frame of a version this crate does not read.
+    UnsupportedVersion(u16),
+}
+
+/// Decodes the payload of a frame whose checksum holds.
+pub(super) fn decode(frame_type: u8, payload: &[u8], highest_version: u16) -> Option<Decoded> {
+    let mut fields = Fields(payload);
+    if frame_type == frame_type::HEADER {
+        let version = fields.u16()?;
+        if version > highest_version {
+            return Some(Decoded::UnsupportedVersion(version));
+        }
+    }
+    let frame = match frame_type {
+        frame_type::HEADER => Frame::Header(header(&mut fields)?),
+        frame_type::NAME_DEFINITION => {
+            Frame::NameDefinition(NameDefinition { id: NameId(fields.u32()?), name: fields.name()? })
+        }
+        frame_type::METRICS => Frame::Metrics(metrics(&mut fields)?),
+        frame_type::EVENT => Frame::Event(event(&mut fields)?),
+        frame_type::PARAM => {
+            Frame::Param(Param { at: fields.time()?, name: fields.name()?, value: fields.text()? })
+        }
+        frame_type::HEARTBEAT => Frame::Heartbeat(Heartbeat { at: fields.time()?, step: fields.u64()? }),
+        frame_type::CHECKPOINT => Frame::Checkpoint(checkpoint(&mut fields)?),
+        frame_type::CONTROL_ACK => Frame::ControlAck(ControlAck {
+            at: fields.time()?,
+            id: fields.u64()?,
+            outcome: ControlOutcome::from_code(fields.u8()?),
+            step: fields.step()?,
+        }),
+        frame_type::CLOSE => Frame::Close(Close { at: fields.time()?, dropped_frames: fields.u64()? }),
+        other => Frame::Unknown { frame_type: other, payload_bytes: payload.len() },
+    };
+    Some(Decoded::Frame(frame))
+}
+
+fn header(fields: &mut Fields<'_>) -> Option<SegmentHeader> {
+    let origin = Origin::from_code(fields.u8()?);
+    fields.u8()?;
+    Some(SegmentHeader {
+        at: fields.time()?,
+        origin,
+        pid: fields.u32()?,
+        segment_sequence: fields.u32()?,
+        boot_id: fields.name()?,
+        run_id: fields.name()?,
+        attempt_id: fields.name()?,
+        writer: fields.name()?,
+    })
+}
+
+fn metrics(fields: &mut Fields<'_>) -> Option<Metrics> {
+    let (at, step, count) = (fields.time()?, fields.u64()?, fields.u32()? as usize);
+    // Checked before anything is reserved: a count alone must not make a reader allocate.
+    if fields.0.len() < count.checked_mul(12)? {
+        return None;
+    }
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push((NameId(fields.u32()?), f64::from_bits(fields.u64()?)));
+    }
+    Some(Metrics { at, step, values })
+}
+
+fn event(fields: &mut Fields<'_>) -> Option<Event> {
+    let (at, step, kind, count) = (fields.time()?, fields.step()?, fields.name()?, fields.u16()?);
+    let mut list = Vec::new();
+    for _ in 0..count {
+        list.push((fields.name()?, fields.text()?));
+    }
+    Some(Event { at, step, kind, fields: list })
+}
+
+fn checkpoint(fields: &mut Fields<'_>) -> Option<CheckpointFrame> {
+    Some(CheckpointFrame {
+        at: fields.time()?,
+        step: fields.u64()?,
+        epoch: fields.u64()?,
+        state: CheckpointState::from_code(fields.u8()?),
+        size_bytes: fields.u64()?,
+        seconds: f64::from_bits(fields.u64()?),
+        object_prefix: fields.text()?,
+        manifest_sha256: fields.name()?,
+    })
+}
+
+/// What is left of a payload.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const COUNT: usize>(&mut self) -> Option<[u8; COUNT]> {
+        let (head, rest) = self.0.split_first_chunk::<COUNT>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take::<1>().map(|bytes| bytes[0])
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn time(&mut self) -> Option<Timestamp> {
+        self.take().map(|bytes| Timestamp::from_micros(i64::from_le_bytes(bytes)))
+    }
+
+    fn step(&mut self) -> Option<Option<Step>> {
+        let (present, step) = (self.u8()?, self.u64()?);
+        Some((present != 0).then_some(step))
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let length = self.u16()? as usize;
+        self.string(length)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = self.u32()? as usize;
+        self.string(length)
+    }
+
+    fn string(&mut self, length: usize) -> Option<String> {
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        std::str::from_utf8(head).ok().map(str::to_owned)
+    }
+}

@@ -1,0 +1,304 @@
+use std::fmt;
+
+use trackway_core::{Step, Timestamp};
+
+/// Who wrote a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The recorder inside the training process.
+    Sdk,
+    /// The shim, from JSON lines that the script printed.
+    Stdout,
+    /// A writer of a later version.
+    Other(u8),
+}
+
+impl Origin {
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Sdk => 1,
+            Self::Stdout => 2,
+            Self::Other(code) => code,
+        }
+    }
+
+    pub(super) const fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Sdk,
+            2 => Self::Stdout,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sdk => formatter.pad("sdk"),
+            Self::Stdout => formatter.pad("stdout"),
+            Self::Other(code) => write!(formatter, "origin {code}"),
+        }
+    }
+}
+
+/// The first frame of a segment: which process wrote it, for which attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// When the segment was begun.
+    pub at: Timestamp,
+    /// Who wrote it.
+    pub origin: Origin,
+    /// The process that wrote it.
+    pub pid: u32,
+    /// 0 for the first segment of a process, then counted up; orders the segments of one process.
+    pub segment_sequence: u32,
+    /// The kernel's boot id; empty when it cannot be read. Pids mean nothing over two boots.
+    pub boot_id: String,
+    /// The run, as `TRACKWAY_RUN` names it.
+    pub run_id: String,
+    /// The attempt, as `TRACKWAY_ATTEMPT` names it.
+    pub attempt_id: String,
+    /// Name and version of the program that wrote it.
+    pub writer: String,
+}
+
+/// The number that stands for a metric name within one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(pub u32);
+
+/// Binds a number to a metric name for the rest of the segment. Writers repeat it now and then, so that a torn
+/// definition does not leave later values nameless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameDefinition {
+    /// The number.
+    pub id: NameId,
+    /// The name.
+    pub name: String,
+}
+
+/// Values of metrics at one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metrics {
+    /// When they were logged, by the wall clock, which may go backwards: the order of frames is the truth.
+    pub at: Timestamp,
+    /// The step they belong to.
+    pub step: Step,
+    /// The values, bit for bit: NaN and infinities are kept.
+    pub values: Vec<(NameId, f64)>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// The step it belongs to, if any.
+    pub step: Option<Step>,
+    /// What happened, in snake_case.
+    pub kind: String,
+    /// Details.
+    pub fields: Vec<(String, String)>,
+}
+
+/// A parameter of the run, as the script sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param {
+    /// When it was told.
+    pub at: Timestamp,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// The process is alive and at this step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// When.
+    pub at: Timestamp,
+    /// Where it is.
+    pub step: Step,
+}
+
+/// What a checkpoint frame says about a checkpoint. The log of the checkpoint root is the truth; this is its echo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CheckpointState {
+    /// Bytes may exist; no reader uses them.
+    Writing,
+    /// Complete and verified by its manifest.
+    Committed,
+    /// The run was taken up from this checkpoint.
+    Resumed,
+    /// It did not verify and was passed over.
+    Suspect,
+    /// A state of a later version.
+    Other(u8),
+}
+
+impl CheckpointState {
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Writing => 1,
+            Self::Committed => 2,
+            Self::Resumed => 3,
+            Self::Suspect => 4,
+            Self::Other(code) => code,
+        }
+    }
+
+    pub(super) const fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Writing,
+            2 => Self::Committed,
+            3 => Self::Resumed,
+            4 => Self::Suspect,
+            other => Self::Other(other),
+        }
+    }
+
+    /// The word used in tables and JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Writing => "writing",
+            Self::Committed => "committed",
+            Self::Resumed => "resumed",
+            Self::Suspect => "suspect",
+            Self::Other(_) => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for CheckpointState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// What the training process did with a checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointFrame {
+    /// When.
+    pub at: Timestamp,
+    /// The step the checkpoint holds.
+    pub step: Step,
+    /// The epoch of the writer.
+    pub epoch: u64,
+    /// What happened to it.
+    pub state: CheckpointState,
+    /// Where its files are, below the checkpoint root.
+    pub object_prefix: String,
+    /// The SHA-256 of its manifest, in lower-case hex.
+    pub manifest_sha256: String,
+    /// Bytes of all its files.
+    pub size_bytes: u64,
+    /// How long writing and committing (or verifying) took.
+    pub seconds: f64,
+}
+
+/// What became of a command of the control file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ControlOutcome {
+    /// Seen, and going to be obeyed.
+    Accepted,
+    /// Obeyed.
+    Done,
+    /// Not obeyed.
+    Refused,
+    /// The recorder does not know the command.
+    UnknownCommand,
+    /// An outcome of a later version.
+    Other(u8),
+}
+
+impl ControlOutcome {
+    pub(super) const fn code(self) -> u8 {
+        match self {
+            Self::Accepted => 1,
+            Self::Done => 2,
+            Self::Refused => 3,
+            Self::UnknownCommand => 4,
+            Self::Other(code) => code,
+        }
+    }
+
+    pub(super) const fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Accepted,
+            2 => Self::Done,
+            3 => Self::Refused,
+            4 => Self::UnknownCommand,
+            other => Self::Other(other),
+        }
+    }
+
+    /// The word used in tables and JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Done => "done",
+            Self::Refused => "refused",
+            Self::UnknownCommand => "unknown_command",
+            Self::Other(_) => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for ControlOutcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// The answer to a command of the control file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ControlAck {
+    /// When.
+    pub at: Timestamp,
+    /// The command's id in the control file.
+    pub id: u64,
+    /// What became of it.
+    pub outcome: ControlOutcome,
+    /// The step at which it was obeyed, if any.
+    pub step: Option<Step>,
+}
+
+/// The last frame of a segment that was ended in order. A segment without one was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Close {
+    /// When.
+    pub at: Timestamp,
+    /// Frames that could not be written (full disk) and are lost, over the whole life of the process.
+    pub dropped_frames: u64,
+}
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Frame {
+    /// Which process wrote the segment.
+    Header(SegmentHeader),
+    /// A metric name.
+    NameDefinition(NameDefinition),
+    /// Values of metrics.
+    Metrics(Metrics),
+    /// Something that happened.
+    Event(Event),
+    /// A parameter of the run.
+    Param(Param),
+    /// A sign of life.
+    Heartbeat(Heartbeat),
+    /// A checkpoint.
+    Checkpoint(CheckpointFrame),
+    /// The answer to a command.
+    ControlAck(ControlAck),
+    /// The end, in order.
+    Close(Close),
+    /// A frame of a later version: its type and its payload's length. Skipped, not an error.
+    Unknown {
+        /// The number of its type.
+        frame_type: u8,
+        /// The length of its payload.
+        payload_bytes: usize,
+    },
+}

@@ -1,0 +1,33 @@
+//! The flight record: what a training process appends to a file while it trains.
+//!
+//! A segment file holds the frames of one process, in the order in which they happened. Every frame carries a mark
+//! to find it again behind damage, its length, a sequence number and checksums; so a reader passes a torn frame and
+//! loses nothing but the frames that overlap the damage. `docs/formats/flight-record.md` states the format in
+//! MUST/MAY words, and `docs/formats/vectors/flight-record/` holds files with the frames they must give.
+//!
+//! - [`Encoder`] turns frames into bytes; whoever writes them to a file owes one `write(2)` per call.
+//! - [`SegmentReader`] turns bytes, pushed as a file grows, into frames and reports of damage.
+//! - [`read_segment`] reads a whole segment and names every metric.
+
+mod decode;
+mod encode;
+mod frame;
+mod layout;
+mod reader;
+mod segment;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;
+
+pub use encode::Encoder;
+pub use frame::{
+    CheckpointFrame, CheckpointState, Close, ControlAck, ControlOutcome, Event, Frame, Heartbeat, Metrics,
+    NameDefinition, NameId, Origin, Param, SegmentHeader,
+};
+pub use layout::{
+    FILE_MAGIC, FORMAT_VERSION, FRAME_OVERHEAD_BYTES, MAX_FRAME_BYTES, MAX_METRICS_PER_FRAME, MAX_NAME_BYTES,
+    MAX_NAMES_PER_SEGMENT, MAX_PAYLOAD_BYTES, MAX_TEXT_BYTES, RESYNC_MARK, SEGMENT_EXTENSION,
+};
+pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
+pub use segment::{MetricPoint, NameTable, Segment, read_segment};

@@ -1,0 +1,117 @@
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use trackway_core::{Step, Timestamp};
+
+use super::frame::{Close, Frame, NameDefinition, NameId, SegmentHeader};
+use super::reader::{Damage, Item, Located, RecordError, SegmentReader};
+
+/// The metric names of one segment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameTable(HashMap<NameId, String>);
+
+impl NameTable {
+    /// Takes a definition in. The first one of a number stands: a writer must not give a number a second name.
+    pub fn learn(&mut self, definition: &NameDefinition) {
+        self.0.entry(definition.id).or_insert_with(|| definition.name.clone());
+    }
+
+    /// The name of a number, when its definition was read.
+    #[must_use]
+    pub fn get(&self, id: NameId) -> Option<&str> {
+        self.0.get(&id).map(String::as_str)
+    }
+
+    /// The name of a number, or `unnamed_7` when its definition was torn.
+    #[must_use]
+    pub fn name_or_placeholder(&self, id: NameId) -> Cow<'_, str> {
+        self.get(id).map_or_else(|| Cow::Owned(format!("unnamed_{}", id.0)), Cow::Borrowed)
+    }
+}
+
+/// One value of one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricPoint<'a> {
+    /// When it was logged.
+    pub at: Timestamp,
+    /// The step it belongs to.
+    pub step: Step,
+    /// The number of its frame in the segment: the order that does not depend on a clock.
+    pub sequence: u32,
+    /// The metric.
+    pub name: Cow<'a, str>,
+    /// The value, bit for bit.
+    pub value: f64,
+}
+
+/// A whole segment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Segment {
+    /// Which process wrote it; `None` when the header frame was torn.
+    pub header: Option<SegmentHeader>,
+    /// Every other frame, in file order.
+    pub frames: Vec<Located>,
+    /// What was passed.
+    pub damage: Vec<Damage>,
+    /// The metric names.
+    pub names: NameTable,
+    /// The end, when it was ended in order.
+    pub close: Option<Close>,
+    /// Frames that the sequence numbers show to be missing between those that were read.
+    pub lost_frames: u64,
+}
+
+impl Segment {
+    /// Every metric value, in file order, with its name.
+    pub fn metric_points(&self) -> impl Iterator<Item = MetricPoint<'_>> {
+        self.frames.iter().flat_map(move |located| {
+            let metrics = match &located.frame {
+                Frame::Metrics(metrics) => Some(metrics),
+                _ => None,
+            };
+            metrics.into_iter().flat_map(move |metrics| {
+                metrics.values.iter().map(move |(id, value)| MetricPoint {
+                    at: metrics.at,
+                    step: metrics.step,
+                    sequence: located.sequence,
+                    name: self.names.name_or_placeholder(*id),
+                    value: *value,
+                })
+            })
+        })
+    }
+
+    fn take(&mut self, located: Located, next_sequence: &mut u32) {
+        self.lost_frames += u64::from(located.sequence.saturating_sub(*next_sequence));
+        *next_sequence = located.sequence.saturating_add(1);
+        match &located.frame {
+            Frame::Header(header) => {
+                self.header.get_or_insert_with(|| header.clone());
+                return;
+            }
+            Frame::NameDefinition(definition) => self.names.learn(definition),
+            Frame::Close(close) => self.close = Some(*close),
+            _ => {}
+        }
+        self.frames.push(located);
+    }
+}
+
+/// Reads a whole segment. A name whose first definition was torn is found in a later one.
+///
+/// # Errors
+/// [`RecordError::UnsupportedVersion`]; damage is no error but listed in the result.
+pub fn read_segment(bytes: &[u8]) -> Result<Segment, RecordError> {
+    let mut reader = SegmentReader::new();
+    reader.push(bytes);
+    reader.finish();
+    let mut segment = Segment::default();
+    let mut next_sequence = 0;
+    while let Some(item) = reader.next_item()? {
+        match item {
+            Item::Frame(located) => segment.take(located, &mut next_sequence),
+            Item::Damage(damage) => segment.damage.push(damage),
+        }
+    }
+    Ok(segment)
+}

@@ -1,0 +1,178 @@
+//! What a reader owes for damaged, truncated and arbitrary bytes.
+
+use proptest::prelude::*;
+use trackway_core::Timestamp;
+
+use super::layout::{HEADER_BYTES, header_check};
+use super::*;
+
+/// A segment with frames of many sizes, and where each frame begins and ends.
+fn segment(steps: u64) -> (Vec<u8>, Vec<Located>) {
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    let at = Timestamp::from_micros(5);
+    let header = SegmentHeader {
+        at,
+        origin: Origin::Stdout,
+        pid: 1,
+        segment_sequence: 0,
+        boot_id: String::new(),
+        run_id: "run".into(),
+        attempt_id: "attempt".into(),
+        writer: "test".into(),
+    };
+    encoder.begin(&mut out, &header);
+    for step in 0..steps {
+        let (loss, rate) = (step as f64 * 0.5, f64::INFINITY);
+        encoder.metrics(&mut out, at, step, &[("loss", loss), ("rate", rate)]);
+        let text = "x".repeat((step as usize * 37) % 300);
+        encoder.param(&mut out, &Param { at, name: format!("p{step}"), value: text });
+    }
+    encoder.close(&mut out, &Close { at, dropped_frames: 0 });
+    let frames = frames_of(&out);
+    (out, frames)
+}
+
+fn items_of(bytes: &[u8]) -> Vec<Item> {
+    let mut reader = SegmentReader::new();
+    reader.push(bytes);
+    reader.finish();
+    std::iter::from_fn(|| reader.next_item().unwrap()).collect()
+}
+
+fn frames_of(bytes: &[u8]) -> Vec<Located> {
+    let frame = |item| match item {
+        Item::Frame(located) => Some(located),
+        Item::Damage(_) => None,
+    };
+    items_of(bytes).into_iter().filter_map(frame).collect()
+}
+
+/// The offset behind a frame: where the next one begins, or the end of the file.
+fn end_of(frames: &[Located], index: usize, file_bytes: usize) -> usize {
+    frames.get(index + 1).map_or(file_bytes, |next| next.offset as usize)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Proves that damage of any length anywhere costs exactly the frames it overlaps, and that its place is told.
+    #[test]
+    fn damage_costs_only_the_frames_it_overlaps(
+        start in 0usize..6_000, length in 1usize..200, noise in 1u8..=255,
+    ) {
+        let (mut bytes, frames) = segment(30);
+        let start = start % bytes.len();
+        let end = (start + length).min(bytes.len());
+        for (position, byte) in bytes[start..end].iter_mut().enumerate() {
+            // Never 0, so that every byte of the range differs.
+            *byte ^= noise.rotate_left(position as u32 % 8);
+        }
+        let untouched: Vec<_> = (0..frames.len())
+            .filter(|index| {
+                end_of(&frames, *index, bytes.len()) <= start || frames[*index].offset as usize >= end
+            })
+            .map(|index| frames[index].clone())
+            .collect();
+        prop_assert_eq!(frames_of(&bytes), untouched);
+        let told = items_of(&bytes).iter().any(|item| matches!(item, Item::Damage(damage)
+            if damage.offset as usize <= start && start < (damage.offset + damage.skipped_bytes) as usize));
+        prop_assert!(told, "the damage at {} is not reported", start);
+    }
+
+    /// Proves that a segment cut anywhere gives every whole frame before the cut, and that an unfinished tail is told
+    /// apart from a clean end.
+    #[test]
+    fn a_cut_costs_only_the_frame_it_goes_through(cut in 0usize..6_000) {
+        let (bytes, frames) = segment(30);
+        let cut = cut % bytes.len();
+        let whole = (0..frames.len()).filter(|index| end_of(&frames, *index, bytes.len()) <= cut).count();
+        prop_assert_eq!(frames_of(&bytes[..cut]), frames[..whole].to_vec());
+        let mut reader = SegmentReader::new();
+        reader.push(&bytes[..cut]);
+        while reader.next_item().unwrap().is_some() {}
+        let boundary = frames.iter().any(|frame| frame.offset as usize == cut) || cut == 0;
+        prop_assert_eq!(reader.tail() == Tail::Clean, boundary);
+    }
+
+    /// Proves that it does not matter in which pieces a growing file is read.
+    #[test]
+    fn pieces_of_any_size_give_the_same_frames(piece in 1usize..700) {
+        let (bytes, frames) = segment(30);
+        let mut reader = SegmentReader::new();
+        let mut found = Vec::new();
+        for chunk in bytes.chunks(piece) {
+            reader.push(chunk);
+            while let Some(item) = reader.next_item().unwrap() {
+                prop_assert!(matches!(item, Item::Frame(_)), "no damage is in this file");
+                if let Item::Frame(located) = item { found.push(located); }
+            }
+        }
+        prop_assert_eq!(found, frames);
+    }
+
+    /// Proves that no bytes make the reader panic, loop, or lose count of what it passed.
+    #[test]
+    fn arbitrary_bytes_are_read_to_their_end(
+        bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0xf5), Just(0x54), Just(0x57), Just(0xfa)], 0..600),
+    ) {
+        let mut reader = SegmentReader::new();
+        reader.push(&bytes);
+        reader.finish();
+        while let Ok(Some(_)) = reader.next_item() {}
+        prop_assert_eq!(reader.offset(), bytes.len() as u64);
+    }
+}
+
+/// Proves that a flip of any single byte of a frame header is found by the header check alone, so that a live reader
+/// never waits for bytes that a damaged length promises.
+#[test]
+fn a_flipped_header_byte_is_found_at_once() {
+    let (mut encoder, mut frame) = (Encoder::new(), Vec::new());
+    encoder.heartbeat(&mut frame, &Heartbeat { at: Timestamp::from_micros(1), step: 1 });
+    for position in 4..HEADER_BYTES {
+        for flip in 1..=255u8 {
+            let mut header: [u8; HEADER_BYTES] = *frame.first_chunk().unwrap();
+            header[position] ^= flip;
+            let check = u16::from_le_bytes([header[14], header[15]]);
+            assert_ne!(header_check(&header[4..14]), check, "byte {position} ^ {flip}");
+        }
+    }
+}
+
+/// Proves that a name whose definition is torn is found again, because writers repeat definitions, and that values
+/// until then are kept under a placeholder in a live reader and under the name in a whole one.
+#[test]
+fn torn_definitions_are_repeated() {
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    for step in 0..5_000 {
+        encoder.metrics(&mut out, Timestamp::from_micros(0), step, &[("loss", 1.0)]);
+    }
+    // The first definition is the first frame: break its text.
+    out[HEADER_BYTES + 7] ^= 1;
+    let segment = read_segment(&out).unwrap();
+    assert_eq!(segment.damage.len(), 1);
+    assert_eq!(segment.lost_frames, 1);
+    let points: Vec<_> = segment.metric_points().collect();
+    assert_eq!(points.len(), 5_000);
+    assert!(points.iter().all(|point| point.name == "loss"));
+    assert_eq!(NameTable::default().name_or_placeholder(NameId(3)), "unnamed_3");
+}
+
+/// Proves that texts over the bounds are cut at a character and events that do not fit lose fields, not the frame.
+#[test]
+fn oversized_content_is_cut_not_refused() {
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    let at = Timestamp::from_micros(0);
+    let long = "ä".repeat(MAX_TEXT_BYTES);
+    let fields: Vec<_> = (0..9).map(|index| (format!("f{index}"), long.clone())).collect();
+    encoder.event(&mut out, &Event { at, step: None, kind: long.clone(), fields });
+    encoder.param(&mut out, &Param { at, name: long.clone(), value: long.clone() });
+    let many: Vec<_> = (0..MAX_METRICS_PER_FRAME + 1).map(|_| ("m", 1.0)).collect();
+    encoder.metrics(&mut out, at, 1, &many);
+    let frames = frames_of(&out);
+    let Frame::Event(event) = &frames[0].frame else { panic!("{:?}", frames[0]) };
+    assert_eq!((event.kind.len(), event.fields.len()), (MAX_NAME_BYTES, 3));
+    let Frame::Param(param) = &frames[1].frame else { panic!("{:?}", frames[1]) };
+    assert_eq!((param.name.len(), param.value.len()), (MAX_NAME_BYTES, MAX_TEXT_BYTES));
+    assert_eq!(read_segment(&out).unwrap().metric_points().count(), many.len());
+}

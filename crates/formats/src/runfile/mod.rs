@@ -1,0 +1,109 @@
+//! The run file: TOML text to typed [`RunFile`] to immutable [`Plan`].
+//!
+//! Reading is pure: text in, values or *all* mistakes out, each with its place and a hint. Every key is in
+//! [`SCHEMA`]; `docs/run-file.md` describes each. Overrides (`--set key.path=value`) change the document before it
+//! is read. There is no interpolation: `${…}` is plain text.
+
+mod error;
+mod overrides;
+mod plan;
+mod read;
+mod schema;
+mod sections;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod unsupported;
+mod values;
+mod walker;
+
+pub use error::RunFileError;
+pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
+pub use read::INFRASTRUCTURE;
+pub use schema::{SCHEMA, SectionSchema, nearest};
+pub use sections::{
+    CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, EvaluateSection, Goal,
+    KeepBest, LaunchOn, LaunchSection, OwnerSection, PreflightSection, ResourcesSection, RetryRule,
+    RetrySection, RunFile, RunSection, StagesSection, SuperviseSection, Unsupported,
+};
+pub use values::MAX_DURATION_SECONDS;
+pub use walker::MAX_ERRORS;
+
+use toml::de::DeTable;
+use tree::{Place, Sources};
+use walker::Problems;
+
+/// A larger text is no run file; it is refused before it is parsed.
+pub const MAX_RUN_FILE_BYTES: usize = 1 << 20;
+
+/// Reads a run file.
+///
+/// `source_name` is the file's name in messages; `overrides` are the texts of `--set`, applied in order.
+///
+/// # Errors
+/// Every mistake of the file and the overrides, in order, at most [`MAX_ERRORS`]. A syntax error hides the rest,
+/// so it comes alone.
+pub fn parse(source: &str, source_name: &str, overrides: &[String]) -> Result<RunFile, Vec<RunFileError>> {
+    let texts = std::iter::once(source.to_owned()).chain(overrides.iter().cloned()).collect();
+    let sources = Sources { name: source_name.to_owned(), texts };
+    let mut root = parse_toml(source, &sources)?;
+    let mut problems = Problems::new(&sources);
+    for source_index in 1..sources.texts.len() {
+        overrides::apply(&mut root, &sources, source_index, &mut problems);
+    }
+    let file = read::read(&root, &mut problems);
+    match (file, problems.into_errors()) {
+        (Some(file), errors) if errors.is_empty() => Ok(file),
+        (_, errors) => Err(errors),
+    }
+}
+
+/// Reads a run file as it comes from the disk; bytes that are no UTF-8 are one more mistake with its place.
+///
+/// # Errors
+/// As [`parse`]. To render them, pass the lossy text of the bytes: the place of the mistake is the same in it.
+pub fn parse_bytes(
+    source: &[u8],
+    source_name: &str,
+    overrides: &[String],
+) -> Result<RunFile, Vec<RunFileError>> {
+    let error = match std::str::from_utf8(source) {
+        Ok(source) => return parse(source, source_name, overrides),
+        Err(error) => error,
+    };
+    let at = error.valid_up_to();
+    let sources =
+        Sources { name: source_name.to_owned(), texts: vec![String::from_utf8_lossy(source).into_owned()] };
+    let message = format!("the file is no UTF-8: byte 0x{:02X}", source.get(at).copied().unwrap_or(0));
+    let hint = "save it as UTF-8".to_owned();
+    Err(vec![sources.error(&Place { source_index: 0, span: at..at }, message, Some(hint))])
+}
+
+fn parse_toml(source: &str, sources: &Sources) -> Result<tree::Node, Vec<RunFileError>> {
+    if source.len() > MAX_RUN_FILE_BYTES {
+        let place = Place { source_index: 0, span: 0..0 };
+        let message =
+            format!("the file has {} bytes; a run file has at most {MAX_RUN_FILE_BYTES}", source.len());
+        return Err(vec![sources.error(&place, message, None)]);
+    }
+    match DeTable::parse(source) {
+        Ok(table) => Ok(tree::from_toml(&table, 0, 0)),
+        Err(error) => {
+            let place = Place { source_index: 0, span: error.span().unwrap_or(0..0) };
+            let message = format!("the file is no TOML: {}", error.message().replace('\n', ", "));
+            Err(vec![sources.error(&place, message, syntax_hint(error.message()))])
+        }
+    }
+}
+
+/// A hint for the slips people make most.
+fn syntax_hint(message: &str) -> Option<String> {
+    let hint = if message.contains("duplicate key") {
+        "a key or section may stand only once"
+    } else if message.contains("string values must be quoted") {
+        "put texts in double quotes"
+    } else {
+        return None;
+    };
+    Some(hint.to_owned())
+}

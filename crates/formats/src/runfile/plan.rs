@@ -1,0 +1,177 @@
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::sections::{
+    CheckpointSection, ContainerSection, DataSpec, EvaluateSection, LaunchSection, OwnerSection,
+    PreflightSection, ResourcesSection, RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
+};
+
+/// The version of the plan's layout.
+pub const PLAN_VERSION: u32 = 1;
+
+/// The immutable intent of a run: every value the run file decided, defaults filled in, maps in key order.
+///
+/// A plan holds values as the user wrote them; redact it before it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`PLAN_VERSION`] of the writer.
+    pub version: u32,
+    /// What runs.
+    pub run: RunSection,
+    /// What it is given.
+    pub resources: ResourcesSection,
+    /// The image it executes in.
+    pub container: Option<ContainerSection>,
+    /// The data sets by name.
+    pub data: BTreeMap<String, DataSpec>,
+    /// Rehearsals.
+    pub preflight: Option<PreflightSection>,
+    /// The data ladder.
+    pub stages: Option<StagesSection>,
+    /// Checkpoint cadence and retention.
+    pub checkpoint: CheckpointSection,
+    /// What retries may spend.
+    pub retry: RetrySection,
+    /// How an attempt is watched and ended.
+    pub supervise: SuperviseSection,
+    /// The evaluation.
+    pub evaluate: Option<EvaluateSection>,
+    /// Whose run it is.
+    pub owner: OwnerSection,
+    /// Where it is launched.
+    pub launch: LaunchSection,
+}
+
+impl From<RunFile> for Plan {
+    fn from(file: RunFile) -> Self {
+        Self {
+            version: PLAN_VERSION,
+            run: file.run,
+            resources: file.resources,
+            container: file.container,
+            data: file.data,
+            preflight: file.preflight,
+            stages: file.stages,
+            checkpoint: file.checkpoint,
+            retry: file.retry,
+            supervise: file.supervise,
+            evaluate: file.evaluate,
+            owner: file.owner,
+            launch: file.launch,
+        }
+    }
+}
+
+impl Plan {
+    /// The plan of `trackway run -- COMMAND …`: the command, everything else by default. The run is named after
+    /// the script: the first argument with a `.py`, `.sh` … extension, else the program.
+    #[must_use]
+    pub fn for_command(argv: &[String]) -> Self {
+        let run = RunSection { name: name_of(argv), command: argv.to_vec(), ..RunSection::default() };
+        Self {
+            version: PLAN_VERSION,
+            run,
+            resources: ResourcesSection::default(),
+            container: None,
+            data: BTreeMap::new(),
+            preflight: None,
+            stages: None,
+            checkpoint: CheckpointSection::default(),
+            retry: RetrySection::default(),
+            supervise: SuperviseSection::default(),
+            evaluate: None,
+            owner: OwnerSection::default(),
+            launch: LaunchSection::default(),
+        }
+    }
+
+    /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
+    ///
+    /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world
+    /// size and the arithmetic); the image's digest; data sets but for their rules; stages; checkpoint cadence (it
+    /// decides where an interrupted run resumes). Out: names, family, owner, prices and budgets, retries,
+    /// supervision, retention, rehearsals, evaluation, launcher, `pass_environment` (it decides what is
+    /// recorded). What a retry's `set` changed is recorded with that attempt.
+    #[must_use]
+    pub fn config(&self) -> Value {
+        let data: BTreeMap<&String, DataSpec> = self
+            .data
+            .iter()
+            .map(|(name, set)| (name, DataSpec { rules: Vec::new(), ..set.clone() }))
+            .collect();
+        json!({
+            "version": self.version,
+            "command": self.run.command,
+            "seed": self.run.seed,
+            "working_directory": self.run.working_directory,
+            "environment": self.run.environment,
+            "gpus": self.resources.gpus,
+            "gpu": self.resources.gpu,
+            "container_digest": self.container.as_ref().map(|container| &container.digest),
+            "data": data,
+            "stages": self.stages,
+            "checkpoint": {
+                "every_steps": self.checkpoint.every_steps,
+                "every_seconds": self.checkpoint.every_seconds,
+            },
+        })
+    }
+
+    /// SHA-256, in hexadecimal, of the canonical JSON of [`Self::config`]: keys sorted, no blanks.
+    #[must_use]
+    pub fn config_sha256(&self) -> String {
+        sha256_hex(canonical_json(&self.config()).as_bytes())
+    }
+
+    /// The whole plan as canonical JSON.
+    #[must_use]
+    pub fn to_canonical_json(&self) -> String {
+        let value = serde_json::to_value(self).expect("a plan has only text keys and finite numbers");
+        canonical_json(&value)
+    }
+}
+
+fn name_of(argv: &[String]) -> String {
+    let is_script = |argument: &&String| {
+        [".py", ".sh", ".R", ".jl", ".rb", ".js"].iter().any(|extension| argument.ends_with(extension))
+    };
+    let program = argv.iter().find(is_script).or(argv.first()).map_or("run", String::as_str);
+    let file_name = program.rsplit('/').find(|part| !part.is_empty()).unwrap_or(program);
+    file_name
+        .rsplit_once('.')
+        .map_or(file_name, |(stem, _)| if stem.is_empty() { file_name } else { stem })
+        .to_owned()
+}
+
+/// JSON with sorted keys and no blanks, so that equal values have equal bytes whatever the map type was.
+#[must_use]
+pub fn canonical_json(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let sorted: BTreeMap<&String, &Value> = map.iter().collect();
+            let fields: Vec<String> = sorted
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", json!(key), canonical_json(value)))
+                .collect();
+            format!("{{{}}}", fields.join(","))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(canonical_json).collect();
+            format!("[{}]", items.join(","))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// SHA-256 of some bytes, in hexadecimal.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a String takes every write");
+        hex
+    })
+}

@@ -1,0 +1,384 @@
+//! From the tree to the typed sections.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trackway_core::TerminationReason;
+
+use super::schema::{nearest, quoted_list};
+use super::sections::{
+    CheckpointSection, ContainerSection, DataFormat, DataSpec, EvaluateSection, Goal, KeepBest, LaunchOn,
+    LaunchSection, OwnerSection, PreflightSection, ResourcesSection, RetryRule, RetrySection, RunFile,
+    RunSection, StagesSection, SuperviseSection,
+};
+use super::tree::{Node, Value};
+use super::unsupported;
+use super::values::{
+    amount, byte_size, command, count, duration, duration_range, flag, list, percentage, plain_text, text,
+    variable_name, variables, whole, word,
+};
+use super::walker::{Fault, Problems, Scope};
+
+/// The `[retry]` key that stands for every infrastructure reason.
+pub const INFRASTRUCTURE: &str = "infrastructure";
+
+/// Reads the whole document; what it returns counts only if `problems` stays empty.
+pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
+    let top = Scope::open(root, "", "", root.place.clone(), problems)?;
+    if top.node("run").is_none() {
+        let hint = "write `[run]`, then `name = \"…\"` and `command = [\"python\", \"train.py\"]` below it";
+        problems.add(root.place.clone(), "the section `[run]` is missing".into(), Some(hint.into()));
+    }
+    Some(RunFile {
+        run: top.section("run", problems).map(|scope| run(&scope, problems)).unwrap_or_default(),
+        resources: top
+            .section("resources", problems)
+            .map(|scope| resources(&scope, problems))
+            .unwrap_or_default(),
+        container: top.section("container", problems).and_then(|scope| container(&scope, problems)),
+        data: top.section("data", problems).map(|scope| data(&scope, problems)).unwrap_or_default(),
+        preflight: top.section("preflight", problems).map(|scope| preflight(&scope, problems)),
+        stages: top.section("stages", problems).map(|scope| stages(&scope, problems)),
+        checkpoint: top
+            .section("checkpoint", problems)
+            .map(|scope| checkpoint(&scope, problems))
+            .unwrap_or_default(),
+        retry: top.section("retry", problems).map(|scope| retry(&scope, problems)).unwrap_or_default(),
+        supervise: top
+            .section("supervise", problems)
+            .map(|scope| supervise(&scope, problems))
+            .unwrap_or_default(),
+        evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, problems)),
+        owner: top.section("owner", problems).map(|scope| owner(&scope, problems)).unwrap_or_default(),
+        launch: top.section("launch", problems).map(|scope| launch(&scope, problems)).unwrap_or_default(),
+        unsupported: unsupported::find(&top),
+    })
+}
+
+fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
+    scope.require("name", "\"…\"", problems);
+    scope.require("command", "[\"python\", \"train.py\"]", problems);
+    let passed: BTreeSet<String> = scope
+        .read("pass_environment", problems, list(0, variable_name))
+        .unwrap_or_default()
+        .into_iter()
+        .collect();
+    RunSection {
+        name: scope.read("name", problems, text).unwrap_or_default(),
+        model_family: scope.read("model_family", problems, text),
+        command: scope.read("command", problems, command).unwrap_or_default(),
+        seed: scope.read("seed", problems, whole(0, u64::MAX)),
+        working_directory: scope.read("working_directory", problems, text),
+        environment: scope.read("environment", problems, variables).unwrap_or_default(),
+        pass_environment: passed.into_iter().collect(),
+    }
+}
+
+fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSection {
+    ResourcesSection {
+        gpus: scope.read("gpus", problems, count(0)).unwrap_or(0),
+        gpu: scope.read("gpu", problems, text),
+        usd_per_gpu_hour: scope.read("usd_per_gpu_hour", problems, amount(true)),
+        cpus: scope.read("cpus", problems, count(1)),
+        memory_bytes: scope.read("memory", problems, byte_size),
+    }
+}
+
+fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection> {
+    scope.require("image", "\"repository@sha256:…\"", problems);
+    scope.read("image", problems, |node| {
+        let image = text(node)?;
+        let digest =
+            image.split_once('@').map(|(_, digest)| digest.to_owned()).filter(|digest| is_digest(digest));
+        match digest {
+            Some(digest) => Ok(ContainerSection { image, digest }),
+            None => Err(node
+                .fault(format!("must name an image by its digest, not `{image}`"))
+                .hint("write `repository@sha256:` and 64 hexadecimal digits; a tag may move")),
+        }
+    })
+}
+
+fn is_digest(text: &str) -> bool {
+    text.strip_prefix("sha256:")
+        .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn data(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, DataSpec> {
+    let mut sets = BTreeMap::new();
+    for (name, entry) in scope.entries() {
+        let path = scope.path_of(name);
+        if !matches!(entry.node.value, Value::Table(_)) {
+            let hint = format!("write `[{path}]` with `path = \"…\"` below it");
+            let message = format!("`{path}` must be a table, not {}", entry.node.value.kind());
+            problems.add(entry.node.place.clone(), message, Some(hint));
+            continue;
+        }
+        if let Some(set) = Scope::open(&entry.node, "data.*", path, entry.key_place.clone(), problems) {
+            sets.insert(name.clone(), data_set(&set, problems));
+        }
+    }
+    sets
+}
+
+fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
+    scope.require("path", "\"data/train.csv\"", problems);
+    DataSpec {
+        path: scope.read("path", problems, text).unwrap_or_default(),
+        format: scope.read("format", problems, data_format),
+        label: scope.read("label", problems, text),
+        group: scope.read("group", problems, text),
+        time: scope.read("time", problems, text),
+        columns: scope.read("columns", problems, columns).unwrap_or_default(),
+        delimiter: scope.read("delimiter", problems, delimiter),
+        missing: scope.read("missing", problems, one_or_more_texts).unwrap_or_default(),
+        rules: scope.read("rules", problems, list(0, text)).unwrap_or_default(),
+    }
+}
+
+fn data_format(node: &Node) -> Result<DataFormat, Fault> {
+    Ok(match word(&["parquet", "csv", "jsonl", "other"])(node)? {
+        "parquet" => DataFormat::Parquet,
+        "csv" => DataFormat::Csv,
+        "jsonl" => DataFormat::Jsonl,
+        _ => DataFormat::Other,
+    })
+}
+
+fn columns(node: &Node) -> Result<Vec<String>, Fault> {
+    let names = list(1, text)(node)?;
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(twice) => Err(node.fault(format!("must not name a column twice: `{twice}`"))),
+        None => Ok(names),
+    }
+}
+
+fn delimiter(node: &Node) -> Result<char, Fault> {
+    let given = plain_text(node)?;
+    let mut letters = given.chars();
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) if letter.is_ascii() && !matches!(letter, '"' | '\n' | '\r') => Ok(letter),
+        _ => Err(node
+            .fault(format!("must be one ASCII character, not `{}`", given.escape_default()))
+            .hint("`\",\"`, `\";\"`, `\"|\"` or `\"\\t\"`")),
+    }
+}
+
+fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
+    match &node.value {
+        Value::Text(text) => Ok(vec![text.clone()]),
+        Value::List(_) => list(0, plain_text)(node),
+        _ => Err(node.not("a text or a list of texts")),
+    }
+}
+
+fn preflight(scope: &Scope, problems: &mut Problems) -> PreflightSection {
+    PreflightSection {
+        one_batch: scope.read("one_batch", problems, flag).unwrap_or(false),
+        overfit_batches: scope.read("overfit_batches", problems, count(1)),
+    }
+}
+
+fn stages(scope: &Scope, problems: &mut Problems) -> StagesSection {
+    scope.require("ladder", "[\"1%\", \"10%\", \"100%\"]", problems);
+    StagesSection {
+        ladder: scope.read("ladder", problems, ladder).unwrap_or_default(),
+        promote: scope.read("promote", problems, text),
+        warm_start: scope.read("warm_start", problems, flag).unwrap_or(false),
+    }
+}
+
+fn ladder(node: &Node) -> Result<Vec<f64>, Fault> {
+    let fractions = list(1, percentage)(node)?;
+    if fractions.is_sorted_by(|left, right| left < right) {
+        Ok(fractions)
+    } else {
+        Err(node.fault("must rise from step to step"))
+    }
+}
+
+fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
+    let every = scope.section("every", problems);
+    let keep = scope.section("keep", problems);
+    let minutes = every.as_ref().and_then(|every| every.read("minutes", problems, amount(false)));
+    CheckpointSection {
+        every_steps: every.as_ref().and_then(|every| every.read("steps", problems, whole(1, u64::MAX))),
+        every_seconds: minutes.map(|minutes| minutes * 60.0),
+        keep_last: keep.as_ref().and_then(|keep| keep.read("last", problems, count(1))),
+        keep_best: keep.as_ref().and_then(|keep| keep.read("best", problems, keep_best)),
+        remote: scope.read("remote", problems, remote),
+    }
+}
+
+/// `"val_loss"` or `"min val_loss"`: less is better; `"max accuracy"`: more is.
+fn keep_best(node: &Node) -> Result<KeepBest, Fault> {
+    let given = text(node)?;
+    let words: Vec<&str> = given.split_whitespace().collect();
+    let (goal, metric) = match words.as_slice() {
+        [metric] => (Goal::Min, metric),
+        ["min", metric] => (Goal::Min, metric),
+        ["max", metric] => (Goal::Max, metric),
+        _ => {
+            return Err(
+                node.fault(format!("must be a metric, or `min` or `max` and a metric, not `{given}`"))
+            );
+        }
+    };
+    Ok(KeepBest { metric: (*metric).to_owned(), goal })
+}
+
+fn remote(node: &Node) -> Result<String, Fault> {
+    let url = text(node)?;
+    if unsupported::is_url(&url) {
+        return Ok(url);
+    }
+    Err(node
+        .fault(format!("must be an object store URL, not `{url}`"))
+        .hint("such as `\"s3://bucket/prefix\"`"))
+}
+
+fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
+    let mut section = RetrySection {
+        max_usd: scope.read("max_usd", problems, amount(true)),
+        max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
+        rules: BTreeMap::new(),
+    };
+    for (key, entry) in scope.entries() {
+        if matches!(key.as_str(), "max_usd" | "max_gpu_hours") {
+            continue;
+        }
+        let path = scope.path_of(key);
+        if let Err((message, hint)) = check_retry_key(key) {
+            problems.add(entry.key_place.clone(), message, hint);
+        } else if let Some(rule) =
+            Scope::open(&entry.node, "retry.*", path, entry.key_place.clone(), problems)
+        {
+            section.rules.insert(key.clone(), retry_rule(&rule, problems));
+        }
+    }
+    section
+}
+
+/// Reasons after which a retry would repeat a success, overrule a person or a budget, or read the same bad data.
+fn is_final(reason: TerminationReason) -> bool {
+    use TerminationReason as R;
+    matches!(
+        reason,
+        R::Completed
+            | R::EarlyStopped
+            | R::Cancelled
+            | R::DataError
+            | R::SchemaDrift
+            | R::BudgetExhausted
+            | R::StageRejected
+            | R::Fenced
+            | R::Superseded
+    )
+}
+
+fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
+    if key == INFRASTRUCTURE {
+        return Ok(());
+    }
+    let retried =
+        || TerminationReason::ALL.iter().filter(|reason| !is_final(**reason)).map(|reason| reason.as_str());
+    match key.parse::<TerminationReason>() {
+        Ok(reason) if is_final(reason) => Err((
+            format!("an attempt that ended as `{key}` is never retried"),
+            Some("remove this key".into()),
+        )),
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let known: Vec<&str> =
+                [INFRASTRUCTURE, "max_usd", "max_gpu_hours"].into_iter().chain(retried()).collect();
+            let hint = match nearest(key, known.iter().copied()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("known here: {}", quoted_list(&known)),
+            };
+            Err((format!("unknown key `{key}` in `retry`"), Some(hint)))
+        }
+    }
+}
+
+fn retry_rule(scope: &Scope, problems: &mut Problems) -> RetryRule {
+    let backoff = scope.read("backoff", problems, duration_range);
+    RetryRule {
+        attempts: scope.read("attempts", problems, count(0)),
+        backoff_min_seconds: backoff.map(|(low, _)| low),
+        backoff_max_seconds: backoff.map(|(_, high)| high),
+        plan: retry_plan(scope, problems),
+        max_usd: scope.read("max_usd", problems, amount(true)),
+        max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
+    }
+}
+
+fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<BTreeMap<String, String>> {
+    let Some(node) = scope.node("plan") else { return Vec::new() };
+    let Value::List(items) = &node.value else {
+        scope.read("plan", problems, |node| {
+            Err::<(), _>(node.not("a list such as `[{ set = { BATCH = \"16\" } }]`"))
+        });
+        return Vec::new();
+    };
+    let mut plan = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let path = format!("{}[{index}]", scope.path_of("plan"));
+        if let Some(entry) = Scope::open(item, "retry.*.plan", path, item.place.clone(), problems) {
+            entry.require("set", "{ BATCH = \"16\" }", problems);
+            plan.extend(entry.read("set", problems, variables));
+        }
+    }
+    plan
+}
+
+fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {
+    let default = SuperviseSection::default();
+    SuperviseSection {
+        grace_seconds: scope.read("grace", problems, duration).unwrap_or(default.grace_seconds),
+        timeout_seconds: scope.read("timeout", problems, positive_duration),
+        hang_after_seconds: scope.read("hang_after", problems, positive_duration),
+    }
+}
+
+fn positive_duration(node: &Node) -> Result<f64, Fault> {
+    let seconds = duration(node)?;
+    if seconds > 0.0 {
+        Ok(seconds)
+    } else {
+        Err(node.fault("must be more than nothing").hint("leave the key out for no limit"))
+    }
+}
+
+fn evaluate(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
+    scope.require("command", "[\"python\", \"eval.py\"]", problems);
+    let slices = scope.section("slices", problems);
+    EvaluateSection {
+        command: scope.read("command", problems, command).unwrap_or_default(),
+        task_set: scope.read("task_set", problems, text),
+        slices: slices.map(|slices| predicates(&slices, problems)).unwrap_or_default(),
+        gates: scope.read("gates", problems, list(0, text)).unwrap_or_default(),
+    }
+}
+
+fn predicates(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, String> {
+    let mut predicates = BTreeMap::new();
+    for (name, _) in scope.entries() {
+        predicates.extend(scope.read(name, problems, text).map(|predicate| (name.clone(), predicate)));
+    }
+    predicates
+}
+
+fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
+    OwnerSection { name: scope.read("name", problems, text), team: scope.read("team", problems, text) }
+}
+
+fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
+    let on = scope.read("on", problems, word(&["local", "slurm", "kubernetes", "ray"]));
+    let on = match on {
+        Some("slurm") => LaunchOn::Slurm,
+        Some("kubernetes") => LaunchOn::Kubernetes,
+        Some("ray") => LaunchOn::Ray,
+        _ => LaunchOn::Local,
+    };
+    LaunchSection { on }
+}

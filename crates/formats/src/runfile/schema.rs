@@ -1,0 +1,121 @@
+//! Every section and key that a run file may hold. The reader, the messages and the test of `docs/run-file.md`
+//! all use this table.
+
+/// The keys of one section.
+#[derive(Debug)]
+pub struct SectionSchema {
+    /// The section's name; `*` stands for a name the user chooses. Empty for the top of the file.
+    pub name: &'static str,
+    /// The keys it may hold.
+    pub keys: &'static [&'static str],
+    /// Whether the user chooses the keys.
+    pub free_keys: bool,
+}
+
+const fn section(name: &'static str, keys: &'static [&'static str]) -> SectionSchema {
+    SectionSchema { name, keys, free_keys: false }
+}
+
+const fn free(name: &'static str) -> SectionSchema {
+    SectionSchema { name, keys: &[], free_keys: true }
+}
+
+/// The whole schema, top of the file first.
+pub const SCHEMA: &[SectionSchema] = &[
+    section(
+        "",
+        &[
+            "run",
+            "resources",
+            "container",
+            "data",
+            "preflight",
+            "stages",
+            "checkpoint",
+            "retry",
+            "supervise",
+            "evaluate",
+            "owner",
+            "launch",
+        ],
+    ),
+    section(
+        "run",
+        &["name", "model_family", "command", "seed", "working_directory", "environment", "pass_environment"],
+    ),
+    free("run.environment"),
+    section("resources", &["gpus", "gpu", "usd_per_gpu_hour", "cpus", "memory"]),
+    section("container", &["image"]),
+    free("data"),
+    section(
+        "data.*",
+        &["path", "format", "label", "group", "time", "columns", "delimiter", "missing", "rules"],
+    ),
+    section("preflight", &["one_batch", "overfit_batches"]),
+    section("stages", &["ladder", "promote", "warm_start"]),
+    section("checkpoint", &["every", "keep", "remote"]),
+    section("checkpoint.every", &["steps", "minutes"]),
+    section("checkpoint.keep", &["last", "best"]),
+    free("retry"),
+    section("retry.*", &["attempts", "backoff", "plan", "max_usd", "max_gpu_hours"]),
+    section("retry.*.plan", &["set"]),
+    section("supervise", &["grace", "timeout", "hang_after"]),
+    section("evaluate", &["command", "task_set", "slices", "gates"]),
+    free("evaluate.slices"),
+    section("owner", &["name", "team"]),
+    section("launch", &["on"]),
+];
+
+/// How alike (Jaro–Winkler, 0 to 1) a known name must be to be offered for a mistyped one.
+const LIKENESS_MIN: f64 = 0.75;
+
+/// A shorter word is one slip away from too many others.
+const SLIP_LETTERS_MIN: usize = 3;
+
+impl SectionSchema {
+    /// Whether the section may hold this key.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.free_keys || self.keys.contains(&key)
+    }
+
+    /// What to write instead of an unknown key: the nearest name, the section it belongs to, or all names.
+    pub(super) fn advice_for(&self, key: &str) -> String {
+        if let Some(nearest) = nearest(key, self.keys.iter().copied()) {
+            return format!("did you mean `{nearest}`?");
+        }
+        let home = SCHEMA.iter().find(|section| !section.name.contains('*') && section.keys.contains(&key));
+        match home {
+            Some(home) if home.name.is_empty() => format!("`[{key}]` is a section of its own"),
+            Some(home) => format!("`{key}` belongs in `[{}]`", home.name),
+            None => format!("known here: {}", quoted_list(self.keys)),
+        }
+    }
+}
+
+/// The schema of a section by its name, with `*` where the user chooses.
+pub(super) fn section_schema(name: &str) -> Option<&'static SectionSchema> {
+    SCHEMA.iter().find(|section| section.name == name)
+}
+
+/// The known name most like `word` without regard to case, if any is like enough: one slip of a finger away, or
+/// alike in its letters and their order.
+#[must_use]
+pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let word = word.to_lowercase();
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        let one_slip = word.chars().count() >= SLIP_LETTERS_MIN && strsim::osa_distance(&word, &name) <= 1;
+        strsim::jaro_winkler(&word, &name) + f64::from(u8::from(one_slip))
+    };
+    names
+        .map(|name| (likeness(name), name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, name)| name)
+}
+
+/// "`a`, `b`, `c`".
+pub(super) fn quoted_list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

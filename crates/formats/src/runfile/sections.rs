@@ -1,0 +1,283 @@
+//! The typed sections of a run file, with defaults filled in and units in the names.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// A run file that was read without a mistake.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFile {
+    /// `[run]`
+    pub run: RunSection,
+    /// `[resources]`
+    pub resources: ResourcesSection,
+    /// `[container]`
+    pub container: Option<ContainerSection>,
+    /// `[data.NAME]` by name; empty is legal.
+    pub data: BTreeMap<String, DataSpec>,
+    /// `[preflight]`
+    pub preflight: Option<PreflightSection>,
+    /// `[stages]`
+    pub stages: Option<StagesSection>,
+    /// `[checkpoint]`
+    pub checkpoint: CheckpointSection,
+    /// `[retry]`
+    pub retry: RetrySection,
+    /// `[supervise]`
+    pub supervise: SuperviseSection,
+    /// `[evaluate]`
+    pub evaluate: Option<EvaluateSection>,
+    /// `[owner]`
+    pub owner: OwnerSection,
+    /// `[launch]`
+    pub launch: LaunchSection,
+    pub(super) unsupported: Vec<Unsupported>,
+}
+
+/// Something the run file asks for that this version reads but does not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The key, such as `stages` or `checkpoint.remote`.
+    pub what: String,
+    /// The bytes of the key in the run file; empty when an override set it.
+    pub span: Range<usize>,
+    /// What to do instead.
+    pub hint: String,
+}
+
+impl RunFile {
+    /// What the file asks for that this version does not do, in file order. A caller refuses or warns by name;
+    /// it must not pass over it in silence.
+    #[must_use]
+    pub fn unsupported(&self) -> Vec<Unsupported> {
+        self.unsupported.clone()
+    }
+}
+
+/// What runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RunSection {
+    /// What people call the run.
+    pub name: String,
+    /// The family under which runs are counted together.
+    pub model_family: Option<String>,
+    /// The argument vector; never empty, never read by a shell.
+    pub command: Vec<String>,
+    /// The seed handed to the script as `TRACKWAY_SEED`.
+    pub seed: Option<u64>,
+    /// The script's working directory, relative to the run file's folder; that folder when absent.
+    pub working_directory: Option<String>,
+    /// Environment variables added to the script's.
+    pub environment: BTreeMap<String, String>,
+    /// Variables whose values may be recorded in the receipt, besides Trackway's own allow-list. Sorted.
+    pub pass_environment: Vec<String>,
+}
+
+/// What the run is given.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ResourcesSection {
+    /// GPUs per attempt.
+    pub gpus: u32,
+    /// The kind of GPU, as the user writes it.
+    pub gpu: Option<String>,
+    /// The price of one GPU for an hour, in US dollars.
+    pub usd_per_gpu_hour: Option<f64>,
+    /// Processor cores per attempt.
+    pub cpus: Option<u32>,
+    /// Memory per attempt.
+    pub memory_bytes: Option<u64>,
+}
+
+/// The image the run executes in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerSection {
+    /// `repository@sha256:…`
+    pub image: String,
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+}
+
+/// How a data file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataFormat {
+    /// Apache Parquet.
+    Parquet,
+    /// Separated values with quotes.
+    Csv,
+    /// One JSON object per line.
+    Jsonl,
+    /// Anything else: size and hash only.
+    Other,
+}
+
+/// One named data set.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DataSpec {
+    /// A file, a glob, a folder or a URL; relative to the run file's folder.
+    pub path: String,
+    /// How to read it; by the file's extension when absent.
+    pub format: Option<DataFormat>,
+    /// The column to be predicted.
+    pub label: Option<String>,
+    /// The column whose values must not be split over data sets.
+    pub group: Option<String>,
+    /// The column that says when a row came about.
+    pub time: Option<String>,
+    /// Column names of CSV files that have no header; empty when the first row is the header.
+    pub columns: Vec<String>,
+    /// The separator of CSV files; detected when absent.
+    pub delimiter: Option<char>,
+    /// Texts that stand for a missing value, besides the empty one.
+    pub missing: Vec<String>,
+    /// Predicates every row must obey.
+    pub rules: Vec<String>,
+}
+
+/// Rehearsals before the run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PreflightSection {
+    /// Run the script with one batch first.
+    pub one_batch: bool,
+    /// Overfit this many batches first.
+    pub overfit_batches: Option<u32>,
+}
+
+/// The data ladder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StagesSection {
+    /// Fractions of the data, ascending, above 0 and up to 1.
+    pub ladder: Vec<f64>,
+    /// The rule that promotes from one stage to the next.
+    pub promote: Option<String>,
+    /// Start a stage from the checkpoint of the one before.
+    pub warm_start: bool,
+}
+
+/// Checkpoint cadence and retention.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CheckpointSection {
+    /// Save every this many steps.
+    pub every_steps: Option<u64>,
+    /// Save when this much time went by since the last save.
+    pub every_seconds: Option<f64>,
+    /// Keep this many of the newest.
+    pub keep_last: Option<u32>,
+    /// Keep the best by a metric.
+    pub keep_best: Option<KeepBest>,
+    /// An object store URL that holds the truth.
+    pub remote: Option<String>,
+}
+
+/// Which checkpoint counts as the best.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeepBest {
+    /// The metric's name.
+    pub metric: String,
+    /// Which end of it is good.
+    pub goal: Goal,
+}
+
+/// Which end of a metric is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// Less is better.
+    Min,
+    /// More is better.
+    Max,
+}
+
+/// What retries may spend.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RetrySection {
+    /// Rules by termination reason, or by `infrastructure` for `node_failure`, `network_error` and
+    /// `storage_error` together (the reason's own rule goes first).
+    pub rules: BTreeMap<String, RetryRule>,
+    /// The most that all attempts of the run may cost, in US dollars.
+    pub max_usd: Option<f64>,
+    /// The most GPU time that all attempts of the run may take, in hours.
+    pub max_gpu_hours: Option<f64>,
+}
+
+/// The budget of one termination reason.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RetryRule {
+    /// Retries for this reason; Trackway's default when absent, 0 forbids them.
+    pub attempts: Option<u32>,
+    /// The shortest wait before a retry, in seconds.
+    pub backoff_min_seconds: Option<f64>,
+    /// The longest wait before a retry, in seconds.
+    pub backoff_max_seconds: Option<f64>,
+    /// Environment changes, one per retry, in order.
+    pub plan: Vec<BTreeMap<String, String>>,
+    /// The most that retries for this reason may cost, in US dollars.
+    pub max_usd: Option<f64>,
+    /// The most GPU time that retries for this reason may take, in hours.
+    pub max_gpu_hours: Option<f64>,
+}
+
+/// How an attempt is watched and ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SuperviseSection {
+    /// Time between SIGTERM and SIGKILL.
+    pub grace_seconds: f64,
+    /// An attempt that runs longer is ended; no limit when absent.
+    pub timeout_seconds: Option<f64>,
+    /// An attempt without progress for this long is ended as hung; off when absent.
+    pub hang_after_seconds: Option<f64>,
+}
+
+/// The grace period when the run file names none.
+pub const DEFAULT_GRACE_SECONDS: f64 = 30.0;
+
+impl Default for SuperviseSection {
+    fn default() -> Self {
+        Self { grace_seconds: DEFAULT_GRACE_SECONDS, timeout_seconds: None, hang_after_seconds: None }
+    }
+}
+
+/// The evaluation of committed checkpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EvaluateSection {
+    /// The evaluator's argument vector.
+    pub command: Vec<String>,
+    /// The file of tasks or prompts.
+    pub task_set: Option<String>,
+    /// Named predicates over rows.
+    pub slices: BTreeMap<String, String>,
+    /// Rules that block promotion.
+    pub gates: Vec<String>,
+}
+
+/// Whose run it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OwnerSection {
+    /// A person; taken from git or the login when absent.
+    pub name: Option<String>,
+    /// A team.
+    pub team: Option<String>,
+}
+
+/// Where the run is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchOn {
+    /// On this machine.
+    #[default]
+    Local,
+    /// On a Slurm cluster.
+    Slurm,
+    /// As a Kubernetes Job.
+    Kubernetes,
+    /// As a Ray Job.
+    Ray,
+}
+
+/// Where the run is launched.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LaunchSection {
+    /// The launcher.
+    pub on: LaunchOn,
+}

@@ -1,0 +1,518 @@
+//! Text in, rendered errors or values out.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A run file with everything in it that DESIGN-level users write.
+const FULL: &str = r#"
+[run]
+name              = "income"
+model_family      = "tabular"
+command           = ["python", "train.py", "--lr", "0.001"]
+seed              = 17
+working_directory = "jobs"
+environment       = { OMP_NUM_THREADS = 4, MODE = "fast" }
+pass_environment  = ["LANG", "HOME", "LANG"]
+
+[resources]
+gpus = 2
+gpu = "a100-80gb"
+usd_per_gpu_hour = 1.5
+cpus = 8
+memory = "16GiB"
+
+[container]
+image = "registry/train@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+[data.train]
+path  = "s3://bucket/train.parquet"
+label = "income"
+group = "household"
+time  = "year"
+rules = ["age between 17 and 90"]
+
+[data.test]
+path = "data/test.csv"
+format = "csv"
+columns = ["age", "income"]
+delimiter = "\t"
+missing = "?"
+
+[preflight]
+one_batch = true
+overfit_batches = 10
+
+[stages]
+ladder  = ["1%", "10%", "100%"]
+promote = "val_loss < 0.95 * previous"
+
+[checkpoint]
+every = { steps = 200, minutes = 15 }
+keep  = { last = 3, best = "max accuracy" }
+remote = "s3://bucket/prefix"
+
+[retry]
+preempted      = { attempts = 50 }
+infrastructure = { attempts = 5, backoff = "10s..5m", max_usd = 3 }
+device_oom     = { plan = [{ set = { BATCH = "16", ACCUMULATE = 2 } }, { set = { ACT_CKPT = true } }] }
+max_usd        = 200
+max_gpu_hours  = 12.5
+
+[supervise]
+grace = "500ms"
+timeout = "12h"
+hang_after = "30m"
+
+[evaluate]
+command = ["python", "eval.py"]
+task_set = "eval/tasks-v3.jsonl"
+slices  = { women = "sex = 'Female'", older = "age >= 60" }
+gates   = ["accuracy >= 0.84"]
+
+[owner]
+name = "ana"
+team = "search"
+
+[launch]
+on = "ray"
+"#;
+
+fn read(text: &str) -> Result<RunFile, String> {
+    read_with(text, &[])
+}
+
+fn read_with(text: &str, overrides: &[&str]) -> Result<RunFile, String> {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    parse(text, "trackway.toml", &overrides).map_err(|errors| {
+        let rendered: Vec<_> = errors.iter().map(|error| error.render_plain(text)).collect();
+        rendered.join("\n\n")
+    })
+}
+
+#[track_caller]
+fn check_errors(text: &str, overrides: &[&str], expected: &str) {
+    let rendered = read_with(text, overrides).expect_err("the text must be refused");
+    assert_eq!(rendered.trim(), expected.trim(), "\n--- rendered ---\n{rendered}\n");
+}
+
+const MINIMAL: &str = "[run]\nname = \"a\"\ncommand = [\"true\"]\n";
+
+/// Proves that every key of the file reaches its typed value, in the documented unit.
+#[test]
+fn every_key_reaches_its_value() {
+    let file = read(FULL).unwrap();
+    assert_eq!(file.run.environment["OMP_NUM_THREADS"], "4");
+    assert_eq!(file.run.pass_environment, ["HOME", "LANG"]);
+    assert_eq!(file.resources.memory_bytes, Some(16 << 30));
+    assert!(file.container.unwrap().digest.starts_with("sha256:0123"));
+    let test = &file.data["test"];
+    assert_eq!(
+        (test.format, test.delimiter, &test.missing[..]),
+        (Some(DataFormat::Csv), Some('\t'), &["?".to_owned()][..])
+    );
+    assert_eq!(file.stages.unwrap().ladder, [0.01, 0.1, 1.0]);
+    assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
+    assert_eq!(file.checkpoint.keep_best, Some(KeepBest { metric: "accuracy".into(), goal: Goal::Max }));
+    let infrastructure = &file.retry.rules[INFRASTRUCTURE];
+    assert_eq!(
+        (infrastructure.backoff_min_seconds, infrastructure.backoff_max_seconds),
+        (Some(10.0), Some(300.0))
+    );
+    assert_eq!(file.retry.rules["device_oom"].plan[1]["ACT_CKPT"], "true");
+    assert_eq!((file.retry.max_usd, file.retry.max_gpu_hours), (Some(200.0), Some(12.5)));
+    let supervise = file.supervise;
+    assert_eq!((supervise.grace_seconds, supervise.timeout_seconds), (0.5, Some(43_200.0)));
+    assert_eq!((supervise.hang_after_seconds, file.launch.on), (Some(1800.0), LaunchOn::Ray));
+    let defaults = read(MINIMAL).unwrap();
+    assert_eq!(defaults.supervise, SuperviseSection::default());
+    assert_eq!((defaults.run.seed, defaults.resources.gpus, defaults.launch.on), (None, 0, LaunchOn::Local));
+    assert_eq!(defaults.unsupported(), []);
+}
+
+/// Proves that nothing this version does not do is passed over: each is named, with the place of its key.
+#[test]
+fn what_is_not_done_is_named() {
+    let named: Vec<_> = read(FULL)
+        .unwrap()
+        .unsupported()
+        .into_iter()
+        .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
+        .collect();
+    let expected = [
+        "data.train.path as a URL at \"\\\"s3://bucket/train.parquet\\\"\"",
+        "data.train.rules at \"rules\"",
+        "preflight at \"preflight\"",
+        "stages at \"stages\"",
+        "checkpoint.remote at \"remote\"",
+        "evaluate at \"evaluate\"",
+        "launch.on = \"ray\" at \"\\\"ray\\\"\"",
+    ];
+    assert_eq!(named, expected);
+}
+
+/// Proves that all mistakes of a file are shown at once, each with line, caret and the nearest name.
+#[test]
+fn all_mistakes_are_shown_with_line_caret_and_hint() {
+    check_errors(
+        "[run]\nname = 3\ncomand = [\"a\"]\nseed = -1\n\n[dta.x]\npath = 'x'\n\n[owner]\nseed = 1\nzzz = 2\n",
+        &[],
+        r#"
+error: `run.command` is missing
+ --> trackway.toml:1:2
+  |
+1 | [run]
+  |  ^^^
+hint: add `command = ["python", "train.py"]`
+
+error: `run.name` must be a text, not a number
+ --> trackway.toml:2:8
+  |
+2 | name = 3
+  |        ^
+hint: put it in double quotes
+
+error: unknown key `comand` in `run`
+ --> trackway.toml:3:1
+  |
+3 | comand = ["a"]
+  | ^^^^^^
+hint: did you mean `command`?
+
+error: `run.seed` must be a whole number, 0 or more, not -1
+ --> trackway.toml:4:8
+  |
+4 | seed = -1
+  |        ^^
+
+error: unknown section or key `dta`
+ --> trackway.toml:6:2
+  |
+6 | [dta.x]
+  |  ^^^
+hint: did you mean `data`?
+
+error: unknown key `seed` in `owner`
+  --> trackway.toml:10:1
+   |
+10 | seed = 1
+   | ^^^^
+hint: `seed` belongs in `[run]`
+
+error: unknown key `zzz` in `owner`
+  --> trackway.toml:11:1
+   |
+11 | zzz = 2
+   | ^^^
+hint: known here: `name`, `team`
+"#,
+    );
+}
+
+/// Proves that a bad value of each kind is told with what is wanted instead: one line of the file, one message.
+#[test]
+fn bad_values_are_told_with_what_is_wanted() {
+    let cases = [
+        (
+            "[run]\nname = \"a\"\ncommand = \"python train.py\"",
+            "`run.command` must be a list of texts, not one text: no shell reads it (hint: write `[\"python\", \"train.py\"]`)",
+        ),
+        ("[run]\nname = \"a\"\ncommand = []", "`run.command` must not be empty"),
+        ("[run]\nname = \" \"\ncommand = [\"a\"]", "`run.name` must not be empty"),
+        (
+            "[run]\nname = \"a\"\ncommand = [\"a\", 3]",
+            "`run.command` must be a text, not a number (hint: put it in double quotes)",
+        ),
+        ("run = 3", "`run` must be a table, not a number (hint: write `[run]` or `{ key = value }`)"),
+        (
+            "[supervise]\ngrace = 30",
+            "`supervise.grace` must be a duration, not a bare number (hint: write `\"30s\"` for seconds)",
+        ),
+        (
+            "[supervise]\ntimeout = \"12 hours\"",
+            "`supervise.timeout` must be a duration, not `12 hours` (hint: such as `\"30s\"`; units are ms, s, m, h, d)",
+        ),
+        (
+            "[supervise]\ntimeout = \"0s\"",
+            "`supervise.timeout` must be more than nothing (hint: leave the key out for no limit)",
+        ),
+        (
+            "[supervise]\ntimeout = \"99999d\"",
+            "`supervise.timeout` must be a duration, not `99999d` (hint: such as `\"30s\"`; units are ms, s, m, h, d)",
+        ),
+        ("[retry]\nhost_omo = {}", "unknown key `host_omo` in `retry` (hint: did you mean `host_oom`?)"),
+        (
+            "[retry]\ncompleted = {}",
+            "an attempt that ended as `completed` is never retried (hint: remove this key)",
+        ),
+        (
+            "[retry]\nhang = { backoff = \"5m..10s\" }",
+            "`retry.hang.backoff` must run from the shorter to the longer duration, not `5m..10s`",
+        ),
+        (
+            "[retry]\nhang = { backoff = \"soon\" }",
+            "`retry.hang.backoff` must be a range of durations, not `soon` (hint: such as `\"10s..5m\"`; units are ms, s, m, h, d)",
+        ),
+        (
+            "[retry]\nhang = { attempts = 1.5 }",
+            "`retry.hang.attempts` must be a whole number from 0 to 1000000, not a number",
+        ),
+        (
+            "[retry]\ndevice_oom = { plan = [{ set = { 1B = \"1\" } }] }",
+            "`retry.device_oom.plan[0].set` must hold names of letters, digits and `_`; `1B` is none",
+        ),
+        (
+            "[retry]\ndevice_oom = { plan = [{}] }",
+            "`retry.device_oom.plan[0].set` is missing (hint: add `set = { BATCH = \"16\" }`)",
+        ),
+        ("[retry]\nmax_usd = nan", "`retry.max_usd` must be 0 or more, not NaN"),
+        (
+            "[resources]\nmemory = \"16 gigs\"",
+            "`resources.memory` must be a size, not `16 gigs` (hint: such as `\"16GiB\"`)",
+        ),
+        (
+            "[resources]\ngpus = 99999999999999999999",
+            "`resources.gpus` must be a whole number from 0 to 1000000, not a number beyond 64 bits",
+        ),
+        (
+            "[container]\nimage = \"train:latest\"",
+            "`container.image` must name an image by its digest, not `train:latest` (hint: write `repository@sha256:` and 64 hexadecimal digits; a tag may move)",
+        ),
+        (
+            "[data]\ntrain = \"x.csv\"",
+            "`data.train` must be a table, not a text (hint: write `[data.train]` with `path = \"…\"` below it)",
+        ),
+        (
+            "[data.t]\npath = \"x\"\ndelimiter = \"ab\"",
+            "`data.t.delimiter` must be one ASCII character, not `ab` (hint: `\",\"`, `\";\"`, `\"|\"` or `\"\\t\"`)",
+        ),
+        (
+            "[data.t]\npath = \"x\"\ncolumns = [\"a\", \"a\"]",
+            "`data.t.columns` must not name a column twice: `a`",
+        ),
+        (
+            "[data.t]\npath = \"x\"\nformat = \"cvs\"",
+            "`data.t.format` must be one of `parquet`, `csv`, `jsonl`, `other`, not `cvs` (hint: did you mean `csv`?)",
+        ),
+        ("[stages]\nladder = [\"10%\", \"1%\"]", "`stages.ladder` must rise from step to step"),
+        (
+            "[stages]\nladder = [\"0%\"]",
+            "`stages.ladder` must hold percentages from above 0% to 100%, not `0%`",
+        ),
+        (
+            "[checkpoint]\nremote = \"bucket\"",
+            "`checkpoint.remote` must be an object store URL, not `bucket` (hint: such as `\"s3://bucket/prefix\"`)",
+        ),
+        (
+            "[run.environment]\nTRACKWAY_RUN = \"x\"",
+            "`run.environment` must not hold `TRACKWAY_RUN`: names that begin with `TRACKWAY_` are set by Trackway",
+        ),
+        (
+            "[owner]\nname = 2026-11-21",
+            "`owner.name` must be a text, not a date (hint: put it in double quotes)",
+        ),
+        (
+            "[run]\nname = \"a\"\nname = \"b\"",
+            "the file is no TOML: duplicate key (hint: a key or section may stand only once)",
+        ),
+        (
+            "[run]\nname = a",
+            "the file is no TOML: string values must be quoted, expected literal string (hint: put texts in double quotes)",
+        ),
+    ];
+    for (text, expected) in cases {
+        let errors = parse(text, "f", &[]).expect_err(text);
+        let told: Vec<_> = errors
+            .iter()
+            .map(|error| error.to_string().splitn(4, ':').nth(3).unwrap().trim().to_owned())
+            .collect();
+        assert!(told.iter().any(|told| told == expected), "{text}\n{told:#?}");
+    }
+}
+
+/// Proves that overrides obey the same rules, name themselves in their errors, win over the file, and need no quotes.
+#[test]
+fn overrides_obey_the_rules_and_name_themselves() {
+    let file = read_with(
+        MINIMAL,
+        &["run.name=income", "run.seed=7", "checkpoint.every.steps=50", "data.\"a.b\".path='x=y'"],
+    );
+    let file = file.unwrap();
+    assert_eq!((file.run.name.as_str(), file.run.seed), ("income", Some(7)));
+    assert_eq!((file.checkpoint.every_steps, file.data["a.b"].path.as_str()), (Some(50), "x=y"));
+    check_errors(
+        MINIMAL,
+        &["run.seed=abc", "run.nmae=1", "nothing", "run.name.x=1"],
+        r#"
+error: `run.seed` must be a whole number, 0 or more, not a text
+ --> --set run.seed=abc:1:10
+  |
+1 | run.seed=abc
+  |          ^^^
+
+error: unknown key `nmae` in `run`
+ --> --set run.nmae=1:1:1
+  |
+1 | run.nmae=1
+  | ^^^^^^^^
+hint: did you mean `name`?
+
+error: an override is `key.path=value`
+ --> --set nothing:1:1
+  |
+1 | nothing
+  | ^^^^^^^
+hint: such as `--set run.seed=7`
+
+error: `run.name` is a text, so nothing can be set inside it
+ --> --set run.name.x=1:1:1
+  |
+1 | run.name.x=1
+  | ^^^^^^^^^^
+"#,
+    );
+}
+
+/// Proves that the caret stands under the fault after tabs and after letters of several bytes.
+#[test]
+fn the_caret_stands_under_the_fault() {
+    check_errors(
+        "[run]\nname = \"a\"\ncommand = [\"a\"]\n\tenvironment = { A = \"ä\", B = [1] }\n",
+        &[],
+        "error: `run.environment` must be a text, a number or a flag, not a list\n --> trackway.toml:4:31\n  |\n4 | \tenvironment = { A = \"ä\", B = [1] }\n  | \t                             ^^^",
+    );
+}
+
+/// Proves that a file in another encoding is told with the place of its first wrong byte.
+#[test]
+fn bytes_that_are_no_utf8_are_told_with_their_place() {
+    let bytes = b"[run]\nname = \"\xE4\"\n";
+    let errors = parse_bytes(bytes, "trackway.toml", &[]).unwrap_err();
+    assert_eq!(
+        errors[0].render_plain(&String::from_utf8_lossy(bytes)),
+        "error: the file is no UTF-8: byte 0xE4\n --> trackway.toml:2:9\n  |\n2 | name = \"\u{FFFD}\"\n  |         ^\nhint: save it as UTF-8"
+    );
+    assert_eq!(parse_bytes(MINIMAL.as_bytes(), "f", &[]), parse(MINIMAL, "f", &[]));
+}
+
+/// Proves that the config hash follows each value that decides the result and none that does not, and that the
+/// plan survives being stored.
+#[test]
+fn the_config_hash_follows_what_decides_the_result() {
+    let hash = |overrides: &[&str]| Plan::from(read_with(FULL, overrides).unwrap()).config_sha256();
+    let original = hash(&[]);
+    for decides in [
+        "run.command=['python', 'other.py']",
+        "run.seed=18",
+        "run.environment.MODE=slow",
+        "run.working_directory=elsewhere",
+        "resources.gpus=4",
+        "data.train.path=other.csv",
+        "data.test.columns=['a', 'b']",
+        "stages.ladder=['100%']",
+        "checkpoint.every.steps=100",
+    ] {
+        assert_ne!(hash(&[decides]), original, "{decides}");
+    }
+    for does_not in [
+        "run.name=x",
+        "run.model_family=x",
+        "owner.team=x",
+        "resources.usd_per_gpu_hour=9",
+        "retry.max_usd=1",
+        "supervise.grace=1s",
+        "checkpoint.keep.last=9",
+        "evaluate.gates=[]",
+        "launch.on=local",
+        "data.train.rules=[]",
+        "run.pass_environment=[]",
+    ] {
+        assert_eq!(hash(&[does_not]), original, "{does_not}");
+    }
+    let plan = Plan::from(read(FULL).unwrap());
+    assert_eq!(serde_json::from_str::<Plan>(&plan.to_canonical_json()).unwrap(), plan);
+}
+
+/// Proves that the hash of a given plan never changes by accident: receipts of different versions compare by it.
+#[test]
+fn the_config_hash_is_pinned() {
+    let plan = Plan::for_command(&["python".into(), "-u".into(), "jobs/train.py".into()]);
+    assert_eq!(plan.run.name, "train");
+    assert_eq!(plan.config_sha256(), "63922f1a423bf7f3431c5863ffbbf9f2fa328a88342d29ebf53fd4242cb82e73");
+    assert_eq!(Plan::for_command(&["/bin/true".into()]).run.name, "true");
+    assert_eq!(Plan::for_command(&[]).run.name, "run");
+}
+
+/// Proves that `docs/run-file.md` has a heading for each section and names each of its keys below it.
+#[test]
+fn the_documentation_names_every_key() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/run-file.md")).unwrap();
+    for section in SCHEMA.iter().filter(|section| !section.name.is_empty()) {
+        let name = section.name.replace(".*.plan", ".*").replace('*', "NAME");
+        let own = format!("\n## `[{name}]`");
+        let parent = format!("\n## `[{}]`", name.rsplit_once('.').map_or("", |(parent, _)| parent));
+        let start = document.find(&own).or_else(|| document.find(&parent));
+        let Some(start) = start.or_else(|| document.find(&format!("\n## `[{name}.NAME]`"))) else {
+            panic!("no heading for `{name}`");
+        };
+        let end = document[start + 1..].find("\n## ").map_or(document.len(), |end| start + 1 + end);
+        for key in section.keys {
+            assert!(
+                document[start..end].contains(&format!("`{key}`")),
+                "`{key}` of `{name}` is not described"
+            );
+        }
+    }
+}
+
+/// Proves that each example in `docs/run-file.md` and each run file in `examples/` is read without a mistake.
+#[test]
+fn the_examples_are_read() {
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let document = std::fs::read_to_string(root.join("docs/run-file.md")).unwrap();
+    let blocks: Vec<&str> =
+        document.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let text = if block.contains("[run]") { block.to_owned() } else { format!("{MINIMAL}{block}") };
+        read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    }
+    let examples = std::fs::read_dir(root.join("examples")).into_iter().flatten().flatten();
+    for path in
+        examples.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "toml"))
+    {
+        read(&std::fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Proves that no text and no override makes the reader or the renderer panic, and that every span is inside its
+    /// text.
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>(), overrides in prop::collection::vec(any::<String>(), 0..3)) {
+        check_spans(&text, &overrides);
+    }
+
+    /// The same, for texts near the truth: the full file with a piece replaced, and overrides of its keys.
+    #[test]
+    fn any_damage_is_read_or_refused(at in 0..FULL.len(), length in 0..40usize, piece in "[\\[\\]{}=\"'.,#a-z0-9%\n ä]{0,12}", value in "\\PC{0,12}") {
+        let (start, end) = (at, (at + length).min(FULL.len()));
+        let text = format!("{}{piece}{}", &FULL[..start], &FULL[end..]);
+        check_spans(&text, &[format!("run.name={value}"), format!("{value}=1"), format!("retry.{piece}={value}")]);
+    }
+}
+
+fn check_spans(text: &str, overrides: &[String]) {
+    let Err(errors) = parse(text, "f", overrides) else { return };
+    assert!(!errors.is_empty() && errors.len() <= MAX_ERRORS);
+    for error in errors {
+        let source = error.override_text.as_deref().unwrap_or(text);
+        assert!(error.span.start <= error.span.end && error.span.end <= source.len(), "{error:?}");
+        assert!(error.line >= 1 && error.column >= 1);
+        assert!(error.render_plain(text).contains('^'));
+    }
+}

@@ -1,0 +1,128 @@
+//! The TOML document as a tree whose every key and value knows where it stands: in the file or in an override.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{RunFileError, line_and_column};
+
+/// Where a key or a value stands: bytes of one of the [`Sources`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) source_index: usize,
+    pub(super) span: Range<usize>,
+}
+
+/// A value and its place.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) place: Place,
+    pub(super) value: Value,
+}
+
+/// A TOML value. Integers past 64 bits and datetimes keep their text; no key wants them.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Bool(bool),
+    Other(&'static str),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// A table in key order.
+pub(super) type Table = BTreeMap<String, Entry>;
+
+/// A key's place and its value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key_place: Place,
+    pub(super) node: Node,
+}
+
+impl Value {
+    /// The value's type in the words of error messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::Bool(_) => "true or false",
+            Self::Other(kind) => kind,
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// The texts that spans point into: the run file first, then one per override.
+pub(super) struct Sources {
+    pub(super) name: String,
+    pub(super) texts: Vec<String>,
+}
+
+impl Sources {
+    /// An error at a place, with line and column worked out.
+    pub(super) fn error(&self, place: &Place, message: String, hint: Option<String>) -> RunFileError {
+        let text = self.texts.get(place.source_index).map_or("", String::as_str);
+        let (line, column) = line_and_column(text, place.span.start);
+        let in_override = place.source_index > 0;
+        RunFileError {
+            message,
+            span: place.span.clone(),
+            line,
+            column,
+            hint,
+            source_name: if in_override { format!("--set {text}") } else { self.name.clone() },
+            override_text: in_override.then(|| text.to_owned()),
+        }
+    }
+}
+
+/// The tree of a parsed document. `offset` is added to every span.
+pub(super) fn from_toml(table: &Spanned<DeTable<'_>>, source_index: usize, offset: usize) -> Node {
+    Converter { source_index, offset }.table(table.get_ref(), table.span())
+}
+
+/// The tree of a single parsed value.
+pub(super) fn from_toml_value(value: &Spanned<DeValue<'_>>, source_index: usize, offset: usize) -> Node {
+    Converter { source_index, offset }.value(value)
+}
+
+struct Converter {
+    source_index: usize,
+    offset: usize,
+}
+
+impl Converter {
+    fn place(&self, span: Range<usize>) -> Place {
+        Place { source_index: self.source_index, span: span.start + self.offset..span.end + self.offset }
+    }
+
+    fn table(&self, table: &DeTable<'_>, span: Range<usize>) -> Node {
+        let entries = table.iter().map(|(key, value)| {
+            let entry = Entry { key_place: self.place(key.span()), node: self.value(value) };
+            (key.get_ref().to_string(), entry)
+        });
+        Node { place: self.place(span), value: Value::Table(entries.collect()) }
+    }
+
+    fn value(&self, value: &Spanned<DeValue<'_>>) -> Node {
+        let converted = match value.get_ref() {
+            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
+                Ok(integer) => Value::Integer(integer),
+                Err(_) => Value::Other("a number beyond 64 bits"),
+            },
+            DeValue::Float(float) => float.as_str().parse().map_or(Value::Other("a number"), Value::Float),
+            DeValue::Boolean(flag) => Value::Bool(*flag),
+            DeValue::Datetime(_) => Value::Other("a date"),
+            DeValue::Array(items) => Value::List(items.iter().map(|item| self.value(item)).collect()),
+            DeValue::Table(table) => return self.table(table, value.span()),
+        };
+        Node { place: self.place(value.span()), value: converted }
+    }
+}

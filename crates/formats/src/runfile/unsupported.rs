@@ -1,0 +1,75 @@
+//! What a run file may ask for that this version reads but does not do. The list shrinks as capabilities arrive.
+
+use super::sections::Unsupported;
+use super::tree::{Node, Place, Value};
+use super::walker::Scope;
+
+/// Whether a path is a URL (`scheme://…`).
+pub(super) fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        !scheme.is_empty()
+            && !rest.is_empty()
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+')
+    })
+}
+
+/// Everything of the document that this version does not do, in file order.
+pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
+    let mut found = Vec::new();
+    for (key, entry) in top.entries() {
+        let place = &entry.key_place;
+        match key.as_str() {
+            "preflight" => found.push(note(place, key, "remove the section: no rehearsal would run")),
+            "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
+            "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
+            "launch" => found.extend(launcher(&entry.node)),
+            "checkpoint" => found.extend(remote(&entry.node)),
+            "data" => found.extend(data_sets(&entry.node)),
+            _ => {}
+        }
+    }
+    found.sort_by_key(|unsupported| unsupported.span.start);
+    found
+}
+
+fn note(place: &Place, what: &str, hint: &str) -> Unsupported {
+    let in_file = place.source_index == 0;
+    let span = if in_file { place.span.clone() } else { 0..0 };
+    Unsupported { what: what.to_owned(), span, hint: hint.to_owned() }
+}
+
+fn launcher(node: &Node) -> Option<Unsupported> {
+    let Value::Table(table) = &node.value else { return None };
+    let on = table.get("on")?;
+    match &on.node.value {
+        Value::Text(word) if word != "local" => {
+            Some(note(&on.node.place, &format!("launch.on = \"{word}\""), "use `on = \"local\"`"))
+        }
+        _ => None,
+    }
+}
+
+fn remote(node: &Node) -> Option<Unsupported> {
+    let Value::Table(table) = &node.value else { return None };
+    let remote = table.get("remote")?;
+    Some(note(&remote.key_place, "checkpoint.remote", "remove the key: checkpoints stay in the local home"))
+}
+
+fn data_sets(node: &Node) -> Vec<Unsupported> {
+    let Value::Table(sets) = &node.value else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, set) in sets {
+        let Value::Table(table) = &set.node.value else { continue };
+        if let Some(rules) = table.get("rules") {
+            let hint = "remove the key: no rule would be checked";
+            found.push(note(&rules.key_place, &format!("data.{name}.rules"), hint));
+        }
+        if let Some(path) = table.get("path")
+            && matches!(&path.node.value, Value::Text(text) if is_url(text))
+        {
+            let hint = "copy the data to a local folder and name that";
+            found.push(note(&path.node.place, &format!("data.{name}.path as a URL"), hint));
+        }
+    }
+    found
+}

@@ -1,0 +1,235 @@
+//! The kinds of value a key may have, each as a function from a node to a value or a fault.
+
+use std::collections::BTreeMap;
+
+use super::schema::{nearest, quoted_list};
+use super::tree::{Node, Value};
+use super::walker::Fault;
+
+/// The longest duration that is believed: ten years. More is a slip of the unit.
+pub const MAX_DURATION_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
+
+/// A text that is not blank.
+pub(super) fn text(node: &Node) -> Result<String, Fault> {
+    match &node.value {
+        Value::Text(text) if text.trim().is_empty() => Err(node.fault("must not be empty")),
+        Value::Text(text) if text.contains('\0') => Err(node.fault("must not hold a NUL character")),
+        Value::Text(text) => Ok(text.clone()),
+        _ => Err(node.not("a text").hint("put it in double quotes")),
+    }
+}
+
+pub(super) fn flag(node: &Node) -> Result<bool, Fault> {
+    match node.value {
+        Value::Bool(flag) => Ok(flag),
+        _ => Err(node.not("`true` or `false`")),
+    }
+}
+
+/// A whole number from `min` to `max`.
+pub(super) fn whole(min: u64, max: u64) -> impl Fn(&Node) -> Result<u64, Fault> {
+    move |node| {
+        let wanted = || match max {
+            u64::MAX => format!("a whole number, {min} or more"),
+            _ => format!("a whole number from {min} to {max}"),
+        };
+        match node.value {
+            Value::Integer(number) => u64::try_from(number)
+                .ok()
+                .filter(|number| (min..=max).contains(number))
+                .ok_or_else(|| node.fault(format!("must be {}, not {number}", wanted()))),
+            _ => Err(node.not(&wanted())),
+        }
+    }
+}
+
+/// A count that fits 32 bits.
+pub(super) fn count(min: u32) -> impl Fn(&Node) -> Result<u32, Fault> {
+    move |node| {
+        let number = whole(u64::from(min), 1_000_000)(node)?;
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+}
+
+/// A finite number above zero, or zero where `zero` says so.
+pub(super) fn amount(zero: bool) -> impl Fn(&Node) -> Result<f64, Fault> {
+    move |node| {
+        let number = match node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => return Err(node.not("a number")),
+        };
+        let fits = number.is_finite() && (number > 0.0 || (zero && number == 0.0));
+        let wanted = if zero { "0 or more" } else { "more than 0" };
+        if fits { Ok(number) } else { Err(node.fault(format!("must be {wanted}, not {number}"))) }
+    }
+}
+
+/// One word of a closed list.
+pub(super) fn word(words: &'static [&'static str]) -> impl Fn(&Node) -> Result<&'static str, Fault> {
+    move |node| {
+        let given = text(node)?;
+        words.iter().find(|word| **word == given).copied().ok_or_else(|| {
+            let fault = node.fault(format!("must be one of {}, not `{given}`", quoted_list(words)));
+            match nearest(&given, words.iter().copied()) {
+                Some(nearest) => fault.hint(format!("did you mean `{nearest}`?")),
+                None => fault,
+            }
+        })
+    }
+}
+
+/// A list of `item`s with at least `min` of them.
+pub(super) fn list<T>(
+    min: usize,
+    item: impl Fn(&Node) -> Result<T, Fault>,
+) -> impl Fn(&Node) -> Result<Vec<T>, Fault> {
+    move |node| match &node.value {
+        Value::List(items) if items.len() < min => Err(node.fault("must not be empty")),
+        Value::List(items) => items.iter().map(&item).collect(),
+        _ => Err(node.not("a list")),
+    }
+}
+
+/// A list of texts; each may be empty, as an argument or a marker of missing values may.
+pub(super) fn plain_text(node: &Node) -> Result<String, Fault> {
+    match &node.value {
+        Value::Text(text) if text.contains('\0') => Err(node.fault("must not hold a NUL character")),
+        Value::Text(text) => Ok(text.clone()),
+        _ => Err(node.not("a text").hint("put it in double quotes")),
+    }
+}
+
+/// An argument vector: a list whose first item names a program.
+pub(super) fn command(node: &Node) -> Result<Vec<String>, Fault> {
+    if let Value::Text(line) = &node.value {
+        let words: Vec<_> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
+        let fault = node.fault("must be a list of texts, not one text: no shell reads it");
+        return Err(fault.hint(format!("write `[{}]`", words.join(", "))));
+    }
+    let argv = list(1, plain_text)(node)?;
+    if argv[0].trim().is_empty() {
+        return Err(node.fault("must begin with the name of a program"));
+    }
+    Ok(argv)
+}
+
+/// A table of environment variables: names to texts; numbers and flags are written as texts.
+pub(super) fn variables(node: &Node) -> Result<BTreeMap<String, String>, Fault> {
+    let Value::Table(table) = &node.value else {
+        return Err(node.not("a table such as `{ NAME = \"value\" }`"));
+    };
+    let one = |(name, entry): (&String, &super::tree::Entry)| {
+        check_variable_name(name).map_err(|message| Fault::at(entry.key_place.clone(), message))?;
+        Ok((name.clone(), scalar_text(&entry.node)?))
+    };
+    table.iter().map(one).collect()
+}
+
+/// The name of an environment variable.
+pub(super) fn variable_name(node: &Node) -> Result<String, Fault> {
+    let name = text(node)?;
+    check_variable_name(&name).map_err(|message| node.fault(message))?;
+    Ok(name)
+}
+
+fn check_variable_name(name: &str) -> Result<(), String> {
+    let mut bytes = name.bytes();
+    let starts = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    if !starts || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err(format!("must hold names of letters, digits and `_`; `{name}` is none"));
+    }
+    if name.starts_with("TRACKWAY_") {
+        return Err(format!("must not hold `{name}`: names that begin with `TRACKWAY_` are set by Trackway"));
+    }
+    Ok(())
+}
+
+fn scalar_text(node: &Node) -> Result<String, Fault> {
+    match &node.value {
+        Value::Text(_) => plain_text(node),
+        Value::Integer(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        _ => Err(node.not("a text, a number or a flag")),
+    }
+}
+
+/// Seconds from a duration such as `"500ms"`, `"30s"`, `"5m"`, `"12h"` or `"2d"`.
+pub(super) fn duration(node: &Node) -> Result<f64, Fault> {
+    match &node.value {
+        Value::Text(text) => {
+            parse_duration(text).ok_or_else(|| duration_fault(node, &format!("not `{text}`")))
+        }
+        Value::Integer(number) => {
+            Err(duration_fault(node, "not a bare number").hint(format!("write `\"{number}s\"` for seconds")))
+        }
+        _ => Err(duration_fault(node, &format!("not {}", node.value.kind()))),
+    }
+}
+
+/// The least and the greatest seconds of a range such as `"10s..5m"`; a single duration is both.
+pub(super) fn duration_range(node: &Node) -> Result<(f64, f64), Fault> {
+    let Value::Text(text) = &node.value else {
+        return Err(node.not("a range of durations such as `\"10s..5m\"`"));
+    };
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    match (parse_duration(low.trim()), parse_duration(high.trim())) {
+        (Some(low), Some(high)) if low <= high => Ok((low, high)),
+        (Some(_), Some(_)) => {
+            Err(node.fault(format!("must run from the shorter to the longer duration, not `{text}`")))
+        }
+        _ => Err(node
+            .fault(format!("must be a range of durations, not `{text}`"))
+            .hint("such as `\"10s..5m\"`; units are ms, s, m, h, d")),
+    }
+}
+
+fn duration_fault(node: &Node, given: &str) -> Fault {
+    node.fault(format!("must be a duration, {given}")).hint("such as `\"30s\"`; units are ms, s, m, h, d")
+}
+
+fn parse_duration(text: &str) -> Option<f64> {
+    let seconds =
+        split_number(text, &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)])?;
+    (seconds <= MAX_DURATION_SECONDS).then_some(seconds)
+}
+
+/// A fraction above 0 and up to 1 from a percentage such as `"10%"`.
+pub(super) fn percentage(node: &Node) -> Result<f64, Fault> {
+    let given = text(node)?;
+    split_number(&given, &[("%", 0.01)])
+        .filter(|fraction| *fraction > 0.0 && *fraction <= 1.0)
+        .ok_or_else(|| node.fault(format!("must hold percentages from above 0% to 100%, not `{given}`")))
+}
+
+/// Bytes from a size such as `"16GiB"` (powers of 1024) or `"16GB"` (powers of 1000).
+pub(super) fn byte_size(node: &Node) -> Result<u64, Fault> {
+    const UNITS: &[(&str, f64)] = &[
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("TiB", 1_099_511_627_776.0),
+        ("kB", 1e3),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+        ("B", 1.0),
+    ];
+    let given = text(node)?;
+    split_number(&given, UNITS)
+        .filter(|bytes| *bytes >= 1.0 && *bytes <= 1e18)
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| node.fault(format!("must be a size, not `{given}`")).hint("such as `\"16GiB\"`"))
+}
+
+/// A number and one of the units, multiplied out. The longest unit that fits wins.
+fn split_number(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let (number, unit) = text.split_at(digits);
+    let scale = units.iter().find(|(name, _)| *name == unit.trim())?.1;
+    let number: f64 = number.parse().ok()?;
+    let product = if scale < 1.0 { number / (1.0 / scale) } else { number * scale };
+    product.is_finite().then_some(product)
+}

@@ -1,0 +1,158 @@
+//! Reading the tree key by key: every unknown key, wrong type and bad value becomes an error with its place, and
+//! reading goes on, so that one look at the file shows every mistake.
+
+use super::error::RunFileError;
+use super::schema::{SectionSchema, section_schema};
+use super::tree::{Node, Place, Sources, Table, Value};
+
+/// At most this many mistakes are reported; a file with more is not a run file.
+pub const MAX_ERRORS: usize = 100;
+
+/// The mistakes found so far.
+pub(super) struct Problems<'s> {
+    sources: &'s Sources,
+    /// With the index of the source, for the order.
+    errors: Vec<(usize, RunFileError)>,
+}
+
+impl<'s> Problems<'s> {
+    pub(super) fn new(sources: &'s Sources) -> Self {
+        Self { sources, errors: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, place: Place, message: String, hint: Option<String>) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push((place.source_index, self.sources.error(&place, message, hint)));
+        }
+    }
+
+    /// The errors in the order of their places: the file's first, then the overrides'.
+    pub(super) fn into_errors(mut self) -> Vec<RunFileError> {
+        self.errors.sort_by_key(|(source_index, error)| (*source_index, error.span.start));
+        self.errors.into_iter().map(|(_, error)| error).collect()
+    }
+}
+
+/// What is wrong with one value; [`Scope::read`] puts the key's name before the message.
+pub(super) struct Fault {
+    place: Place,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Node {
+    /// A fault at this value: `message` continues the sentence "`section.key` …".
+    pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
+        Fault { place: self.place.clone(), message: message.into(), hint: None }
+    }
+
+    /// The fault of a value that has another type than the wanted one.
+    pub(super) fn not(&self, wanted: &str) -> Fault {
+        self.fault(format!("must be {wanted}, not {}", self.value.kind()))
+    }
+}
+
+impl Fault {
+    /// A fault at another place than the value's own, such as a key inside it.
+    pub(super) fn at(place: Place, message: String) -> Self {
+        Self { place, message, hint: None }
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A table of the run file that is being read, with the schema it must obey.
+pub(super) struct Scope<'t> {
+    path: String,
+    pub(super) place: Place,
+    table: &'t Table,
+    schema: &'static SectionSchema,
+}
+
+impl<'t> Scope<'t> {
+    /// Opens a table and reports its unknown keys. `schema_name` is the name in the schema (`data.*` for every
+    /// `[data.NAME]`), `path` the name in messages.
+    pub(super) fn open(
+        node: &'t Node,
+        schema_name: &str,
+        path: impl Into<String>,
+        place: Place,
+        problems: &mut Problems,
+    ) -> Option<Self> {
+        let path = path.into();
+        let schema = section_schema(schema_name)?;
+        let Value::Table(table) = &node.value else {
+            let fault = node.not("a table").hint(format!("write `[{path}]` or `{{ key = value }}`"));
+            problems.add(fault.place, format!("`{path}` {}", fault.message), fault.hint);
+            return None;
+        };
+        let scope = Self { path, place, table, schema };
+        scope.report_unknown_keys(problems);
+        Some(scope)
+    }
+
+    /// Opens a table inside this one, if it is there.
+    pub(super) fn section(&self, key: &str, problems: &mut Problems) -> Option<Scope<'t>> {
+        let entry = self.table.get(key)?;
+        let path = self.path_of(key);
+        Scope::open(&entry.node, &path, path.clone(), entry.key_place.clone(), problems)
+    }
+
+    /// The keys and values of a table whose keys the user chooses.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&'t String, &'t super::tree::Entry)> {
+        self.table.iter()
+    }
+
+    pub(super) fn node(&self, key: &str) -> Option<&'t Node> {
+        self.table.get(key).map(|entry| &entry.node)
+    }
+
+    /// The key's value through `parse`; `None` when it is absent or at fault (which is reported).
+    pub(super) fn read<T>(
+        &self,
+        key: &str,
+        problems: &mut Problems,
+        parse: impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<T> {
+        debug_assert!(self.schema.has(key), "`{key}` of `{}` is missing from the schema", self.path);
+        let node = &self.table.get(key)?.node;
+        match parse(node) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                problems.add(fault.place, format!("`{}` {}", self.path_of(key), fault.message), fault.hint);
+                None
+            }
+        }
+    }
+
+    /// Reports the key as missing if it is; `example` becomes the hint.
+    pub(super) fn require(&self, key: &str, example: &str, problems: &mut Problems) {
+        if !self.table.contains_key(key) {
+            let message = format!("`{}` is missing", self.path_of(key));
+            problems.add(self.place.clone(), message, Some(format!("add `{key} = {example}`")));
+        }
+    }
+
+    pub(super) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn report_unknown_keys(&self, problems: &mut Problems) {
+        if self.schema.free_keys {
+            return;
+        }
+        for (key, entry) in self.table {
+            if !self.schema.has(key) {
+                let message = if self.path.is_empty() {
+                    format!("unknown section or key `{key}`")
+                } else {
+                    format!("unknown key `{key}` in `{}`", self.path)
+                };
+                problems.add(entry.key_place.clone(), message, Some(self.schema.advice_for(key)));
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What every launcher must do, as a function that its tests call.
+
+use std::time::Duration;
+
+use trackway_core::Clock;
+
+use crate::{LaunchSpec, Launcher, Observation, Placement, Redactor, StopMode};
+
+/// No attempt of the suite takes longer than this to end.
+const END_SECONDS_MAX: i64 = 60;
+
+/// Checks a launcher against the contract of [`Launcher`]. `spec` makes a new launch (new attempt id, new folder, no
+/// linger limit) of a command; the commands are POSIX `sh`.
+///
+/// # Panics
+/// When the launcher breaks the contract, saying which part.
+pub fn run(launcher: &dyn Launcher, clock: &dyn Clock, mut spec: impl FnMut(&[&str]) -> LaunchSpec) {
+    let redactor = Redactor::from_own_environment();
+    let suite = Suite { launcher, clock, redactor };
+    suite.codes_and_signals(&mut spec);
+    suite.launching_twice_is_launching_once(&mut spec);
+    suite.stops_are_gentle_then_forced(&mut spec);
+    suite.a_placement_outlives_its_maker(&mut spec);
+    suite.foreign_placements_are_refused(&mut spec);
+}
+
+struct Suite<'a> {
+    launcher: &'a dyn Launcher,
+    clock: &'a dyn Clock,
+    redactor: Redactor,
+}
+
+impl Suite<'_> {
+    fn launch(&self, spec: &LaunchSpec) -> Placement {
+        let placement = self.launcher.launch(spec, &self.redactor).expect("conformance: a good launch works");
+        assert_eq!(placement.launcher, self.launcher.name(), "conformance: a placement names its launcher");
+        placement
+    }
+
+    fn end(&self, placement: &Placement) -> Observation {
+        let until = self.clock.monotonic_micros() + END_SECONDS_MAX * 1_000_000;
+        loop {
+            let seen =
+                self.launcher.wait(placement, Duration::from_millis(500)).expect("conformance: wait works");
+            if seen.is_final() {
+                return seen;
+            }
+            assert!(self.clock.monotonic_micros() < until, "conformance: still {seen:?} after a minute");
+        }
+    }
+
+    /// A code and a signal are different things, and a command that does not exist is an end, not an error.
+    fn codes_and_signals(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        for (command, code, signal) in
+            [("exit 0", Some(0), None), ("exit 137", Some(137), None), ("kill -9 $$", None, Some(9))]
+        {
+            let placement = self.launch(&spec(&["sh", "-c", command]));
+            let first = self.end(&placement);
+            let Observation::Exited(exit) = &first else {
+                panic!("conformance: {command} ended as {first:?}")
+            };
+            assert_eq!((exit.exit_code, exit.signal), (code, signal), "conformance: {command}");
+            assert_eq!(
+                self.launcher.observe(&placement).ok(),
+                Some(first),
+                "conformance: an end stays the same"
+            );
+            self.launcher
+                .stop(&placement, StopMode::Kill)
+                .expect("conformance: stopping what ended is no error");
+        }
+        let missing = self.end(&self.launch(&spec(&["/does/not/exist"])));
+        let Observation::Exited(exit) = missing else { panic!("conformance: a missing command is an end") };
+        assert!(
+            exit.spawn_error.is_some() && exit.exit_code.is_none(),
+            "conformance: a missing command is named"
+        );
+    }
+
+    fn launching_twice_is_launching_once(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let spec = spec(&["sh", "-c", "echo once; sleep 0.2"]);
+        let first = self.launch(&spec);
+        assert_eq!(self.launch(&spec), first, "conformance: the second launch finds the first");
+        self.end(&first);
+        assert_eq!(self.launch(&spec), first, "conformance: a launch after the end finds the first");
+        let log = self.launcher.files(&first).expect("conformance: files are known").stdout_log();
+        assert_eq!(std::fs::read(log).expect("conformance: the log is there"), b"once\n");
+    }
+
+    fn stops_are_gentle_then_forced(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let gentle =
+            self.launch(&spec(&["sh", "-c", "trap 'exit 3' TERM; echo up; while :; do sleep 0.05; done"]));
+        self.until_up(&gentle);
+        let running = self.launcher.observe(&gentle).expect("conformance: observe works");
+        assert!(matches!(running, Observation::Running(_)), "conformance: it runs, but is {running:?}");
+        self.launcher
+            .stop(&gentle, StopMode::Graceful { grace_seconds: 30.0 })
+            .expect("conformance: stop works");
+        let Observation::Exited(exit) = self.end(&gentle) else { panic!("conformance: a stop has a record") };
+        assert_eq!(exit.exit_code, Some(3), "conformance: a gentle stop lets the script end itself");
+
+        let deaf = self.launch(&spec(&["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.05; done"]));
+        self.until_up(&deaf);
+        self.launcher
+            .stop(&deaf, StopMode::Graceful { grace_seconds: 0.3 })
+            .expect("conformance: stop works");
+        let Observation::Exited(exit) = self.end(&deaf) else {
+            panic!("conformance: a forced end has a record")
+        };
+        assert_eq!(
+            exit.signal,
+            Some(9),
+            "conformance: what ignores SIGTERM is killed after the grace period"
+        );
+    }
+
+    fn until_up(&self, placement: &Placement) {
+        let log = self.launcher.files(placement).expect("conformance: files are known").stdout_log();
+        let until = self.clock.monotonic_micros() + END_SECONDS_MAX * 1_000_000;
+        while std::fs::read(&log).unwrap_or_default() != b"up\n" {
+            assert!(self.clock.monotonic_micros() < until, "conformance: no output after a minute");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn a_placement_outlives_its_maker(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let placement = self.launch(&spec(&["sh", "-c", "exit 5"]));
+        let text = serde_json::to_string(&placement).expect("conformance: a placement becomes JSON");
+        let read: Placement = serde_json::from_str(&text).expect("conformance: and is read back");
+        assert_eq!(read, placement, "conformance: unchanged");
+        let Observation::Exited(exit) = self.end(&read) else {
+            panic!("conformance: the end is found by it")
+        };
+        assert_eq!(exit.exit_code, Some(5), "conformance: the right end");
+    }
+
+    fn foreign_placements_are_refused(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let mut placement = self.launch(&spec(&["true"]));
+        self.end(&placement);
+        placement.launcher = "another".into();
+        assert!(
+            self.launcher.observe(&placement).is_err(),
+            "conformance: another launcher's placement is refused"
+        );
+    }
+}

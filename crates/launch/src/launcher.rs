@@ -1,0 +1,168 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
+
+use crate::{AttemptFiles, ExitRecord, LaunchSpec, Redactor};
+
+/// Starts attempts somewhere and says what became of them. Local processes, Slurm, Kubernetes and Ray all fit.
+///
+/// The contract, which [`crate::conformance`] checks:
+/// - `launch` is idempotent by attempt id: the second call finds the first launch, also after a crash in between.
+/// - Silence is never death. [`Observation::Gone`] is proof; where nobody can look, it is
+///   [`Observation::CannotTell`].
+/// - The end of an attempt is reported as often as it is asked for.
+/// - Any process may call any method with a placement that another one made.
+pub trait Launcher: Send + Sync {
+    /// The launcher's name in placements and run files, such as `local`.
+    fn name(&self) -> &'static str;
+
+    /// Starts the attempt, or finds it when it was started before. Returns when it has a place, not when it runs.
+    ///
+    /// # Errors
+    /// [`LaunchError::Refused`] when asking again cannot help, [`LaunchError::Unavailable`] when it may. A script that
+    /// cannot be executed is no error here: the attempt ends at once, with a `spawn_error` in its exit record.
+    fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError>;
+
+    /// What can be known about the attempt now. Returns at once.
+    ///
+    /// # Errors
+    /// [`LaunchError::ForeignPlacement`]; everything that merely could not be found out is
+    /// [`Observation::CannotTell`].
+    fn observe(&self, placement: &Placement) -> Result<Observation, LaunchError>;
+
+    /// Like [`Launcher::observe`], but waits for the end, at most so long. May return early with another observation
+    /// than the end; callers loop.
+    ///
+    /// # Errors
+    /// As for [`Launcher::observe`].
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Observation, LaunchError>;
+
+    /// Asks for the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is no error.
+    ///
+    /// # Errors
+    /// [`LaunchError::Unavailable`] when the request could not be delivered.
+    fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError>;
+
+    /// Where the attempt's files are, as this process sees them.
+    ///
+    /// # Errors
+    /// [`LaunchError::ForeignPlacement`].
+    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError>;
+}
+
+/// Where an attempt was put. Plain data: it goes into the ledger and comes back in another process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    /// [`Launcher::name`] of the launcher that made it.
+    pub launcher: String,
+    /// The launcher's name for the job.
+    pub job_id: String,
+    /// The machines.
+    pub hosts: Vec<String>,
+    /// The accelerators.
+    pub devices: Vec<String>,
+    /// The queue or partition.
+    pub queue: Option<String>,
+    /// What the launcher needs to find it again; other readers leave it alone.
+    pub extra: serde_json::Value,
+}
+
+/// What is known about an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Observation {
+    /// It waits for its turn.
+    Pending {
+        /// What it waits for.
+        why: String,
+    },
+    /// Its processes are there.
+    Running(Running),
+    /// It ended, and how is on record. Boxed, because it is large.
+    Exited(Box<ExitRecord>),
+    /// It is proved to have ended, and nobody wrote down how.
+    Gone {
+        /// The proof.
+        why: String,
+        /// The machine was started anew since.
+        rebooted: bool,
+    },
+    /// Nobody can say from here.
+    CannotTell {
+        /// What could not be looked at.
+        why: String,
+    },
+}
+
+/// What is known about a running attempt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Running {
+    /// The main process.
+    pub pid: Option<i32>,
+    /// The main process has ended with code 0; others still hold its output open since then.
+    pub main_ended_at: Option<Timestamp>,
+    /// Nobody will write an exit record: the shim is gone and the script goes on without it.
+    pub unsupervised: bool,
+}
+
+impl Observation {
+    /// Whether nothing will change any more.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Exited(_) | Self::Gone { .. })
+    }
+}
+
+/// How to stop an attempt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum StopMode {
+    /// SIGTERM now, SIGKILL for whatever is left after the grace period.
+    Graceful {
+        /// Seconds, 0 or more.
+        grace_seconds: f64,
+    },
+    /// SIGKILL for the whole tree now.
+    Kill,
+}
+
+/// What can go wrong with launchers, in terms true for each of them.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The launch cannot work as it is; change it.
+    #[error("cannot launch attempt `{attempt}`: {why}")]
+    Refused {
+        /// The attempt.
+        attempt: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The machine or the scheduler could not do it now; trying again may help.
+    #[error("the `{launcher}` launcher could not {what}: {why}")]
+    Unavailable {
+        /// The launcher.
+        launcher: &'static str,
+        /// What it tried.
+        what: &'static str,
+        /// What it met.
+        why: String,
+    },
+    /// A file of the attempt could not be written or read; see to the disk.
+    #[error("could not {what} `{path}`")]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The placement was made by another launcher; a bug in the caller.
+    #[error("a placement of launcher `{found}` was given to launcher `{expected}`")]
+    ForeignPlacement {
+        /// This launcher.
+        expected: &'static str,
+        /// The placement's launcher.
+        found: String,
+    },
+}

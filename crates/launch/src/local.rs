@@ -1,0 +1,351 @@
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::files::{AttemptFiles, Durability, replace_file};
+use crate::process::{
+    MachineIdentity, PidFd, ProcessIdentity, ProcessStat, Whereabouts, processes_of_attempt,
+};
+use crate::shim::{READY_LINE, ShimRecord};
+use crate::{
+    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Redactor, Running, StopMode,
+    StoredLaunch,
+};
+
+/// A shim that has not begun after so long is not waited for any longer.
+pub const START_MILLIS_MAX: u16 = 30_000;
+/// The subcommand under which the binary runs [`crate::shim::run`].
+pub const SHIM_COMMAND: &str = "__shim";
+
+const NAME: &str = "local";
+
+/// Starts attempts as processes of this machine, each with a shim of its own.
+#[derive(Debug, Clone)]
+pub struct LocalLauncher {
+    binary: PathBuf,
+}
+
+/// How a local attempt is found again: [`Placement::extra`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct LocalPlace {
+    directory: PathBuf,
+    attempt_id: String,
+    shim: ProcessIdentity,
+    machine: MachineIdentity,
+}
+
+impl LocalLauncher {
+    /// `binary` is started as `binary __shim <attempt folder> -- argv…` and must then call [`crate::shim::run`] before
+    /// it does anything else; normally it is `std::env::current_exe()`.
+    #[must_use]
+    pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self { binary: binary.into() }
+    }
+
+    /// Finds an attempt by its folder alone, as after a crash of everything. `None` when it never began.
+    ///
+    /// # Errors
+    /// [`LaunchError::File`] when the folder's files cannot be read.
+    pub fn find(&self, directory: &Path) -> Result<Option<Placement>, LaunchError> {
+        let files = AttemptFiles::new(directory);
+        let shim =
+            ShimRecord::read(directory).map_err(|error| file_error("read", files.shim_json(), error))?;
+        let launch =
+            StoredLaunch::read(directory).map_err(|error| file_error("read", files.launch_json(), error))?;
+        let (Some(shim), Some(launch)) = (shim, launch) else { return Ok(None) };
+        let place = LocalPlace {
+            directory: directory.to_owned(),
+            attempt_id: launch.attempt_id.to_string(),
+            shim: shim.shim,
+            machine: shim.machine,
+        };
+        Ok(Some(Placement {
+            launcher: NAME.to_owned(),
+            job_id: place.shim.pid.to_string(),
+            hosts: vec![place.machine.host.clone()],
+            devices: launch.devices,
+            queue: launch.queue,
+            extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
+        }))
+    }
+
+    fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
+        let mut shim = Command::new(&self.binary)
+            .arg(SHIM_COMMAND)
+            .arg(&spec.directory)
+            .arg("--")
+            .args(&spec.argv)
+            .envs(spec.script_environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| unavailable("start the shim", &error))?;
+        let answer = read_answer(&mut shim).map_err(|error| unavailable("hear from the shim", &error))?;
+        if answer.trim() == READY_LINE {
+            return Ok(());
+        }
+        // It gave up before the script began; its status is taken so that it leaves nothing behind.
+        shim.wait().ok();
+        if began_elsewhere(&spec.directory) {
+            return Ok(());
+        }
+        let why =
+            if answer.is_empty() { "it ended without a word; is the disk full?" } else { answer.trim() };
+        Err(unavailable("start the shim", &io::Error::other(why.to_owned())))
+    }
+}
+
+/// Whether another launch of the same attempt was faster: then that one is the launch. While its shim holds the lock
+/// and has not said who it is, it is about to.
+fn began_elsewhere(directory: &Path) -> bool {
+    const NAP_MILLIS: u16 = 5;
+    for _ in 0..START_MILLIS_MAX / NAP_MILLIS {
+        if ShimRecord::read(directory).is_ok_and(|shim| shim.is_some()) {
+            return true;
+        }
+        if !lock_is_held(directory).unwrap_or(false) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(NAP_MILLIS.into()));
+    }
+    ShimRecord::read(directory).is_ok_and(|shim| shim.is_some())
+}
+
+/// The shim's one line; empty when it ended without one.
+fn read_answer(shim: &mut Child) -> io::Result<String> {
+    let Some(stdout) = shim.stdout.take() else { return Ok(String::new()) };
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
+    if poll(&mut fds, PollTimeout::from(START_MILLIS_MAX))? == 0 {
+        return Err(io::Error::from(io::ErrorKind::TimedOut));
+    }
+    let mut line = String::new();
+    BufReader::new(stdout.take(4096)).read_line(&mut line)?;
+    Ok(line)
+}
+
+impl Launcher for LocalLauncher {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError> {
+        check(spec)?;
+        if let Some(placement) = self.find(&spec.directory)? {
+            return Ok(placement);
+        }
+        let files = AttemptFiles::new(&spec.directory);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&spec.directory)
+            .map_err(|error| file_error("make the folder", spec.directory.clone(), error))?;
+        let stored = serde_json::to_vec_pretty(&spec.stored(redactor)).map_err(io::Error::from);
+        stored
+            .and_then(|bytes| replace_file(&files.launch_json(), &bytes, Durability::Process))
+            .map_err(|error| file_error("write", files.launch_json(), error))?;
+        self.start_shim(spec)?;
+        self.find(&spec.directory)?
+            .ok_or_else(|| unavailable("find the shim", &io::Error::from(io::ErrorKind::NotFound)))
+    }
+
+    fn observe(&self, placement: &Placement) -> Result<Observation, LaunchError> {
+        let place = place_of(placement)?;
+        Ok(look(&place).unwrap_or_else(|error| Observation::CannotTell { why: error.to_string() }))
+    }
+
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Observation, LaunchError> {
+        let place = place_of(placement)?;
+        match here(&place).and_then(|here| if here { PidFd::open(place.shim) } else { Ok(None) }) {
+            Ok(Some(shim)) => {
+                let ended = shim.wait(timeout).unwrap_or(false);
+                if ended {
+                    // If the shim is this process's child its status is waiting; otherwise there is nothing to take.
+                    waitpid(Pid::from_raw(place.shim.pid), Some(WaitPidFlag::WNOHANG)).ok();
+                }
+            }
+            _ => {
+                let observation = self.observe(placement)?;
+                if observation.is_final() {
+                    return Ok(observation);
+                }
+                // No handle to wait on (another machine, or a script without its shim): a bounded nap.
+                std::thread::sleep(timeout.min(Duration::from_secs(1)));
+            }
+        }
+        self.observe(placement)
+    }
+
+    fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
+        let place = place_of(placement)?;
+        let seen = self.observe(placement)?;
+        if !seen.is_final() && !here(&place).unwrap_or(false) {
+            let why =
+                format!("its processes belong to `{}` and cannot be reached from here", place.machine.host);
+            return Err(unavailable("stop the attempt", &io::Error::other(why)));
+        }
+        let stopped = match seen {
+            Observation::Running(Running { unsupervised: true, .. }) => stop_unsupervised(&place, mode),
+            Observation::CannotTell { why } => Err(io::Error::other(why)),
+            ended if ended.is_final() => Ok(()),
+            _ => stop_through_shim(&place, mode),
+        };
+        stopped.map_err(|error| unavailable("stop the attempt", &error))
+    }
+
+    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
+        Ok(AttemptFiles::new(place_of(placement)?.directory))
+    }
+}
+
+fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
+    let refuse =
+        |why: &str| Err(LaunchError::Refused { attempt: spec.attempt_id.to_string(), why: why.to_owned() });
+    let has_nul = |text: &String| text.contains('\0');
+    if spec.argv.first().is_none_or(String::is_empty) {
+        refuse("the command is empty; give a program and its arguments")
+    } else if spec.argv.iter().any(has_nul)
+        || spec.environment.iter().any(|(name, value)| has_nul(name) || has_nul(value))
+    {
+        refuse("the command or the environment holds a NUL byte, which no process can be given")
+    } else if spec.environment.keys().any(|name| name.is_empty() || name.contains('=')) {
+        refuse("a variable of the environment has an empty name or a `=` in its name")
+    } else if !spec.directory.is_absolute() || !spec.working_directory.is_absolute() {
+        refuse("the attempt's folder and the working directory must be absolute paths")
+    } else {
+        Ok(())
+    }
+}
+
+fn place_of(placement: &Placement) -> Result<LocalPlace, LaunchError> {
+    let foreign = || LaunchError::ForeignPlacement { expected: NAME, found: placement.launcher.clone() };
+    if placement.launcher != NAME {
+        return Err(foreign());
+    }
+    serde_json::from_value(placement.extra.clone()).map_err(|_| foreign())
+}
+
+fn here(place: &LocalPlace) -> io::Result<bool> {
+    Ok(place.machine.seen_from(&MachineIdentity::current()?) == Whereabouts::Here)
+}
+
+/// What the files, the lock and the processes say. An error means: cannot tell.
+fn look(place: &LocalPlace) -> io::Result<Observation> {
+    if let Some(exit) = ExitRecord::read(&place.directory)? {
+        return Ok(Observation::Exited(Box::new(exit)));
+    }
+    let machine = MachineIdentity::current()?;
+    let then = &place.machine;
+    match then.seen_from(&machine) {
+        Whereabouts::Elsewhere => Ok(Observation::CannotTell {
+            why: format!("it was started on `{}`, and this is `{}`", then.host, machine.host),
+        }),
+        Whereabouts::HereBeforeReboot => Ok(Observation::Gone {
+            why: format!("`{}` was started anew since, and there is no exit record", then.host),
+            rebooted: true,
+        }),
+        Whereabouts::OtherContainer if lock_is_held(&place.directory)? => Ok(running(place, false)),
+        Whereabouts::OtherContainer => Ok(Observation::CannotTell {
+            why: "it was started in another container of this machine, whose processes cannot be seen"
+                .to_owned(),
+        }),
+        Whereabouts::Here if place.shim.is_alive()? || lock_is_held(&place.directory)? => {
+            Ok(running(place, false))
+        }
+        Whereabouts::Here => without_shim(place),
+    }
+}
+
+/// The shim is proved gone. It may have ended in good order a moment ago, or it was killed.
+fn without_shim(place: &LocalPlace) -> io::Result<Observation> {
+    if let Some(exit) = ExitRecord::read(&place.directory)? {
+        return Ok(Observation::Exited(Box::new(exit)));
+    }
+    let left = survivors(place)?;
+    if !left.is_empty() {
+        return Ok(running(place, true));
+    }
+    let why = format!(
+        "the shim (process {}) is gone without an exit record, its lock is free, and no process of the attempt is left",
+        place.shim.pid
+    );
+    Ok(Observation::Gone { why, rebooted: false })
+}
+
+fn running(place: &LocalPlace, unsupervised: bool) -> Observation {
+    let shim = ShimRecord::read(&place.directory).ok().flatten();
+    Observation::Running(Running {
+        pid: shim.as_ref().and_then(|shim| shim.child).map(|child| child.pid),
+        main_ended_at: shim.and_then(|shim| shim.main_ended_at),
+        unsupervised,
+    })
+}
+
+/// Processes of the attempt that outlived its shim: the main one by identity, all others by their environment.
+fn survivors(place: &LocalPlace) -> io::Result<Vec<ProcessStat>> {
+    let mut left = processes_of_attempt(&place.attempt_id)?;
+    if let Some(child) = ShimRecord::read(&place.directory)?.and_then(|shim| shim.child)
+        && let Some(stat) = ProcessStat::read(child.pid)?.filter(|stat| child.matches(stat))
+        && !left.contains(&stat)
+    {
+        left.push(stat);
+    }
+    Ok(left)
+}
+
+/// Whether some process holds the shim's lock. Tried shared, so that two observers do not see each other.
+fn lock_is_held(directory: &Path) -> io::Result<bool> {
+    let path = AttemptFiles::new(directory).shim_lock();
+    let file = match OpenOptions::new().read(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    match Flock::lock(file, FlockArg::LockSharedNonblock) {
+        Ok(_) => Ok(false),
+        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(true),
+        Err((_, errno)) => Err(errno.into()),
+    }
+}
+
+fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
+    let grace_millis = match mode {
+        StopMode::Graceful { grace_seconds } => (grace_seconds.clamp(0.0, 1e6) * 1000.0) as i32,
+        StopMode::Kill => 0,
+    };
+    match PidFd::open(place.shim)? {
+        Some(shim) => shim.signal(Signal::SIGTERM, Some(grace_millis)),
+        None => Ok(()),
+    }
+}
+
+/// Without a shim nobody counts the grace period: the caller asks again with [`StopMode::Kill`].
+fn stop_unsupervised(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
+    let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
+    for process in survivors(place)? {
+        let identity = ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks };
+        if let Some(handle) = PidFd::open(identity)? {
+            handle.signal(signal, None)?;
+        }
+    }
+    Ok(())
+}
+
+fn unavailable(what: &'static str, error: &io::Error) -> LaunchError {
+    LaunchError::Unavailable { launcher: NAME, what, why: error.to_string() }
+}
+
+fn file_error(what: &'static str, path: PathBuf, source: io::Error) -> LaunchError {
+    LaunchError::File { what, path, source }
+}

@@ -1,0 +1,355 @@
+//! The loop: waits for output, signals and deadlines, and does what [`super::ending`] decides.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::time::TimeValLike;
+use nix::unistd::Pid;
+use trackway_core::{Clock, Timestamp};
+
+use super::ending::{Ending, Step, Tree};
+use super::metrics::StdoutMetrics;
+use super::output::Output;
+use super::reserve::Reserved;
+use super::signals::{Request, next};
+use super::{Doing, ShimError, ShimRecord, oom, script};
+use crate::exit_record::{
+    ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
+};
+use crate::files::{AttemptFiles, Durability, replace_file};
+use crate::process::{PidFd, ProcessIdentity, ProcessStat, all_processes, descendants};
+use crate::{Redactor, StoredLaunch};
+
+/// One read takes at most this much, so that neither output starves the other or the signals.
+const READ_BYTES: usize = 256 * 1024;
+/// More of `error.json` than this is not looked at.
+const ERROR_FILE_READ_BYTES_MAX: usize = 1024 * 1024;
+
+/// One attempt, from the reserved exit record to the written one.
+pub(super) struct Attempt<'a> {
+    clock: Arc<dyn Clock>,
+    redactor: &'a Redactor,
+    files: AttemptFiles,
+    launch: StoredLaunch,
+    shim: ShimRecord,
+    signals: SignalFd,
+    reserved: Reserved,
+    outputs: [Output<'a>; 2],
+    metrics: StdoutMetrics,
+    ending: Ending,
+    main: Option<Pid>,
+    main_succeeded: Option<bool>,
+    any_left: bool,
+    ended_pids: BTreeSet<i32>,
+    started_micros: i64,
+    oom_kills_before: Option<u64>,
+    exit: ExitRecord,
+}
+
+impl<'a> Attempt<'a> {
+    /// Reserves the exit record, opens the logs, and says who the shim is. After this the attempt has begun.
+    pub fn prepare(
+        clock: Arc<dyn Clock>,
+        files: AttemptFiles,
+        launch: StoredLaunch,
+        shim: ShimRecord,
+        signals: SignalFd,
+        redactor: &'a Redactor,
+    ) -> Result<Self, ShimError> {
+        let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
+        let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
+        let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
+        let metrics = StdoutMetrics::new(
+            files.records(),
+            launch.run_id.to_string(),
+            launch.attempt_id.to_string(),
+            Arc::clone(&clock),
+        );
+        let outputs = [stdout.doing("open stdout.log")?, stderr.doing("open stderr.log")?];
+        shim.write(&files).doing("write shim.json")?;
+        Ok(Self {
+            started_micros: clock.monotonic_micros(),
+            clock,
+            redactor,
+            ending: Ending::new(launch.grace_seconds, launch.linger_seconds),
+            exit: ExitRecord { version: EXIT_VERSION, started_at: shim.started_at, ..ExitRecord::default() },
+            files,
+            launch,
+            shim,
+            signals,
+            reserved,
+            outputs,
+            metrics,
+            main: None,
+            main_succeeded: None,
+            any_left: false,
+            ended_pids: BTreeSet::new(),
+            oom_kills_before: oom::kill_count(),
+        })
+    }
+
+    /// Starts the script. When that fails the exit record says why.
+    pub fn start(&mut self, argv: &[String]) {
+        let [stdout, stderr] = &mut self.outputs;
+        let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
+        let spawned = pipes
+            .map_err(|error| (error, script::Stage::Execute))
+            .and_then(|(out, err)| script::spawn(argv, &self.launch.working_directory, out, err));
+        match spawned {
+            Ok(pid) => {
+                self.main = Some(pid);
+                self.any_left = true;
+                self.shim.child = ProcessIdentity::of(pid.as_raw()).ok().flatten();
+                // Only a help for readers: the first form of the file already says that the attempt began.
+                self.shim.write(&self.files).ok();
+            }
+            Err((error, stage)) => {
+                let program = argv.first().map_or("", String::as_str);
+                let program = self.redactor.text(program);
+                self.exit.spawn_error =
+                    Some(script::explain(&error, stage, &program, &self.launch.working_directory));
+                self.main_succeeded = Some(false);
+            }
+        }
+    }
+
+    /// Runs until nothing of the attempt is left.
+    pub fn supervise(&mut self) {
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            self.read_outputs(&mut buffer);
+            self.handle_signals();
+            self.outputs.iter_mut().for_each(|output| output.tick(&*self.clock));
+            match self.ending.next(self.clock.monotonic_micros(), self.tree()) {
+                Step::Wait => self.wait(),
+                Step::TerminateGroup => self.signal_group(Signal::SIGTERM, SignalReason::StopRequested),
+                Step::TerminateTree(why) => self.signal_tree(Signal::SIGTERM, why),
+                Step::KillTree(why) => self.signal_tree(Signal::SIGKILL, why),
+                Step::GiveUp => {
+                    self.note_unkillable();
+                    break;
+                }
+                Step::Done => break,
+            }
+        }
+        // Nobody is left to write, but what was written may still lie in the pipes.
+        while self.read_outputs(&mut buffer) {}
+    }
+
+    fn tree(&self) -> Tree {
+        Tree {
+            main_succeeded: self.main_succeeded,
+            any_left: self.any_left,
+            output_open: self.outputs.iter().any(Output::is_open),
+        }
+    }
+
+    /// Reads each output once; `false` when neither had anything.
+    fn read_outputs(&mut self, buffer: &mut [u8]) -> bool {
+        let [stdout, stderr] = &mut self.outputs;
+        let printed = stdout.read(buffer, &*self.clock).map(|bytes| self.metrics.push(bytes));
+        let complained = stderr.read(buffer, &*self.clock).map(|_| ());
+        printed.or(complained).is_some()
+    }
+
+    fn wait(&mut self) {
+        if self.main_succeeded == Some(true) && self.any_left && self.shim.main_ended_at.is_none() {
+            // Whoever watches should know why an attempt whose main process ended still runs.
+            self.shim.main_ended_at = self.exit.main_ended_at;
+            self.shim.write(&self.files).ok();
+        }
+        let wake_at = self.outputs.iter().filter_map(Output::wake_at).chain(self.ending.wake_at()).min();
+        let now = self.clock.monotonic_micros();
+        // Rounded up: waking a little early would make the loop spin until the time has come.
+        let timeout = wake_at.map_or(PollTimeout::NONE, |at| {
+            PollTimeout::try_from(((at - now).max(0) + 999) / 1000).unwrap_or(PollTimeout::MAX)
+        });
+        let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
+        fds.extend(
+            self.outputs.iter().filter_map(|output| Some(PollFd::new(output.pipe()?, PollFlags::POLLIN))),
+        );
+        // An interrupted or failed wait only means that the loop looks again.
+        poll(&mut fds, timeout).ok();
+    }
+
+    fn handle_signals(&mut self) {
+        while let Ok(Some(request)) = next(&self.signals) {
+            match request {
+                Request::Reap => self.reap(),
+                Request::Stop { grace_millis } => self.ending.stop(grace_millis),
+                Request::Forward(signal) => self.signal_group(signal, SignalReason::Forwarded),
+            }
+        }
+    }
+
+    /// Takes the status of every process that ended: the main one, and descendants that lost their parents.
+    fn reap(&mut self) {
+        loop {
+            let mut status = 0;
+            // SAFETY: waitpid gets a valid pointer; -1 means any child.
+            let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+            match Errno::result(pid) {
+                Ok(0) => return,
+                Ok(pid) if self.main == Some(Pid::from_raw(pid)) => self.main_ended(status),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => {
+                    self.any_left = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn main_ended(&mut self, status: i32) {
+        if libc::WIFEXITED(status) {
+            self.exit.exit_code = Some(libc::WEXITSTATUS(status));
+        } else if libc::WIFSIGNALED(status) {
+            self.exit.signal = Some(libc::WTERMSIG(status));
+            self.exit.core_dumped = libc::WCOREDUMP(status);
+        }
+        self.exit.main_ended_at = Some(self.clock.now());
+        self.main_succeeded = Some(self.exit.exit_code == Some(0));
+    }
+
+    fn signal_group(&mut self, signal: Signal, why: SignalReason) {
+        if let Some(main) = self.main {
+            killpg(main, signal).ok();
+            if signal == Signal::SIGTERM {
+                // A process that somebody stopped would sleep through its grace period.
+                killpg(main, Signal::SIGCONT).ok();
+            }
+            self.note_signal(signal, why);
+        }
+    }
+
+    fn signal_tree(&mut self, signal: Signal, why: SignalReason) {
+        let first = !self.exit.signals.iter().any(|sent| sent.signal == signal as i32 && sent.why == why);
+        for process in self.living() {
+            let identity = ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks };
+            let sent = PidFd::open(identity).ok().flatten().is_some_and(|fd| fd.signal(signal, None).is_ok());
+            let leftover = self.main_succeeded.is_some() && sent;
+            if leftover && self.ended_pids.len() < 100_000 && self.ended_pids.insert(process.pid) {
+                self.exit.tree.leftover_processes_ended += 1;
+                push_name(&mut self.exit.tree.names, process.name);
+            }
+        }
+        if first {
+            self.note_signal(signal, why);
+        }
+    }
+
+    fn living(&self) -> Vec<ProcessStat> {
+        let processes = all_processes().unwrap_or_default();
+        descendants(std::process::id() as i32, &processes)
+    }
+
+    fn note_signal(&mut self, signal: Signal, why: SignalReason) {
+        if self.exit.signals.len() < SIGNALS_MAX {
+            self.exit.signals.push(SignalSent { at: self.clock.now(), signal: signal as i32, why });
+        }
+    }
+
+    fn note_unkillable(&mut self) {
+        for process in self.living() {
+            push_name(&mut self.exit.tree.unkillable, format!("{} ({})", process.name, process.pid));
+        }
+    }
+
+    /// Closes the logs and writes the exit record.
+    pub fn finish(mut self) -> Result<(), ShimError> {
+        self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
+        self.metrics.finish();
+        let [stdout, stderr] = &self.outputs;
+        self.exit.stdout_bytes = stdout.bytes_read();
+        self.exit.stderr_bytes = stderr.bytes_read();
+        self.exit.lines = stdout.lines() + stderr.lines();
+        self.exit.log_bytes_lost = stdout.lost_bytes() + stderr.lost_bytes();
+        self.exit.metric_values = self.metrics.values();
+        self.exit.killed_after_grace = self.ending.killed_after_grace();
+        self.exit.error_file = self.take_error_file();
+        self.exit.oom_kill_delta = oom_delta(self.oom_kills_before, oom::kill_count());
+        if let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) {
+            let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+            self.exit.cpu_seconds = micros as f64 / 1e6;
+            self.exit.peak_rss_bytes = usage.max_rss().max(0) as u64 * 1024;
+        }
+        note_times(&mut self.exit, self.clock.now(), self.clock.monotonic_micros() - self.started_micros);
+        self.reserved.write(&self.exit).doing("write exit.json")
+    }
+
+    /// What the script's error handler left, without secrets: in the record, and in the file itself.
+    fn take_error_file(&self) -> Option<String> {
+        use std::io::Read;
+        let path = self.files.error_json();
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(&path).ok()?;
+        file.take(ERROR_FILE_READ_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(ERROR_FILE_READ_BYTES_MAX)]).into_owned();
+        let clean = self.redactor.text(&text);
+        if clean != text || bytes.len() > ERROR_FILE_READ_BYTES_MAX {
+            replace_file(&path, clean.as_bytes(), Durability::Process).ok();
+        }
+        let end = clean.floor_char_boundary(ERROR_FILE_BYTES_MAX);
+        Some(clean[..end].to_owned())
+    }
+}
+
+fn push_name(names: &mut Vec<String>, name: String) {
+    if names.len() < PROCESS_NAMES_MAX {
+        names.push(name);
+    }
+}
+
+fn oom_delta(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    Some(after?.saturating_sub(before?))
+}
+
+/// Fills in the times: durations come from the monotonic clock, and a wall clock that jumped is named.
+fn note_times(exit: &mut ExitRecord, ended_at: Timestamp, monotonic_micros: i64) {
+    const JUMP_SECONDS: f64 = 1.0;
+    exit.ended_at = ended_at;
+    exit.wall_seconds = monotonic_micros as f64 / 1e6;
+    let jump = ended_at.seconds_since(exit.started_at) - exit.wall_seconds;
+    exit.clock_jump_seconds = (jump.abs() > JUMP_SECONDS).then_some(jump);
+    exit.clock_went_backwards = ended_at < exit.started_at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trackway_core::ManualClock;
+
+    /// Proves that a wall clock set back during the attempt changes no duration and is named.
+    #[test]
+    fn a_clock_set_back_is_named_and_harmless() {
+        let clock = ManualClock::at(Timestamp::from_micros(1_000_000_000));
+        let mut exit = ExitRecord { started_at: clock.now(), ..ExitRecord::default() };
+        clock.advance_micros(5_000_000);
+        note_times(&mut exit, clock.now(), clock.monotonic_micros());
+        assert_eq!(
+            (exit.wall_seconds, exit.clock_jump_seconds, exit.clock_went_backwards),
+            (5.0, None, false)
+        );
+        clock.set_wall(Timestamp::from_micros(400_000_000));
+        note_times(&mut exit, clock.now(), clock.monotonic_micros());
+        assert_eq!(
+            (exit.wall_seconds, exit.clock_jump_seconds, exit.clock_went_backwards),
+            (5.0, Some(-605.0), true)
+        );
+    }
+
+    /// Proves that an OOM count that cannot be read is not taken for none.
+    #[test]
+    fn an_unreadable_oom_count_is_not_zero() {
+        assert_eq!(oom_delta(Some(1), Some(3)), Some(2));
+        assert_eq!(oom_delta(None, Some(3)), None);
+        assert_eq!(oom_delta(Some(1), None), None);
+    }
+}

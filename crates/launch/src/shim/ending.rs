@@ -1,0 +1,226 @@
+//! When and how the attempt is brought to its end. Decisions only: times come in as numbers, what to do goes out.
+//!
+//! - A stop sends SIGTERM to the script's process group; after the grace period, or at a second request, SIGKILL goes
+//!   to every process of the attempt.
+//! - The attempt goes on while the main process lives. When that ended with code 0 and other processes still hold its
+//!   output open (a script that starts the real work and exits), they may go on, up to the linger limit.
+//! - Everything else that the main process left behind gets SIGTERM, the grace period, SIGKILL.
+
+use crate::exit_record::SignalReason;
+
+/// Processes that are still there so long after SIGKILL hang in the kernel; the shim does not wait for them.
+pub(super) const KILL_SECONDS_MAX: i64 = 30;
+/// How often SIGKILL is repeated, for processes that were being born during the last pass.
+const KILL_EVERY_MICROS: i64 = 50_000;
+
+const MICROS: i64 = 1_000_000;
+
+/// What the loop must do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing before the next event or deadline.
+    Wait,
+    /// SIGTERM to the script's process group.
+    TerminateGroup,
+    /// SIGTERM to every process of the attempt, for this reason.
+    TerminateTree(SignalReason),
+    /// SIGKILL to every process of the attempt, for this reason.
+    KillTree(SignalReason),
+    /// Stop waiting for what SIGKILL does not end.
+    GiveUp,
+    /// Everything has ended.
+    Done,
+}
+
+/// What is known about the attempt's processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tree {
+    /// The main process: `None` while it lives, then whether it ended with code 0.
+    pub main_succeeded: Option<bool>,
+    /// Some process of the attempt is alive.
+    pub any_left: bool,
+    /// Some process holds the output open.
+    pub output_open: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Ending {
+    grace_micros: i64,
+    linger_micros: Option<i64>,
+    stop_wanted: bool,
+    kill_wanted: bool,
+    group_told: bool,
+    tree_told: bool,
+    deadline: Option<i64>,
+    linger_until: Option<i64>,
+    next_kill: i64,
+    kill_until: Option<i64>,
+    killed_after_grace: bool,
+}
+
+impl Ending {
+    pub fn new(grace_seconds: f64, linger_seconds: Option<f64>) -> Self {
+        let micros = |seconds: f64| (seconds.clamp(0.0, 1e9) * 1e6) as i64;
+        Self {
+            grace_micros: micros(grace_seconds),
+            linger_micros: linger_seconds.map(micros),
+            stop_wanted: false,
+            kill_wanted: false,
+            group_told: false,
+            tree_told: false,
+            deadline: None,
+            linger_until: None,
+            next_kill: i64::MIN,
+            kill_until: None,
+            killed_after_grace: false,
+        }
+    }
+
+    /// A stop was asked for: gently at first, then (or with no grace at all) at once.
+    pub fn stop(&mut self, grace_millis: Option<i32>) {
+        if let Some(millis) = grace_millis {
+            self.grace_micros = i64::from(millis.max(0)) * 1000;
+        }
+        self.kill_wanted |= self.stop_wanted || self.grace_micros == 0;
+        self.stop_wanted = true;
+    }
+
+    pub fn killed_after_grace(&self) -> bool {
+        self.killed_after_grace
+    }
+
+    /// What to do at `now` (monotonic microseconds). Call it again after doing it.
+    pub fn next(&mut self, now: i64, tree: Tree) -> Step {
+        if tree.main_succeeded.is_some() && !tree.any_left {
+            return Step::Done;
+        }
+        if self.kill_until.is_some() || self.kill_wanted {
+            return self.kill(now, SignalReason::KillRequested);
+        }
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.killed_after_grace = true;
+            return self.kill(now, SignalReason::GraceEnded);
+        }
+        match tree.main_succeeded {
+            None if self.stop_wanted && !self.group_told => {
+                self.group_told = true;
+                self.deadline = Some(now + self.grace_micros);
+                Step::TerminateGroup
+            }
+            None => Step::Wait,
+            Some(succeeded) => self.leftovers(now, succeeded && tree.output_open),
+        }
+    }
+
+    fn leftovers(&mut self, now: i64, may_linger: bool) -> Step {
+        if self.tree_told {
+            return Step::Wait;
+        }
+        if may_linger && !self.stop_wanted {
+            let until = self.linger_micros.map(|micros| now + micros);
+            self.linger_until = self.linger_until.or(until);
+            if self.linger_until.is_none_or(|until| now < until) {
+                return Step::Wait;
+            }
+        }
+        self.tree_told = true;
+        self.deadline.get_or_insert(now + self.grace_micros);
+        let why = if self.stop_wanted { SignalReason::StopRequested } else { SignalReason::Leftover };
+        Step::TerminateTree(why)
+    }
+
+    fn kill(&mut self, now: i64, why: SignalReason) -> Step {
+        let until = *self.kill_until.get_or_insert(now + KILL_SECONDS_MAX * MICROS);
+        if now >= until {
+            return Step::GiveUp;
+        }
+        if now < self.next_kill {
+            return Step::Wait;
+        }
+        self.next_kill = now + KILL_EVERY_MICROS;
+        Step::KillTree(if self.killed_after_grace { SignalReason::GraceEnded } else { why })
+    }
+
+    /// When `next` must be asked again even if nothing happens; `None`: only after an event.
+    pub fn wake_at(&self) -> Option<i64> {
+        let kill = self.kill_until.map(|_| self.next_kill);
+        let lingering = if self.tree_told { None } else { self.linger_until };
+        [kill, self.deadline.filter(|_| kill.is_none()), lingering].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALIVE: Tree = Tree { main_succeeded: None, any_left: true, output_open: true };
+    const SECOND: i64 = MICROS;
+
+    fn left(succeeded: bool, output_open: bool) -> Tree {
+        Tree { main_succeeded: Some(succeeded), any_left: true, output_open }
+    }
+
+    /// Proves that a stop is gentle, then forced, and that the forced end repeats and gives up in bounded time.
+    #[test]
+    fn a_stop_goes_from_term_to_kill() {
+        let mut ending = Ending::new(5.0, None);
+        assert_eq!(ending.next(0, ALIVE), Step::Wait);
+        assert_eq!(ending.wake_at(), None);
+        ending.stop(None);
+        assert_eq!(ending.next(1, ALIVE), Step::TerminateGroup);
+        assert_eq!(ending.next(2, ALIVE), Step::Wait);
+        assert_eq!(ending.wake_at(), Some(5 * SECOND + 1));
+        assert_eq!(ending.next(5 * SECOND + 1, ALIVE), Step::KillTree(SignalReason::GraceEnded));
+        assert_eq!(ending.next(5 * SECOND + 2, ALIVE), Step::Wait);
+        assert_eq!(ending.next(6 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
+        assert!(ending.killed_after_grace());
+        assert_eq!(ending.next(36 * SECOND, ALIVE), Step::GiveUp);
+        assert_eq!(
+            ending
+                .next(36 * SECOND, Tree { main_succeeded: Some(false), any_left: false, output_open: false }),
+            Step::Done
+        );
+    }
+
+    /// Proves that a second request, or one without grace, kills at once, and that a sender's grace wins.
+    #[test]
+    fn a_second_stop_kills_now() {
+        let mut ending = Ending::new(60.0, None);
+        ending.stop(None);
+        assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
+        ending.stop(None);
+        assert_eq!(ending.next(1, ALIVE), Step::KillTree(SignalReason::KillRequested));
+        assert!(!ending.killed_after_grace());
+        let mut ending = Ending::new(60.0, None);
+        ending.stop(Some(0));
+        assert_eq!(ending.next(0, ALIVE), Step::KillTree(SignalReason::KillRequested));
+        let mut ending = Ending::new(60.0, None);
+        ending.stop(Some(1_000));
+        assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
+        assert_eq!(ending.wake_at(), Some(SECOND));
+    }
+
+    /// Proves that processes that hold the output of a successful script go on, within the linger limit, and that all
+    /// others are ended at once.
+    #[test]
+    fn leftovers_linger_only_after_success_and_with_output() {
+        let mut unlimited = Ending::new(1.0, None);
+        assert_eq!(unlimited.next(0, left(true, true)), Step::Wait);
+        assert_eq!(unlimited.next(i64::MAX / 4, left(true, true)), Step::Wait);
+        assert_eq!(unlimited.next(1, left(true, false)), Step::TerminateTree(SignalReason::Leftover));
+
+        let mut limited = Ending::new(1.0, Some(3.0));
+        assert_eq!(limited.next(0, left(true, true)), Step::Wait);
+        assert_eq!(limited.wake_at(), Some(3 * SECOND));
+        assert_eq!(limited.next(3 * SECOND, left(true, true)), Step::TerminateTree(SignalReason::Leftover));
+        assert_eq!(limited.next(4 * SECOND, left(true, true)), Step::KillTree(SignalReason::GraceEnded));
+
+        let mut failed = Ending::new(1.0, None);
+        assert_eq!(failed.next(0, left(false, true)), Step::TerminateTree(SignalReason::Leftover));
+
+        let mut stopped = Ending::new(1.0, None);
+        assert_eq!(stopped.next(0, left(true, true)), Step::Wait);
+        stopped.stop(None);
+        assert_eq!(stopped.next(1, left(true, true)), Step::TerminateTree(SignalReason::StopRequested));
+    }
+}

@@ -1,0 +1,88 @@
+//! Starting the script, and saying in plain words why it could not be started.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::libc;
+use nix::unistd::Pid;
+
+use super::signals;
+use crate::exit_record::SpawnError;
+
+/// Starts the script in a process group of its own, with an empty standard input and signals as a fresh process has
+/// them. Its environment is the shim's.
+pub(super) fn spawn(
+    argv: &[String],
+    working_directory: &Path,
+    stdout: File,
+    stderr: File,
+) -> Result<Pid, (io::Error, Stage)> {
+    let Some((program, arguments)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {
+        return Err((io::Error::from_raw_os_error(libc::ENOENT), Stage::EmptyCommand));
+    };
+    match std::fs::metadata(working_directory) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Err((io::Error::from_raw_os_error(libc::ENOTDIR), Stage::WorkingDirectory)),
+        Err(error) => return Err((error, Stage::WorkingDirectory)),
+    }
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(working_directory)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0);
+    // SAFETY: the function makes async-signal-safe calls only and allocates nothing.
+    unsafe { command.pre_exec(signals::reset_for_script) };
+    // The shim waits for every child by itself; dropping the handle leaves the process alone.
+    let child = command.spawn().map_err(|error| (error, Stage::Execute))?;
+    Ok(Pid::from_raw(child.id() as i32))
+}
+
+/// What was being tried when it went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    EmptyCommand,
+    WorkingDirectory,
+    Execute,
+}
+
+/// Says what went wrong and what to do. `program` must be free of secrets.
+pub(super) fn explain(
+    error: &io::Error,
+    stage: Stage,
+    program: &str,
+    working_directory: &Path,
+) -> SpawnError {
+    let folder = working_directory.display();
+    let is_path = program.contains('/');
+    let there = is_path && working_directory.join(program).exists();
+    let message = match (stage, error.raw_os_error()) {
+        (Stage::EmptyCommand, _) => "the command is empty; give a program and its arguments".to_owned(),
+        (Stage::WorkingDirectory, _) => {
+            format!("cannot enter the working directory `{folder}`: {error}; does it exist on this machine?")
+        }
+        (_, Some(libc::ENOENT)) if there => format!(
+            "`{program}` exists, but the interpreter in its first line (or its dynamic loader) does not"
+        ),
+        (_, Some(libc::ENOENT)) if is_path => format!("`{program}` does not exist (seen from `{folder}`)"),
+        (_, Some(libc::ENOENT)) => {
+            format!("command `{program}` was not found in PATH; is its environment activated?")
+        }
+        (_, Some(libc::EACCES)) => {
+            format!("`{program}` may not be executed; make it executable (chmod +x) or name its interpreter")
+        }
+        (_, Some(libc::ENOEXEC)) => {
+            format!(
+                "`{program}` is no program the system can run; name its interpreter, such as `python {program}`"
+            )
+        }
+        (_, Some(libc::E2BIG)) => "the arguments and the environment are too long for the system".to_owned(),
+        _ => format!("cannot start `{program}` in `{folder}`: {error}"),
+    };
+    SpawnError { errno: error.raw_os_error(), message }
+}

@@ -1,0 +1,125 @@
+//! When the lines of a log began: records of 16 bytes, offset (u64) and microseconds UTC (i64), little-endian.
+
+use trackway_core::Timestamp;
+
+/// Within a line that goes on for long there is a record at least this often.
+pub const MARK_EVERY_BYTES: u64 = 1024 * 1024;
+/// The size of one record.
+pub const TIME_RECORD_BYTES: usize = 16;
+
+/// One record: the byte at this offset of the log arrived at this time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineTime {
+    /// Where in the log the line (or the next MiB of a long one) begins.
+    pub offset_bytes: u64,
+    /// When it arrived, by the wall clock.
+    pub at: Timestamp,
+}
+
+impl LineTime {
+    /// The record as it stands in the file.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; TIME_RECORD_BYTES] {
+        let mut record = [0; TIME_RECORD_BYTES];
+        record[..8].copy_from_slice(&self.offset_bytes.to_le_bytes());
+        record[8..].copy_from_slice(&self.at.as_micros().to_le_bytes());
+        record
+    }
+
+    /// How many bytes of these records are about bytes of the log before `end_bytes`.
+    pub(super) fn stored_bytes(records: &[u8], end_bytes: u64) -> usize {
+        let last_first = records.rchunks_exact(TIME_RECORD_BYTES);
+        let beyond = last_first.take_while(|record| {
+            Self::read_all(record).next().is_some_and(|time| time.offset_bytes >= end_bytes)
+        });
+        records.len() - beyond.count() * TIME_RECORD_BYTES
+    }
+
+    /// Reads the records of a `*.times` file. A torn last record is left out.
+    pub fn read_all(bytes: &[u8]) -> impl Iterator<Item = Self> {
+        bytes.chunks_exact(TIME_RECORD_BYTES).map(|record| {
+            let half = |from: usize| {
+                let mut half = [0; 8];
+                half.copy_from_slice(&record[from..from + 8]);
+                half
+            };
+            Self {
+                offset_bytes: u64::from_le_bytes(half(0)),
+                at: Timestamp::from_micros(i64::from_le_bytes(half(8))),
+            }
+        })
+    }
+}
+
+/// Finds where lines begin in the bytes that are about to be logged.
+#[derive(Debug)]
+pub(super) struct LineStarts {
+    at_line_start: bool,
+    marked_bytes: u64,
+    lines: u64,
+}
+
+impl LineStarts {
+    pub fn new() -> Self {
+        Self { at_line_start: true, marked_bytes: 0, lines: 0 }
+    }
+
+    /// How many lines have begun.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Appends the records for `bytes`, which will stand at `offset_bytes`.
+    pub fn scan(&mut self, bytes: &[u8], offset_bytes: u64, at: Timestamp, records: &mut Vec<u8>) {
+        let mut mark = |offset_bytes| records.extend_from_slice(&LineTime { offset_bytes, at }.to_bytes());
+        let mut from = 0;
+        while from < bytes.len() {
+            let start = offset_bytes + from as u64;
+            if self.at_line_start {
+                self.lines += 1;
+                self.marked_bytes = start;
+                mark(start);
+            }
+            let newline = memchr::memchr(b'\n', &bytes[from..]);
+            let end = newline.map_or(bytes.len(), |newline| from + newline + 1);
+            while offset_bytes + end as u64 > self.marked_bytes + MARK_EVERY_BYTES {
+                self.marked_bytes += MARK_EVERY_BYTES;
+                mark(self.marked_bytes);
+            }
+            self.at_line_start = newline.is_some();
+            from = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that every line has its record, however the bytes are cut, and that a giant line has marks.
+    #[test]
+    fn lines_and_giant_lines_are_marked() {
+        let at = Timestamp::from_micros(7);
+        for size in [1, 3, 100] {
+            let (mut starts, mut records, mut offset) = (LineStarts::new(), Vec::new(), 0);
+            for piece in b"ab\n\nc\nlast".chunks(size) {
+                starts.scan(piece, offset, at, &mut records);
+                offset += piece.len() as u64;
+            }
+            let offsets: Vec<u64> = LineTime::read_all(&records).map(|time| time.offset_bytes).collect();
+            assert_eq!((offsets, starts.lines()), (vec![0, 3, 4, 6], 4));
+        }
+        let (mut starts, mut records) = (LineStarts::new(), Vec::new());
+        for piece in 0..40u64 {
+            starts.scan(&[b'x'; 65_536], piece * 65_536, at, &mut records);
+        }
+        let offsets: Vec<u64> = LineTime::read_all(&records).map(|time| time.offset_bytes).collect();
+        assert_eq!(offsets, [0, 1 << 20, 2 << 20]);
+        assert_eq!(
+            LineTime::stored_bytes(&records, 1 << 20),
+            TIME_RECORD_BYTES,
+            "only the first one is before it"
+        );
+        assert_eq!(LineTime::stored_bytes(&records, 3 << 20), records.len());
+    }
+}

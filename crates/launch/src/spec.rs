@@ -1,0 +1,155 @@
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{AttemptId, LaunchKind, RunId};
+
+use crate::Redactor;
+use crate::files::{AttemptFiles, read_json};
+
+/// The version of `launch.json` that this crate writes.
+pub const LAUNCH_VERSION: u32 = 1;
+
+/// One launch, with everything in it, secrets included. It has no serialised form on purpose: what is stored is a
+/// [`StoredLaunch`].
+#[derive(Debug, Clone)]
+pub struct LaunchSpec {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt. Launching the same attempt twice finds the first launch.
+    pub attempt_id: AttemptId,
+    /// 1 for the first attempt of the run.
+    pub attempt_number: u32,
+    /// What the launch is for.
+    pub kind: LaunchKind,
+    /// The stage of the data ladder, a fraction such as `1` or `0.01`.
+    pub stage: String,
+    /// The epoch that this attempt's checkpoints carry.
+    pub epoch: u64,
+    /// The attempt's folder, absolute. Made by the launcher.
+    pub directory: PathBuf,
+    /// Where the script runs, absolute.
+    pub working_directory: PathBuf,
+    /// The command: a program and its arguments, never a shell string. Must not be empty.
+    pub argv: Vec<String>,
+    /// Added to the environment of the launching process. These values win over it, and Trackway's own over these.
+    pub environment: BTreeMap<String, String>,
+    /// Seconds from a request to stop until SIGKILL, 0 or more.
+    pub grace_seconds: f64,
+    /// When the script's main process ended with code 0 and left processes that hold its output open, how many
+    /// seconds they may go on; `None`: until they end.
+    pub linger_seconds: Option<f64>,
+    /// Where checkpoints of this run, kind and stage go, absolute.
+    pub checkpoint_root: PathBuf,
+    /// The run's seed.
+    pub seed: Option<u64>,
+    /// SHA-256 of the resolved configuration, lower-case hex.
+    pub config_sha256: String,
+    /// SHA-256 of the data manifest, lower-case hex; `None` when the run declares no data.
+    pub data_sha256: Option<String>,
+    /// A checkpoint is due after so many steps.
+    pub checkpoint_every_steps: Option<u64>,
+    /// A checkpoint is due after so many seconds.
+    pub checkpoint_every_seconds: Option<f64>,
+    /// The accelerators given to the attempt, as the launcher names them.
+    pub devices: Vec<String>,
+    /// The queue or partition asked for, where the launcher has such.
+    pub queue: Option<String>,
+}
+
+/// A launch as `launch.json` holds it: the same, with argv and environment redacted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each field means what the field of the same name in LaunchSpec means")]
+pub struct StoredLaunch {
+    pub version: u32,
+    pub run_id: RunId,
+    pub attempt_id: AttemptId,
+    pub attempt_number: u32,
+    pub kind: LaunchKind,
+    pub stage: String,
+    pub epoch: u64,
+    pub working_directory: PathBuf,
+    pub argv: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    pub grace_seconds: f64,
+    pub linger_seconds: Option<f64>,
+    pub checkpoint_root: PathBuf,
+    pub seed: Option<u64>,
+    pub config_sha256: String,
+    pub data_sha256: Option<String>,
+    pub checkpoint_every_steps: Option<u64>,
+    pub checkpoint_every_seconds: Option<f64>,
+    pub devices: Vec<String>,
+    pub queue: Option<String>,
+}
+
+impl LaunchSpec {
+    /// The launch as it may be stored.
+    #[must_use]
+    pub fn stored(&self, redactor: &Redactor) -> StoredLaunch {
+        // A secret among the additions may stand in the arguments as well.
+        let redactor = redactor.extended(&self.environment);
+        StoredLaunch {
+            version: LAUNCH_VERSION,
+            run_id: self.run_id,
+            attempt_id: self.attempt_id,
+            attempt_number: self.attempt_number,
+            kind: self.kind,
+            stage: self.stage.clone(),
+            epoch: self.epoch,
+            working_directory: self.working_directory.clone(),
+            argv: redactor.argv(&self.argv),
+            environment: redactor.settings(&self.environment),
+            grace_seconds: self.grace_seconds,
+            linger_seconds: self.linger_seconds,
+            checkpoint_root: self.checkpoint_root.clone(),
+            seed: self.seed,
+            config_sha256: self.config_sha256.clone(),
+            data_sha256: self.data_sha256.clone(),
+            checkpoint_every_steps: self.checkpoint_every_steps,
+            checkpoint_every_seconds: self.checkpoint_every_seconds,
+            devices: self.devices.clone(),
+            queue: self.queue.clone(),
+        }
+    }
+
+    /// What the script finds in its environment besides what it inherits: the additions, then Trackway's variables.
+    #[must_use]
+    pub fn script_environment(&self) -> BTreeMap<String, String> {
+        let files = AttemptFiles::new(&self.directory);
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        let mut environment = self.environment.clone();
+        environment.entry("PYTHONUNBUFFERED".into()).or_insert_with(|| "1".into());
+        let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
+        set("TRACKWAY_RUN", self.run_id.to_string());
+        set("TRACKWAY_ATTEMPT", self.attempt_id.to_string());
+        set("TRACKWAY_EPOCH", self.epoch.to_string());
+        set("TRACKWAY_KIND", self.kind.as_str().to_owned());
+        set("TRACKWAY_STAGE", self.stage.clone());
+        set("TRACKWAY_RECORD", path(files.records()));
+        set("TRACKWAY_CONTROL", path(files.control_jsonl()));
+        set("TRACKWAY_CHECKPOINTS", path(self.checkpoint_root.clone()));
+        set("TORCHELASTIC_ERROR_FILE", path(files.error_json()));
+        if let Some(seed) = self.seed {
+            set("TRACKWAY_SEED", seed.to_string());
+        }
+        if let Some(steps) = self.checkpoint_every_steps {
+            set("TRACKWAY_CHECKPOINT_EVERY_STEPS", steps.to_string());
+        }
+        if let Some(seconds) = self.checkpoint_every_seconds {
+            set("TRACKWAY_CHECKPOINT_EVERY_SECONDS", seconds.to_string());
+        }
+        environment
+    }
+}
+
+impl StoredLaunch {
+    /// Reads `launch.json`; `None` when the attempt was never launched.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no launch.
+    pub fn read(directory: &Path) -> io::Result<Option<Self>> {
+        read_json(&AttemptFiles::new(directory).launch_json())
+    }
+}

@@ -1,0 +1,97 @@
+//! Forward-only migrations. Two processes that open an empty ledger at once run them once.
+
+use super::Backend;
+use crate::error::LedgerError;
+use crate::value::{ColumnKind, Value};
+
+/// One step forward, in both dialects.
+struct Migration {
+    version: i64,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    sqlite: include_str!("../../migrations/sqlite/0001_init.sql"),
+    postgres: include_str!("../../migrations/postgres/0001_init.sql"),
+}];
+
+/// The version that this program writes.
+pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Any number will do for the advisory lock, as long as it is Trackway's own: `track` in ASCII.
+const POSTGRES_LOCK: i64 = 0x74_72_61_63_6b;
+
+impl Backend {
+    /// Brings the ledger to [`SCHEMA_VERSION`].
+    ///
+    /// # Errors
+    /// [`LedgerError::Newer`] when it is beyond that already; nothing is changed then.
+    pub(crate) fn migrate(&mut self) -> Result<(), LedgerError> {
+        // Most opens find the ledger as it should be and take no lock.
+        if self.has_version_table()? && self.checked_version()? == SCHEMA_VERSION {
+            return Ok(());
+        }
+        self.transaction(true, |backend| {
+            backend.lock_out_other_migrations()?;
+            let doing = "migrating";
+            let table = match backend {
+                Self::Sqlite(_) => {
+                    "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL) STRICT"
+                }
+                Self::Postgres(_) => "CREATE TABLE IF NOT EXISTS schema_version (version bigint NOT NULL)",
+            };
+            backend.execute(doing, table, &[])?;
+            let found = backend.checked_version()?;
+            for migration in MIGRATIONS.iter().filter(|migration| migration.version > found) {
+                match backend {
+                    Self::Sqlite(sqlite) => sqlite.execute_script(doing, migration.sqlite)?,
+                    Self::Postgres(postgres) => postgres.execute_script(doing, migration.postgres)?,
+                }
+                let sql = "INSERT INTO schema_version (version) VALUES (?)";
+                backend.execute(doing, sql, &[Value::Integer(migration.version)])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// SQLite's `BEGIN IMMEDIATE` has done so already.
+    fn lock_out_other_migrations(&mut self) -> Result<(), LedgerError> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(postgres) => postgres
+                .execute_script("migrating", &format!("SELECT pg_advisory_xact_lock({POSTGRES_LOCK})")),
+        }
+    }
+
+    fn has_version_table(&mut self) -> Result<bool, LedgerError> {
+        let sql = match self {
+            Self::Sqlite(_) => "SELECT count(*) FROM sqlite_master WHERE name = 'schema_version'",
+            Self::Postgres(_) => {
+                "SELECT count(*) FROM information_schema.tables WHERE table_name = 'schema_version' AND table_schema = current_schema()"
+            }
+        };
+        Ok(self.number(sql)? > 0)
+    }
+
+    fn checked_version(&mut self) -> Result<i64, LedgerError> {
+        let found = self.number("SELECT coalesce(max(version), 0) FROM schema_version")?;
+        if found > SCHEMA_VERSION {
+            let location = self.location().to_owned();
+            return Err(LedgerError::Newer { location, found, known: SCHEMA_VERSION });
+        }
+        Ok(found)
+    }
+
+    fn number(&mut self, sql: &str) -> Result<i64, LedgerError> {
+        let mut number = 0;
+        self.query("reading the version", sql, &[], &[ColumnKind::Integer], &mut |values| {
+            if let Some(Value::Integer(found)) = values.first() {
+                number = *found;
+            }
+            Ok(())
+        })?;
+        Ok(number)
+    }
+}

@@ -1,0 +1,196 @@
+//! SQLite in WAL mode: readers never wait, one writer at a time.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use trackway_core::Timestamp;
+
+use super::Values;
+use crate::error::{INTEGRITY_MARK, LedgerError};
+use crate::value::{ColumnKind, Value};
+
+/// Pause between two tries of a statement that SQLite does not wait for by itself.
+const RETRY_PAUSE_MILLIS: u64 = 10;
+/// Prepared statements that are kept.
+const STATEMENTS_KEPT_MAX: usize = 64;
+
+/// A SQLite database.
+#[derive(Debug)]
+pub(crate) struct SqliteBackend {
+    connection: Connection,
+    location: String,
+    busy_timeout_millis: u64,
+    durable: bool,
+}
+
+impl SqliteBackend {
+    /// Opens or makes the file; its folder is made too.
+    pub(crate) fn open(path: &Path, busy_timeout_millis: u64) -> Result<Self, LedgerError> {
+        let location = path.display().to_string();
+        let error = |why: String| LedgerError::Open { location: location.clone(), why };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)
+                .map_err(|source| error(format!("its folder cannot be made: {source}")))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|source| error(told(&source)))?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT_MAX);
+        let mut backend =
+            Self { connection, location: location.clone(), busy_timeout_millis, durable: false };
+        backend.prepare_connection()?;
+        Ok(backend)
+    }
+
+    fn prepare_connection(&mut self) -> Result<(), LedgerError> {
+        self.connection
+            .busy_timeout(Duration::from_millis(self.busy_timeout_millis))
+            .map_err(|source| self.failed("setting the time-out", &source))?;
+        self.switch_to_wal()?;
+        // NORMAL: a power cut may undo the newest commits, never tear one. Sealing asks for FULL (`begin`). What a
+        // power cut undoes is computed again from the attempt's folder.
+        let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 268435456;";
+        self.connection.execute_batch(pragmas).map_err(|source| self.failed("opening", &source))
+    }
+
+    /// The switch needs the file alone for a moment and SQLite does not wait for that, so it is tried again.
+    fn switch_to_wal(&mut self) -> Result<(), LedgerError> {
+        let tries = self.busy_timeout_millis / RETRY_PAUSE_MILLIS + 1;
+        for left in (0..tries).rev() {
+            let switched = self.connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+            match switched {
+                Err(source) if is_busy(&source) && left > 0 => {
+                    std::thread::sleep(Duration::from_millis(RETRY_PAUSE_MILLIS));
+                }
+                Err(source) => return Err(self.failed("opening", &source)),
+                Ok(()) => break,
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn location(&self) -> &str {
+        &self.location
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn begin(&mut self, durable: bool) -> Result<(), LedgerError> {
+        if durable != self.durable {
+            let level = if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+            self.connection.execute_batch(level).map_err(|source| self.failed("beginning", &source))?;
+            self.durable = durable;
+        }
+        // IMMEDIATE takes the write lock at once: a transaction that reads first and writes later could otherwise
+        // fail half-way without waiting.
+        self.execute("beginning", "BEGIN IMMEDIATE", &[]).map(|_| ())
+    }
+
+    /// Runs several statements of a migration.
+    pub(super) fn execute_script(&mut self, doing: &str, script: &str) -> Result<(), LedgerError> {
+        self.connection.execute_batch(script).map_err(|source| self.failed(doing, &source))
+    }
+
+    pub(super) fn execute(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        parameters: &[Value],
+    ) -> Result<u64, LedgerError> {
+        let run = || -> rusqlite::Result<usize> {
+            self.connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(parameters))
+        };
+        run().map(|rows| rows as u64).map_err(|source| self.failed(doing, &source))
+    }
+
+    pub(super) fn query(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        parameters: &[Value],
+        kinds: &[ColumnKind],
+        take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let failed = |source: rusqlite::Error| self.failed(doing, &source);
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(parameters)).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let mut values = Vec::with_capacity(kinds.len());
+            for (index, kind) in kinds.iter().enumerate() {
+                values.push(read(row.get_ref(index).map_err(failed)?, *kind));
+            }
+            take(values)?;
+        }
+        Ok(())
+    }
+
+    /// The error of a failed statement, in words that say what to do.
+    pub(crate) fn failed(&self, doing: &str, source: &rusqlite::Error) -> LedgerError {
+        if is_busy(source) {
+            let waited_seconds = self.busy_timeout_millis as f64 / 1e3;
+            return LedgerError::Locked { location: self.location.clone(), waited_seconds };
+        }
+        let (location, doing, why) = (self.location.clone(), doing.into(), told(source));
+        match why.split_once(INTEGRITY_MARK) {
+            Some((_, rule)) => LedgerError::Integrity { location, doing, why: rule.into() },
+            None if is_constraint(source) => LedgerError::Integrity { location, doing, why },
+            None => LedgerError::Database { location, doing, why },
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+fn is_constraint(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
+}
+
+/// What SQLite said, with what to do where that is known.
+fn told(error: &rusqlite::Error) -> String {
+    let hint = match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => " (move it away, or name another ledger)",
+        Some(ErrorCode::DiskFull) => " (free some space, then try again: nothing was half written)",
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            " (check the permissions of the file and its folder)"
+        }
+        Some(ErrorCode::DatabaseCorrupt) => " (restore it from a copy, or move it away)",
+        _ => "",
+    };
+    format!("{error}{hint}")
+}
+
+fn read(value: ValueRef<'_>, kind: ColumnKind) -> Value {
+    match (value, kind) {
+        (ValueRef::Null, _) => Value::Null,
+        (ValueRef::Integer(number), ColumnKind::Boolean) => Value::Boolean(number != 0),
+        (ValueRef::Integer(number), ColumnKind::Timestamp) => {
+            Value::Timestamp(Timestamp::from_micros(number))
+        }
+        (ValueRef::Integer(number), ColumnKind::Real) => Value::Real(number as f64),
+        (ValueRef::Integer(number), _) => Value::Integer(number),
+        (ValueRef::Real(number), _) => Value::Real(number),
+        (ValueRef::Text(text) | ValueRef::Blob(text), _) => {
+            Value::Text(String::from_utf8_lossy(text).into_owned())
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Real(number) => ValueRef::Real(*number),
+            Self::Boolean(truth) => ValueRef::Integer(i64::from(*truth)),
+            Self::Timestamp(moment) => ValueRef::Integer(moment.as_micros()),
+        }))
+    }
+}

@@ -1,0 +1,42 @@
+//! The catalogue as a document: `docs/ledger.md` is made from it.
+
+use std::fmt::Write;
+
+use crate::query::METRIC_COLUMNS;
+use crate::records::TABLES;
+use crate::value::{Column, Table};
+
+const INTRODUCTION: &str = include_str!("catalogue/introduction.md");
+
+/// A table of the ledger by its name.
+#[must_use]
+pub fn table(name: &str) -> Option<&'static Table> {
+    TABLES.iter().copied().find(|table| table.name == name)
+}
+
+/// The text of `docs/ledger.md`.
+#[must_use]
+pub fn document() -> String {
+    let mut text = INTRODUCTION.trim_end().to_owned();
+    for table in TABLES {
+        let key = table.key.join("`, `");
+        let _ = write!(text, "\n\n### `{}`\n{} Key: `{key}`.\n\n", table.name, table.doc.trim());
+        if table.name == "launches" {
+            text.push_str("The columns are those of `training_attempts`.");
+        } else {
+            text.push_str(columns(table.columns).trim_end());
+        }
+    }
+    text.push_str("\n\n### `metrics`, `effective_metrics`\nRead from `records/*.parquet` and from segments that are not closed yet; only `trackway sql` has them. `effective_metrics` leaves out the steps that a later attempt of the same run, kind and stage trained again.\n\n");
+    text.push_str(&columns(METRIC_COLUMNS));
+    text
+}
+
+fn columns(columns: &[Column]) -> String {
+    let mut text = String::from("| column | type | null | meaning |\n|---|---|---|---|\n");
+    for column in columns {
+        let null = if column.nullable { "yes" } else { "" };
+        let _ = writeln!(text, "| `{}` | {} | {null} | {} |", column.name, column.kind.title(), column.doc.trim());
+    }
+    text
+}

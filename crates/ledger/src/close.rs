@@ -1,0 +1,361 @@
+//! Closing the flight record of an attempt: segments become one Parquet file, summaries, parameters and events.
+//!
+//! The Parquet file is written aside, synced and renamed, so that it is there whole or not at all; closing again
+//! gives the same file. Segments stay where they are: they are the truth, Parquet is how they are read fast.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use serde_json::{Map, Value as Json};
+use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
+use trackway_formats::record::{
+    CheckpointFrame, ControlAck, Event, Frame, Origin, SEGMENT_EXTENSION, Segment, read_segment,
+};
+
+use crate::error::LedgerError;
+use crate::query::metric_schema;
+use crate::records::{AttemptRow, EventRow, MetricSummaryRow, ParameterRow, RecordSegmentRow};
+
+mod metric_batch;
+
+pub(crate) use metric_batch::metric_batch;
+
+/// zstd's own default: about half the size of snappy at a speed that does not matter once per attempt.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Which attempt a record belongs to: the columns of `metrics` that its segments do not carry themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) run_id: RunId,
+    pub(crate) attempt_id: AttemptId,
+    pub(crate) attempt_number: u32,
+    pub(crate) kind: LaunchKind,
+    pub(crate) stage: String,
+}
+
+impl Subject {
+    pub(crate) fn of(attempt: &AttemptRow) -> Self {
+        Self {
+            run_id: attempt.run_id,
+            attempt_id: attempt.attempt_id,
+            attempt_number: attempt.attempt_number,
+            kind: attempt.kind,
+            stage: attempt.stage.clone(),
+        }
+    }
+}
+
+/// What the flight record of an attempt says, as rows for [`crate::AttemptSeal`].
+#[derive(Debug, Clone, Default)]
+pub struct ClosedRecords {
+    /// The Parquet file; none when the record holds no metric.
+    pub parquet_path: Option<PathBuf>,
+    /// Metric values in it.
+    pub point_count: u64,
+    /// One row per segment, torn bytes and lost frames counted.
+    pub segments: Vec<RecordSegmentRow>,
+    /// One row per metric.
+    pub summaries: Vec<MetricSummaryRow>,
+    /// The parameters the script told, the last value of each.
+    pub parameters: Vec<ParameterRow>,
+    /// The events the script told, and acknowledgements of control commands. Their ids follow from their place in
+    /// the record, so that storing them twice stores them once.
+    pub events: Vec<EventRow>,
+    /// What the script said about checkpoints, in file order; the log of the checkpoint root is the truth.
+    pub checkpoints: Vec<CheckpointFrame>,
+    /// The first step reported.
+    pub first_step: Option<Step>,
+    /// The greatest step reported.
+    pub last_step: Option<Step>,
+    /// The newest sign of life, by the script's clock.
+    pub heartbeat_at: Option<Timestamp>,
+}
+
+/// Closes the record of an attempt: reads every segment below `home/attempts/<attempt>/records`, and writes
+/// `home/records/<attempt>.parquet` when there is any metric. Torn frames are passed and counted; a segment that
+/// cannot be read at all is listed with the reason and hinders nothing.
+///
+/// # Errors
+/// [`LedgerError::File`], [`LedgerError::Parquet`]; nothing is half written then.
+pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords, LedgerError> {
+    let subject = Subject::of(attempt);
+    let path = parquet_path(home, attempt.attempt_id);
+    let segments = read_segments(home, attempt.attempt_id)?;
+    let mut closed = ClosedRecords::default();
+    let mut summaries = Summaries::default();
+    for named in &segments {
+        closed.take(&subject, named);
+        summaries.take(named);
+    }
+    closed.summaries = summaries.rows(&subject);
+    closed.point_count = closed.summaries.iter().map(|row| row.point_count).sum();
+    if closed.point_count > 0 {
+        write_metrics(&path, &subject, &segments)?;
+        let shown = format!("records/{}.parquet", attempt.attempt_id);
+        closed.segments.iter_mut().for_each(|row| row.parquet_path = Some(shown.clone()));
+        closed.parquet_path = Some(path);
+    }
+    Ok(closed)
+}
+
+/// Where the closed metrics of an attempt are.
+pub(crate) fn parquet_path(home: &Path, attempt_id: AttemptId) -> PathBuf {
+    home.join("records").join(format!("{attempt_id}.parquet"))
+}
+
+/// A segment file, read.
+pub(crate) struct NamedSegment {
+    pub(crate) name: String,
+    pub(crate) size_bytes: u64,
+    /// The segment, or why it cannot be read.
+    pub(crate) segment: Result<Segment, String>,
+}
+
+impl NamedSegment {
+    pub(crate) fn origin(&self) -> Option<Origin> {
+        self.segment.as_ref().ok().and_then(|segment| segment.header.as_ref()).map(|header| header.origin)
+    }
+}
+
+/// Every segment of an attempt, by file name; none when there is no folder.
+pub(crate) fn read_segments(home: &Path, attempt_id: AttemptId) -> Result<Vec<NamedSegment>, LedgerError> {
+    let folder = home.join("attempts").join(attempt_id.to_string()).join("records");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(LedgerError::File { doing: "list", path: folder, source }),
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
+        .collect();
+    paths.sort();
+    paths.iter().map(|path| read_one(path)).collect()
+}
+
+fn read_one(path: &Path) -> Result<NamedSegment, LedgerError> {
+    let bytes =
+        fs::read(path).map_err(|source| LedgerError::File { doing: "read", path: path.into(), source })?;
+    Ok(NamedSegment {
+        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        size_bytes: bytes.len() as u64,
+        segment: read_segment(&bytes).map_err(|error| error.to_string()),
+    })
+}
+
+impl ClosedRecords {
+    fn take(&mut self, subject: &Subject, named: &NamedSegment) {
+        self.segments.push(segment_row(subject, named));
+        let Ok(segment) = &named.segment else { return };
+        for located in &segment.frames {
+            let id = format!("{}:{}:{}", subject.attempt_id, named.name, located.sequence);
+            match &located.frame {
+                Frame::Metrics(metrics) => self.see(metrics.at, Some(metrics.step)),
+                Frame::Heartbeat(heartbeat) => self.see(heartbeat.at, Some(heartbeat.step)),
+                Frame::Event(event) => {
+                    self.see(event.at, None);
+                    self.events.push(event_row(subject, id, event, named.origin()));
+                }
+                Frame::ControlAck(ack) => self.events.push(ack_row(subject, id, ack)),
+                Frame::Checkpoint(checkpoint) => self.checkpoints.push(checkpoint.clone()),
+                Frame::Param(parameter) => self.set_parameter(subject, &parameter.name, &parameter.value),
+                _ => {}
+            }
+        }
+    }
+
+    fn see(&mut self, at: Timestamp, step: Option<Step>) {
+        self.heartbeat_at = self.heartbeat_at.max(Some(at));
+        if let Some(step) = step {
+            self.first_step = Some(self.first_step.map_or(step, |first| first.min(step)));
+            self.last_step = self.last_step.max(Some(step));
+        }
+    }
+
+    fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str) {
+        match self.parameters.iter_mut().find(|row| row.name == name) {
+            Some(row) => row.value = value.into(),
+            None => self.parameters.push(ParameterRow {
+                attempt_id: subject.attempt_id,
+                run_id: subject.run_id,
+                name: name.into(),
+                value: value.into(),
+            }),
+        }
+    }
+}
+
+fn segment_row(subject: &Subject, named: &NamedSegment) -> RecordSegmentRow {
+    let segment = named.segment.as_ref().ok();
+    let header_frames = u64::from(segment.is_some_and(|segment| segment.header.is_some()));
+    RecordSegmentRow {
+        attempt_id: subject.attempt_id,
+        run_id: subject.run_id,
+        path: named.name.clone(),
+        origin: named.origin().map(|origin| origin.to_string()),
+        size_bytes: named.size_bytes,
+        frame_count: segment.map_or(0, |segment| segment.frames.len() as u64) + header_frames,
+        lost_frame_count: segment.map_or(0, |segment| segment.lost_frames),
+        dropped_frame_count: segment.and_then(|segment| segment.close).map_or(0, |close| close.dropped_frames),
+        torn_bytes: segment.map_or(0, |segment| segment.damage.iter().map(|damage| damage.skipped_bytes).sum()),
+        closed: segment.is_some_and(|segment| segment.close.is_some()),
+        parquet_path: None,
+        unreadable: named.segment.as_ref().err().cloned(),
+    }
+}
+
+fn event_row(subject: &Subject, event_id: String, event: &Event, origin: Option<Origin>) -> EventRow {
+    let fields: Map<String, Json> =
+        event.fields.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect();
+    let told: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    EventRow {
+        event_id,
+        run_id: subject.run_id,
+        attempt_id: Some(subject.attempt_id),
+        at: event.at,
+        kind: event.kind.clone(),
+        step: event.step,
+        message: told.join(" "),
+        fields_json: (!fields.is_empty()).then_some(Json::Object(fields)),
+        source: origin.map_or_else(|| "sdk".into(), |origin| origin.to_string()),
+    }
+}
+
+fn ack_row(subject: &Subject, event_id: String, ack: &ControlAck) -> EventRow {
+    EventRow {
+        event_id,
+        run_id: subject.run_id,
+        attempt_id: Some(subject.attempt_id),
+        at: ack.at,
+        kind: "control_ack".into(),
+        step: ack.step,
+        message: format!("command {} was {}", ack.id, ack.outcome.as_str()),
+        fields_json: Some(serde_json::json!({ "id": ack.id, "outcome": ack.outcome.as_str() })),
+        source: "sdk".into(),
+    }
+}
+
+/// The metrics of one attempt in short, while they are gathered.
+#[derive(Default)]
+struct Summaries(BTreeMap<String, Gathered>);
+
+struct Gathered {
+    point_count: u64,
+    finite_count: u64,
+    first: (Step, f64),
+    last: (Step, f64),
+    min: f64,
+    max: f64,
+    /// The running mean does not overflow where a sum would.
+    mean: f64,
+}
+
+impl Summaries {
+    fn take(&mut self, named: &NamedSegment) {
+        let Ok(segment) = &named.segment else { return };
+        for point in segment.metric_points() {
+            match self.0.get_mut(point.name.as_ref()) {
+                Some(gathered) => gathered.take(point.step, point.value),
+                None => {
+                    let mut gathered = Gathered::starting(point.step, point.value);
+                    gathered.take(point.step, point.value);
+                    self.0.insert(point.name.into_owned(), gathered);
+                }
+            }
+        }
+    }
+
+    fn rows(self, subject: &Subject) -> Vec<MetricSummaryRow> {
+        self.0.into_iter().map(|(name, gathered)| gathered.row(subject, name)).collect()
+    }
+}
+
+impl Gathered {
+    fn starting(step: Step, value: f64) -> Self {
+        let (first, last) = ((step, value), (step, value));
+        Self { point_count: 0, finite_count: 0, first, last, min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 }
+    }
+
+    fn take(&mut self, step: Step, value: f64) {
+        self.point_count += 1;
+        self.last = (step, value);
+        if value.is_finite() {
+            self.finite_count += 1;
+            self.min = self.min.min(value);
+            self.max = self.max.max(value);
+            self.mean += (value - self.mean) / self.finite_count as f64;
+        }
+    }
+
+    fn row(self, subject: &Subject, name: String) -> MetricSummaryRow {
+        let any_finite = |value: f64| (self.finite_count > 0).then_some(value);
+        let not_nan = |value: f64| (!value.is_nan()).then_some(value);
+        MetricSummaryRow {
+            attempt_id: subject.attempt_id,
+            run_id: subject.run_id,
+            name,
+            point_count: self.point_count,
+            non_finite_count: self.point_count - self.finite_count,
+            first_step: self.first.0,
+            last_step: self.last.0,
+            first_value: not_nan(self.first.1),
+            last_value: not_nan(self.last.1),
+            min_value: any_finite(self.min),
+            max_value: any_finite(self.max),
+            mean_value: any_finite(self.mean),
+        }
+    }
+}
+
+fn write_metrics(path: &Path, subject: &Subject, segments: &[NamedSegment]) -> Result<(), LedgerError> {
+    write_whole(path, |file| {
+        let mut writer = ArrowWriter::try_new(file, metric_schema(), Some(parquet_properties()))?;
+        for named in segments {
+            writer.write(&metric_batch(subject, named)?)?;
+        }
+        writer.close().map(|_| ())
+    })
+}
+
+pub(crate) fn parquet_properties() -> WriterProperties {
+    let level = ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default();
+    WriterProperties::builder().set_compression(Compression::ZSTD(level)).build()
+}
+
+/// Writes a Parquet file aside, syncs it and renames it into place.
+pub(crate) fn write_whole(
+    path: &Path,
+    write: impl FnOnce(File) -> Result<(), ParquetError>,
+) -> Result<(), LedgerError> {
+    let file_error = |doing, path: &Path| {
+        let path = path.to_owned();
+        move |source| LedgerError::File { doing, path, source }
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(file_error("make", folder))?;
+    // The process id keeps two writers of the same file apart; the last rename wins, both are whole.
+    let aside = path.with_extension(format!("parquet.{}.part", std::process::id()));
+    let written = (|| {
+        let file = File::create(&aside).map_err(file_error("write", &aside))?;
+        let kept = file.try_clone().map_err(file_error("write", &aside))?;
+        write(file).map_err(|error| LedgerError::Parquet {
+            doing: "write",
+            path: path.into(),
+            why: error.to_string(),
+        })?;
+        kept.sync_all().map_err(file_error("sync", &aside))?;
+        fs::rename(&aside, path).map_err(file_error("write", path))?;
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error("sync", folder))
+    })();
+    if written.is_err() {
+        // Best effort: the error to tell is the first one.
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}

@@ -1,0 +1,51 @@
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Float64Builder, Int64Builder, RecordBatch, StringArray, StringBuilder,
+    TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::Int64Type;
+use arrow::array::PrimitiveArray;
+use arrow::error::ArrowError;
+
+use super::{NamedSegment, Subject};
+use crate::query::metric_schema;
+
+/// The metric points of one segment as rows of `metrics`, in file order. Live and closed records are both read
+/// through this, so closing changes no row.
+pub(crate) fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<RecordBatch, ArrowError> {
+    let mut names = StringBuilder::new();
+    let mut steps = Int64Builder::new();
+    let mut values = Float64Builder::new();
+    let mut moments = TimestampMicrosecondBuilder::new().with_timezone("UTC");
+    let mut sequences = Int64Builder::new();
+    for point in named.segment.iter().flat_map(|segment| segment.metric_points()) {
+        names.append_value(&point.name);
+        steps.append_value(i64::try_from(point.step).unwrap_or(i64::MAX));
+        values.append_value(point.value);
+        moments.append_value(point.at.as_micros());
+        sequences.append_value(i64::from(point.sequence));
+    }
+    let steps: ArrayRef = Arc::new(steps.finish());
+    let rows = steps.len();
+    let same = |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows))) };
+    let number = PrimitiveArray::<Int64Type>::from_value(i64::from(subject.attempt_number), rows);
+    let origin = named.origin().map_or_else(|| "unknown".into(), |origin| origin.to_string());
+    RecordBatch::try_new(
+        metric_schema(),
+        vec![
+            same(&subject.run_id.to_string()),
+            same(&subject.attempt_id.to_string()),
+            Arc::new(number),
+            same(subject.kind.as_str()),
+            same(&subject.stage),
+            same(&origin),
+            same(&named.name),
+            Arc::new(names.finish()),
+            steps,
+            Arc::new(values.finish()),
+            Arc::new(moments.finish()),
+            Arc::new(sequences.finish()),
+        ],
+    )
+}

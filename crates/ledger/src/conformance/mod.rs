@@ -1,0 +1,128 @@
+//! The suite that every backend of the ledger passes.
+//!
+//! [`run_all`] panics at the first difference, naming it. It wants an empty ledger and leaves rows in it.
+#![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
+
+mod rows;
+mod rules;
+mod sql;
+
+pub use self::sql::WEEKLY_REASONS;
+
+use std::path::Path;
+
+use crate::backend::Backend;
+use crate::error::{ErrorKind, LedgerError};
+use crate::ledger::{Ledger, OpenOptions};
+use crate::records::TABLES;
+use crate::value::{ColumnKind, Table, Value};
+
+/// Opens the ledger under test: always the same one, empty at first.
+pub type Open<'o> = &'o (dyn Fn(&OpenOptions) -> Result<Ledger, LedgerError> + Sync);
+
+/// Runs every check. `home` is an empty folder for records.
+///
+/// # Panics
+/// When the backend does not keep what it promises.
+pub fn run_all(open: Open<'_>, home: &Path) {
+    an_empty_ledger_is_migrated_once(open);
+    let ledger = open(&OpenOptions::default()).unwrap();
+    the_database_has_the_columns_of_the_catalogue(&ledger);
+    a_newer_ledger_is_refused(open, &ledger);
+    rows::every_row_comes_back_as_it_was_written(&ledger);
+    rows::names_find_runs_and_attempts(&ledger);
+    rules::a_sealed_receipt_does_not_change(&ledger);
+    rules::history_is_only_added_to(&ledger);
+    rules::closed_lists_are_closed(&ledger);
+    rules::writers_take_turns(open, &ledger);
+    rules::a_held_ledger_times_out(open, &ledger);
+    sql::questions_are_answered(&ledger, home);
+    sql::mistakes_are_told(&ledger, home);
+}
+
+/// Eight openers at once, on nothing: each finds one ledger, migrated once.
+fn an_empty_ledger_is_migrated_once(open: Open<'_>) {
+    std::thread::scope(|scope| {
+        let openers: Vec<_> = (0..8).map(|_| scope.spawn(|| open(&OpenOptions::default()).unwrap())).collect();
+        for opener in openers {
+            let ledger = opener.join().unwrap();
+            assert_eq!(numbers(&ledger, "SELECT version FROM schema_version"), [1]);
+        }
+    });
+}
+
+fn the_database_has_the_columns_of_the_catalogue(ledger: &Ledger) {
+    for table in TABLES {
+        let expected: Vec<String> = table
+            .columns
+            .iter()
+            .map(|column| {
+                let of_database = match &*ledger.backend() {
+                    Backend::Sqlite(_) => column.kind.sqlite_type(),
+                    Backend::Postgres(_) => column.kind.postgres_type(),
+                };
+                format!("{} {of_database} {}", column.name, if column.nullable { "null" } else { "not null" })
+            })
+            .collect();
+        assert_eq!(columns_in_database(ledger, table), expected, "table {}", table.name);
+    }
+    let tables = match &*ledger.backend() {
+        Backend::Sqlite(_) => "SELECT count(*) FROM sqlite_master WHERE type = 'table'",
+        Backend::Postgres(_) => {
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()"
+        }
+    };
+    // Nothing but the catalogue and `schema_version`.
+    assert_eq!(numbers(ledger, tables), [TABLES.len() as i64 + 1]);
+}
+
+fn columns_in_database(ledger: &Ledger, table: &Table) -> Vec<String> {
+    let sql = match &*ledger.backend() {
+        Backend::Sqlite(_) => {
+            "SELECT name || ' ' || type || CASE WHEN \"notnull\" THEN ' not null' ELSE ' null' END FROM pragma_table_info(?) ORDER BY cid"
+        }
+        Backend::Postgres(_) => {
+            "SELECT column_name || ' ' || data_type || CASE is_nullable WHEN 'NO' THEN ' not null' ELSE ' null' END FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position"
+        }
+    };
+    let mut columns = Vec::new();
+    let parameters = [Value::from(table.name)];
+    let kinds = [ColumnKind::Text];
+    ledger.backend().query("reading", sql, &parameters, &kinds, &mut |values| {
+        if let Some(Value::Text(text)) = values.into_iter().next() {
+            columns.push(text);
+        }
+        Ok(())
+    }).unwrap();
+    columns
+}
+
+fn a_newer_ledger_is_refused(open: Open<'_>, ledger: &Ledger) {
+    let raise = "INSERT INTO schema_version (version) VALUES (?)";
+    ledger.backend().execute("raising", raise, &[Value::Integer(999)]).unwrap();
+    let error = open(&OpenOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Newer);
+    assert!(error.to_string().contains("version 999"), "{error}");
+    ledger.backend().execute("lowering", "DELETE FROM schema_version WHERE version = 999", &[]).unwrap();
+}
+
+/// The first column of a query, as numbers.
+fn numbers(ledger: &Ledger, sql: &str) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    ledger.backend().query("reading", sql, &[], &[ColumnKind::Integer], &mut |values| {
+        if let Some(Value::Integer(number)) = values.first() {
+            numbers.push(*number);
+        }
+        Ok(())
+    }).unwrap();
+    numbers
+}
+
+/// Runs raw SQL that must be refused by a rule of the database.
+fn assert_refused(ledger: &Ledger, sql: &str) {
+    let refused = ledger.backend().execute("raw SQL", sql, &[]);
+    match refused {
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Integrity, "{sql}: {error}"),
+        Ok(rows) => panic!("the database let `{sql}` change {rows} rows"),
+    }
+}

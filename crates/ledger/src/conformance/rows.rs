@@ -1,0 +1,270 @@
+//! Rows in, rows out; and the names by which they are found.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::json;
+use trackway_core::{
+    AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
+};
+
+use crate::error::{ErrorKind, LedgerError};
+use crate::find::{AttemptFilter, Found, RunFilter};
+use crate::ledger::{AttemptProgress, Ledger};
+use crate::records::{
+    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
+    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, RetryRow, RunDataRow, RunRow, RunState,
+};
+
+/// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
+struct SpreadIds;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+impl Ids for SpreadIds {
+    fn next_ulid(&self) -> u128 {
+        let number = NEXT_ID.fetch_add(1, Ordering::SeqCst);
+        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (u128::from(number) << 80) | u128::from(spread)
+    }
+}
+
+pub(super) fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(1_790_000_000_000_000 + seconds * 1_000_000 + 7)
+}
+
+/// A run that is stored.
+pub(super) fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
+    let mut run = RunRow::planned(RunId::new(&SpreadIds), name, "c0ffee", json!({ "lr": 0.1 }), at(0));
+    run.state = RunState::Running;
+    run.model_family = Some("reasoning".into());
+    run.seed = Some(17);
+    ledger.insert_run(&run, &[]).unwrap();
+    run
+}
+
+/// An attempt of a run, not stored.
+pub(super) fn new_attempt(run: &RunRow, number: u32, kind: LaunchKind) -> AttemptRow {
+    let mut attempt = AttemptRow::planned(AttemptId::new(&SpreadIds), number, kind, run);
+    attempt.started_at = Some(at(1));
+    attempt.state = AttemptState::Running;
+    attempt
+}
+
+/// An attempt as it stands when it is ready to be sealed.
+pub(super) fn ended(mut attempt: AttemptRow) -> AttemptRow {
+    attempt.state = AttemptState::Ended;
+    attempt.ended_at = Some(at(100));
+    attempt.wall_seconds = Some(98.999_993);
+    attempt.gpu_seconds = Some(1.0 / 3.0);
+    attempt.exit_code = Some(-1);
+    attempt.signal = Some(9);
+    attempt.termination_reason = Some(TerminationReason::HostOom);
+    attempt.termination_rule = Some("process.oom_kill".into());
+    attempt.termination_confidence = Some(Confidence::Certain);
+    attempt.termination_domain = Some(Domain::Workload);
+    attempt.retry_outlook = Some(RetryOutlook::RetryChanged);
+    attempt.termination_evidence = Some(json!([{ "text": "Killed — „é“ \u{1F40E}", "line_number": 3 }]));
+    attempt.git_dirty = Some(true);
+    attempt.last_step = Some(i64::MAX as u64);
+    attempt.command = vec!["python".into(), "train.py".into(), "--name=a \"b\"".into()];
+    attempt
+}
+
+pub(super) fn event(run: &RunRow, id: &str) -> EventRow {
+    EventRow {
+        event_id: id.into(),
+        run_id: run.run_id,
+        attempt_id: None,
+        at: at(5),
+        kind: "note".into(),
+        step: Some(3),
+        message: "something happened".into(),
+        fields_json: Some(json!({ "why": "?" })),
+        source: "supervisor".into(),
+    }
+}
+
+pub(super) fn retry(run: &RunRow, after: AttemptId) -> RetryRow {
+    RetryRow {
+        attempt_id: after,
+        run_id: run.run_id,
+        at: at(6),
+        decision: Decision::Retry,
+        rule: "retry.infrastructure".into(),
+        why: "the node went away".into(),
+        delay_seconds: Some(10.5),
+        budget_name: Some("infrastructure".into()),
+        budget_spent: Some(1.0),
+        budget_limit: Some(5.0),
+        changes_json: None,
+        next_attempt_id: None,
+    }
+}
+
+pub(super) fn checkpoint(run: &RunRow, attempt: AttemptId, step: u64) -> CheckpointRow {
+    CheckpointRow {
+        run_id: run.run_id,
+        attempt_id: attempt,
+        step,
+        epoch: 1,
+        object_prefix: format!("step-{step}/epoch-1-x"),
+        manifest_sha256: Some("aa".into()),
+        state: CheckpointRowState::Committed,
+        location: "/checkpoints".into(),
+        size_bytes: Some(10),
+        verified: None,
+        committed_at: Some(at(7)),
+        metrics_json: Some(json!({ "loss": 0.5 })),
+    }
+}
+
+/// What is read is what was written: no column lost, no value rounded.
+pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
+    let mut run = stored_run(ledger, "rows");
+    assert_eq!(ledger.run(run.run_id).unwrap().as_ref(), Some(&run));
+    run.state = RunState::Stopped;
+    run.ended_at = Some(at(9));
+    run.cost_usd = Some(0.1 + 0.2);
+    ledger.update_run(&run).unwrap();
+    assert_eq!(ledger.run(run.run_id).unwrap(), Some(run.clone()));
+    for kind in [LaunchKind::Train, LaunchKind::Overfit] {
+        let mut attempt = new_attempt(&run, 1, kind);
+        ledger.insert_attempt(&attempt).unwrap();
+        attempt = ended(attempt);
+        ledger.update_attempt(&attempt).unwrap();
+        let progress = AttemptProgress { last_committed_step: Some(40), ..AttemptProgress::default() };
+        assert!(ledger.touch_attempt(attempt.attempt_id, kind, &progress).unwrap());
+        attempt.last_committed_step = Some(40);
+        assert_eq!(ledger.attempt(attempt.attempt_id).unwrap(), Some(attempt));
+    }
+    assert_eq!((ledger.attempts_of_run(run.run_id).unwrap().len(), ledger.launches_of_run(run.run_id).unwrap().len()), (1, 1));
+    children_come_back(ledger, &run);
+    data_and_evaluations_come_back(ledger, &run);
+}
+
+fn children_come_back(ledger: &Ledger, run: &RunRow) {
+    let attempt = ledger.attempts_of_run(run.run_id).unwrap().remove(0).attempt_id;
+    let told = event(run, "rows-1");
+    assert!(ledger.append_event(&told).unwrap());
+    assert_eq!(ledger.events_of_run(run.run_id).unwrap(), [told]);
+    let mut decided = retry(run, attempt);
+    ledger.insert_retry(&decided).unwrap();
+    ledger.set_next_attempt(attempt, attempt).unwrap();
+    decided.next_attempt_id = Some(attempt);
+    assert_eq!(ledger.retries_of_run(run.run_id).unwrap(), [decided]);
+    let mut stored = checkpoint(run, attempt, 10);
+    ledger.upsert_checkpoints(&[stored.clone()]).unwrap();
+    stored.state = CheckpointRowState::Superseded;
+    stored.verified = Some(false);
+    ledger.upsert_checkpoints(&[stored.clone()]).unwrap();
+    assert_eq!(ledger.checkpoints_of_run(run.run_id).unwrap(), [stored]);
+    let amendment = AmendmentRow {
+        amendment_id: "amend-1".into(),
+        attempt_id: attempt,
+        run_id: run.run_id,
+        at: at(8),
+        author: "ana".into(),
+        field: "termination_reason".into(),
+        old_text: Some("unknown".into()),
+        new_text: None,
+        why: "the node's log was found".into(),
+    };
+    assert!(ledger.amend(&amendment).unwrap() && !ledger.amend(&amendment).unwrap());
+    assert_eq!(ledger.amendments_of(attempt).unwrap(), [amendment]);
+}
+
+fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {
+    let snapshot = DataSnapshotRow {
+        data_sha256: "d1".into(),
+        name: "train".into(),
+        path: "data/*.csv".into(),
+        split: Some("train".into()),
+        file_count: 1,
+        size_bytes: 99,
+        rows: Some(3),
+        first_seen_at: at(1),
+        schema_json: Some(json!([["age", "integer"]])),
+        notes_json: None,
+    };
+    let file = DataSnapshotFileRow {
+        data_sha256: "d1".into(),
+        path: "data/a.csv".into(),
+        size_bytes: 99,
+        blake3: "b3".into(),
+        format: "csv".into(),
+        rows: Some(3),
+        schema_json: None,
+    };
+    assert!(ledger.insert_data_snapshot(&snapshot, &[file.clone()]).unwrap());
+    assert!(!ledger.insert_data_snapshot(&snapshot, &[file.clone()]).unwrap(), "content is stored once");
+    assert_eq!(ledger.data_snapshot("d1").unwrap(), [snapshot]);
+    assert_eq!(ledger.data_snapshot_files("d1").unwrap(), [file]);
+    let reader = RunRow::planned(RunId::new(&SpreadIds), "reader", "c", json!({}), at(2));
+    let data = RunDataRow {
+        run_id: reader.run_id,
+        name: "train".into(),
+        path: "data/*.csv".into(),
+        data_sha256: "d1".into(),
+    };
+    ledger.insert_run(&reader, &[data.clone()]).unwrap();
+    assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
+    let mut evaluation = EvaluationRow {
+        evaluation_id: format!("eval-{}", run.run_id),
+        run_id: run.run_id,
+        attempt_id: None,
+        checkpoint_manifest_sha256: "aa".into(),
+        state: EvaluationState::Running,
+        evaluator_name: "accuracy".into(),
+        evaluator_digest: None,
+        task_set_version: Some("3".into()),
+        task_set_sha256: None,
+        judge_model: None,
+        judge_rubric: None,
+        raw_outputs_location: None,
+        started_at: at(3),
+        ended_at: None,
+        decoding_json: None,
+        sampled_failures_json: None,
+        metrics_json: None,
+        slices_json: None,
+        gates_json: None,
+    };
+    ledger.upsert_evaluation(&evaluation).unwrap();
+    evaluation.state = EvaluationState::Completed;
+    evaluation.ended_at = Some(at(4));
+    evaluation.metrics_json = Some(json!({ "accuracy": 0.9 }));
+    ledger.upsert_evaluation(&evaluation).unwrap();
+    let late = ledger.upsert_evaluation(&evaluation).unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::Integrity, "{late}");
+    assert_eq!(ledger.evaluations_of_run(run.run_id).unwrap(), [evaluation]);
+}
+
+/// `last`, ids, parts of ids, names and `RUN/NUMBER` find what they mean; anything else says what is near.
+pub(super) fn names_find_runs_and_attempts(ledger: &Ledger) {
+    let first = stored_run(ledger, "income");
+    let mut second = RunRow { created_at: at(1), run_id: RunId::new(&SpreadIds), ..first.clone() };
+    second.name = "income".into();
+    ledger.insert_run(&second, &[]).unwrap();
+    let attempt = new_attempt(&second, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    assert_eq!(ledger.find_run("income").unwrap(), second, "the newest of a name");
+    let id = first.run_id.to_string();
+    assert_eq!(ledger.find_run(&id).unwrap(), first);
+    assert_eq!(ledger.find_run(&id[id.len() - 8..]).unwrap(), first, "the end of an id");
+    assert_eq!(ledger.find_attempt("income/1").unwrap(), attempt);
+    assert_eq!(ledger.find_attempt("income").unwrap(), attempt, "a run stands for its last attempt");
+    let found = ledger.find(&attempt.attempt_id.to_string()).unwrap();
+    assert_eq!(found, Found::Attempt(Box::new(attempt)));
+    assert!(matches!(ledger.find_run("run_0").unwrap_err(), LedgerError::Ambiguous { .. }));
+    let error = ledger.find_run("incone").unwrap_err().to_string();
+    assert!(error.contains("did you mean `income`?"), "{error}");
+    for name in ["", "%", "income/7", "att_01", "'; drop table runs; --"] {
+        let error = ledger.find(name).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}");
+    }
+    let filter = RunFilter { name: Some("income".into()), seed: Some(17), limit: Some(1), ..RunFilter::default() };
+    assert_eq!(ledger.list_runs(&filter).unwrap(), [second.clone()]);
+    let filter = AttemptFilter { run_id: Some(second.run_id), ..AttemptFilter::default() };
+    assert_eq!(ledger.list_attempts(&filter).unwrap().len(), 1);
+    assert!(ledger.unsealed_attempts().unwrap().iter().any(|row| row.run_id == second.run_id));
+}

@@ -1,0 +1,211 @@
+//! What the database itself enforces, tried with raw SQL.
+
+use trackway_core::{LaunchKind, TerminationReason, Timestamp};
+
+use super::rows::{at, checkpoint, ended, event, new_attempt, retry, stored_run};
+use super::{Open, assert_refused, numbers};
+use crate::backend::Backend;
+use crate::error::ErrorKind;
+use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
+use crate::records::{AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow};
+use crate::seal::{AttemptSeal, Sealed};
+
+fn is_postgres(ledger: &Ledger) -> bool {
+    matches!(&*ledger.backend(), Backend::Postgres(_))
+}
+
+fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
+    let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
+    AttemptSeal {
+        metric_summaries: vec![MetricSummaryRow {
+            attempt_id,
+            run_id,
+            name: "loss".into(),
+            point_count: 2,
+            non_finite_count: 1,
+            first_step: 1,
+            last_step: 2,
+            first_value: Some(0.1),
+            last_value: None,
+            min_value: Some(0.1),
+            max_value: Some(f64::MIN_POSITIVE),
+            mean_value: Some(1e300),
+        }],
+        parameters: vec![ParameterRow { attempt_id, run_id, name: "lr".into(), value: "0.1".into() }],
+        segments: vec![RecordSegmentRow {
+            attempt_id,
+            run_id,
+            path: "a.twr".into(),
+            origin: Some("sdk".into()),
+            size_bytes: 10,
+            frame_count: 2,
+            lost_frame_count: 0,
+            dropped_frame_count: 0,
+            torn_bytes: 3,
+            closed: false,
+            parquet_path: None,
+            unreadable: None,
+        }],
+        costs: vec![CostRow {
+            attempt_id,
+            run_id,
+            item: "gpu".into(),
+            quantity: 1.5,
+            unit: "gpu_seconds".into(),
+            usd: Some(0.001),
+        }],
+        events: vec![event(run, &format!("sealed-{attempt_id}"))],
+        checkpoints: vec![checkpoint(run, attempt_id, 20)],
+        run: Some(run.clone()),
+        ..AttemptSeal::of(attempt)
+    }
+}
+
+/// A receipt and what was sealed with it: no statement changes them, sealing again is no change, another content
+/// is refused, and the hash says that they are what was sealed.
+pub(super) fn a_sealed_receipt_does_not_change(ledger: &Ledger) {
+    let run = stored_run(ledger, "sealed");
+    for kind in [LaunchKind::Train, LaunchKind::OneBatch] {
+        let attempt = new_attempt(&run, 1, kind);
+        ledger.insert_attempt(&attempt).unwrap();
+        let mut undecided = AttemptSeal::of(attempt.clone());
+        assert_eq!(ledger.seal_attempt(&undecided, at(1)).unwrap_err().kind(), ErrorKind::Integrity, "no reason");
+        undecided.attempt = ended(attempt);
+        let seal = complete_seal(&run, undecided.attempt);
+        assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), Sealed::Now);
+        assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), Sealed::Before);
+        let stored = ledger.attempt(seal.attempt.attempt_id).unwrap().unwrap();
+        assert_eq!((stored.sealed_at, stored.receipt_sha256.as_deref()), (Some(at(101)), Some(seal.receipt_sha256().as_str())));
+        assert_eq!(ledger.verify_receipt(stored.attempt_id).unwrap(), Some(true));
+        code_cannot_change(ledger, &seal);
+        let table = AttemptRow::table_of(kind).name;
+        raw_sql_cannot_change(ledger, table, &stored);
+        assert_eq!(ledger.attempt(stored.attempt_id).unwrap(), Some(stored.clone()));
+        assert_eq!(ledger.verify_receipt(stored.attempt_id).unwrap(), Some(true));
+    }
+}
+
+fn code_cannot_change(ledger: &Ledger, seal: &AttemptSeal) {
+    let mut other = seal.clone();
+    other.attempt.termination_reason = Some(TerminationReason::Completed);
+    let error = ledger.seal_attempt(&other, at(103)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Integrity, "{error}");
+    assert_eq!(ledger.update_attempt(&other.attempt).unwrap_err().kind(), ErrorKind::Integrity);
+    let progress = AttemptProgress { last_step: Some(1), ..AttemptProgress::default() };
+    assert!(!ledger.touch_attempt(seal.attempt.attempt_id, seal.attempt.kind, &progress).unwrap());
+}
+
+fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
+    let id = attempt.attempt_id;
+    assert_refused(ledger, &format!("UPDATE {table} SET exit_code = 0 WHERE attempt_id = '{id}'"));
+    assert_refused(ledger, &format!("UPDATE {table} SET sealed_at = NULL, state = 'ended' WHERE attempt_id = '{id}'"));
+    assert_refused(ledger, &format!("DELETE FROM {table} WHERE attempt_id = '{id}'"));
+    for child in ["metric_summaries", "parameters", "record_segments", "costs"] {
+        assert_eq!(numbers(ledger, &format!("SELECT count(*) FROM {child} WHERE attempt_id = '{id}'")), [1]);
+        assert_refused(ledger, &format!("UPDATE {child} SET run_id = run_id WHERE attempt_id = '{id}'"));
+        assert_refused(ledger, &format!("DELETE FROM {child} WHERE attempt_id = '{id}'"));
+    }
+    assert_refused(
+        ledger,
+        &format!("INSERT INTO parameters (attempt_id, run_id, name, value) VALUES ('{id}', '{}', 'x', 'y')", attempt.run_id),
+    );
+    if is_postgres(ledger) {
+        return;
+    }
+    // SQLite deletes for REPLACE without firing DELETE triggers.
+    assert_refused(ledger, &format!("INSERT OR REPLACE INTO {table} SELECT * FROM {table} WHERE attempt_id = '{id}'"));
+    assert_refused(ledger, &format!("REPLACE INTO parameters SELECT * FROM parameters WHERE attempt_id = '{id}'"));
+}
+
+/// Events, decisions and data: added once, never changed, told twice without harm.
+pub(super) fn history_is_only_added_to(ledger: &Ledger) {
+    let run = stored_run(ledger, "history");
+    let told = event(&run, "history-1");
+    assert!(ledger.append_event(&told).unwrap());
+    assert!(!ledger.append_event(&told).unwrap());
+    let mut other = told.clone();
+    other.message = "something else".into();
+    assert_eq!(ledger.append_event(&other).unwrap_err().kind(), ErrorKind::Integrity);
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    ledger.insert_retry(&retry(&run, attempt.attempt_id)).unwrap();
+    ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id).unwrap();
+    let again = ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id);
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
+    for table in ["events", "amendments", "data_snapshots", "data_snapshot_files", "run_data", "retries"] {
+        assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");
+        let column = if table.starts_with("data_") { "size_bytes = 0" } else { "run_id = run_id" };
+        assert_refused(ledger, &format!("UPDATE {table} SET {column}"));
+        assert_refused(ledger, &format!("DELETE FROM {table}"));
+    }
+    assert_refused(ledger, "UPDATE runs SET config_sha256 = 'x'");
+    assert_refused(ledger, "UPDATE checkpoints SET step = 1");
+    assert_refused(ledger, "UPDATE checkpoints SET manifest_sha256 = 'x'");
+    assert_refused(ledger, "DELETE FROM checkpoints");
+    if is_postgres(ledger) {
+        return raw_truncate_is_refused(ledger);
+    }
+    let columns = "run_id, attempt_id, at, kind, step, fields_json, source, event_id, message";
+    let replace = format!("REPLACE INTO events ({columns}) SELECT run_id, attempt_id, at, kind, step, fields_json, source, event_id, 'x' FROM events");
+    assert_refused(ledger, &replace);
+}
+
+fn raw_truncate_is_refused(ledger: &Ledger) {
+    for table in ["events", "training_attempts", "amendments"] {
+        assert_refused(ledger, &format!("TRUNCATE {table} CASCADE"));
+    }
+}
+
+/// A word that is in no list, a kind in the wrong table, an end without a final state.
+pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
+    let mut run = stored_run(ledger, "lists");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let id = attempt.attempt_id;
+    assert_refused(ledger, &format!("UPDATE training_attempts SET termination_reason = 'oom' WHERE attempt_id = '{id}'"));
+    assert_refused(ledger, &format!("UPDATE training_attempts SET kind = 'prove' WHERE attempt_id = '{id}'"));
+    assert_refused(ledger, &format!("UPDATE training_attempts SET state = 'sealed' WHERE attempt_id = '{id}'"));
+    assert_refused(ledger, &format!("UPDATE runs SET state = 'completed' WHERE run_id = '{}'", run.run_id));
+    run.ended_at = Some(Timestamp::from_micros(1));
+    assert_eq!(ledger.update_run(&run).unwrap_err().kind(), ErrorKind::Integrity, "an end while it runs");
+    let twin = new_attempt(&run, 1, LaunchKind::Train);
+    assert_eq!(ledger.insert_attempt(&twin).unwrap_err().kind(), ErrorKind::Integrity, "a number is given once");
+    let mut orphan = new_attempt(&run, 2, LaunchKind::Train);
+    orphan.run_id = "run_7zzzzzzzzzzzzzzzzzzzzzzzzz".parse().unwrap();
+    assert_eq!(ledger.insert_attempt(&orphan).unwrap_err().kind(), ErrorKind::Integrity, "no such run");
+}
+
+/// Four writers with connections of their own lose nothing.
+pub(super) fn writers_take_turns(open: Open<'_>, ledger: &Ledger) {
+    let run = stored_run(ledger, "turns");
+    let run = &run;
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            scope.spawn(move || {
+                let own = open(&OpenOptions::default()).unwrap();
+                for number in 0..25 {
+                    assert!(own.append_event(&event(run, &format!("turn-{writer}-{number}"))).unwrap());
+                }
+            });
+        }
+    });
+    assert_eq!(ledger.events_of_run(run.run_id).unwrap().len(), 100);
+}
+
+/// A writer that cannot get the ledger says so, within its time-out, and the holder's work is whole.
+pub(super) fn a_held_ledger_times_out(open: Open<'_>, ledger: &Ledger) {
+    let run = stored_run(ledger, "held");
+    let waiting = open(&OpenOptions { busy_timeout_millis: 50 }).unwrap();
+    ledger.backend().transaction(true, |backend| {
+        if matches!(backend, Backend::Postgres(_)) {
+            backend.execute("holding", "LOCK TABLE events IN ACCESS EXCLUSIVE MODE", &[])?;
+        }
+        backend.insert(&event(&run, "held-1"))?;
+        let error = waiting.append_event(&event(&run, "held-2")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+        assert!(error.to_string().contains("locked by another process"), "{error}");
+        Ok(())
+    }).unwrap();
+    assert!(waiting.append_event(&event(&run, "held-2")).unwrap(), "free again");
+    assert_eq!(ledger.events_of_run(run.run_id).unwrap().len(), 2);
+}

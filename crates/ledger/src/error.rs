@@ -1,0 +1,147 @@
+use std::path::PathBuf;
+
+/// What the caller should do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Wait, or end the process that holds the ledger, and try again.
+    Locked,
+    /// Name something that exists.
+    NotFound,
+    /// Mend the query, the URL or the values.
+    Usage,
+    /// A sealed receipt, an append-only table or a hash did not hold: look before going on.
+    Integrity,
+    /// Use a newer Trackway.
+    Newer,
+    /// Try again, or report a fault.
+    Fault,
+}
+
+/// An error of the ledger: what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Another process holds the ledger for longer than a writer waits.
+    #[error(
+        "the ledger `{location}` is locked by another process, and stayed so for {waited_seconds:.0} s: wait until it is done, or find it with `fuser {location}` and end it, then try again"
+    )]
+    Locked {
+        /// The file or URL, without a password.
+        location: String,
+        /// How long was waited.
+        waited_seconds: f64,
+    },
+    /// The ledger was made by a newer program.
+    #[error(
+        "the ledger `{location}` is of version {found}, and this program knows up to {known}: use a newer Trackway; nothing was changed"
+    )]
+    Newer {
+        /// The file or URL.
+        location: String,
+        /// The ledger's version.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// The ledger cannot be opened at all.
+    #[error("cannot open the ledger `{location}`: {why}")]
+    Open {
+        /// The file or URL.
+        location: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Nothing has this name.
+    #[error("no {what} `{name}` in the ledger{hint}")]
+    NotFound {
+        /// run or attempt.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// Near names, or what there is.
+        hint: String,
+    },
+    /// Several things have this name.
+    #[error("`{name}` fits {count} {what}s ({examples} …): give more of the id")]
+    Ambiguous {
+        /// run or attempt.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// How many fit.
+        count: usize,
+        /// Some of them.
+        examples: String,
+    },
+    /// The database, or the code before it, refused to change what must not change.
+    #[error("the ledger `{location}` refused {doing}: {why}")]
+    Integrity {
+        /// The file or URL.
+        location: String,
+        /// What was tried.
+        doing: String,
+        /// Which rule did not hold.
+        why: String,
+    },
+    /// The database failed.
+    #[error("the ledger `{location}` failed at {doing}: {why}")]
+    Database {
+        /// The file or URL.
+        location: String,
+        /// What was tried.
+        doing: String,
+        /// What the database said.
+        why: String,
+    },
+    /// A query is wrong.
+    #[error("{0}")]
+    Query(String),
+    /// A file of the home cannot be used.
+    #[error("cannot {doing} `{path}`: {source}")]
+    File {
+        /// read, write …
+        doing: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A Parquet file cannot be read or written.
+    #[error("cannot {doing} `{path}`: {why}")]
+    Parquet {
+        /// read, write …
+        doing: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl LedgerError {
+    /// What the caller should do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::Newer { .. } => ErrorKind::Newer,
+            Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
+            Self::Integrity { .. } => ErrorKind::Integrity,
+            Self::Query(_) => ErrorKind::Usage,
+            Self::Open { .. } | Self::Database { .. } | Self::File { .. } | Self::Parquet { .. } => {
+                ErrorKind::Fault
+            }
+        }
+    }
+}
+
+/// How every message of a trigger begins, so that the refusals of both databases are told apart from faults.
+pub(crate) const INTEGRITY_MARK: &str = "trackway integrity: ";
+
+/// The nearest of `names` to `word`, when one is near enough to be meant.
+pub(crate) fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    names
+        .map(|name| (strsim::jaro_winkler(word, name), name))
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, name)| name)
+}

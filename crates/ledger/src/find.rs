@@ -1,0 +1,316 @@
+//! Finding runs and attempts the way people name them.
+
+use trackway_core::{AttemptId, RunId, TerminationReason, Timestamp};
+
+use crate::error::{LedgerError, nearest};
+use crate::ledger::Ledger;
+use crate::records::{
+    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
+    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, RetryRow, RunDataRow,
+    RunRow, RunState,
+};
+use crate::value::{Field, Record, Value};
+
+/// Most runs whose names are looked through for a near one.
+const NAMES_LOOKED_AT_MAX: usize = 1000;
+/// Most ids that are shown when a fragment fits several.
+const EXAMPLES_MAX: usize = 3;
+
+/// Which runs to list; `None` admits everything.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Of this name.
+    pub name: Option<String>,
+    /// In this state.
+    pub state: Option<RunState>,
+    /// Of this model family.
+    pub model_family: Option<String>,
+    /// With this config.
+    pub config_sha256: Option<String>,
+    /// On this data.
+    pub data_sha256: Option<String>,
+    /// With this seed.
+    pub seed: Option<u64>,
+    /// Made before this moment.
+    pub created_before: Option<Timestamp>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// Which training attempts to list; `None` admits everything.
+#[derive(Debug, Clone, Default)]
+pub struct AttemptFilter {
+    /// Of this run.
+    pub run_id: Option<RunId>,
+    /// In this state.
+    pub state: Option<AttemptState>,
+    /// Ended for this reason.
+    pub termination_reason: Option<TerminationReason>,
+    /// Of this model family.
+    pub model_family: Option<String>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Found {
+    /// A run.
+    Run(Box<RunRow>),
+    /// An attempt.
+    Attempt(Box<AttemptRow>),
+}
+
+/// A `WHERE` clause in the making.
+#[derive(Default)]
+struct Where {
+    parts: Vec<&'static str>,
+    values: Vec<Value>,
+}
+
+impl Where {
+    fn and<F: Field>(mut self, part: &'static str, value: Option<&F>) -> Self {
+        if let Some(value) = value {
+            self.parts.push(part);
+            self.values.push(value.to_value());
+        }
+        self
+    }
+
+    fn tail(&self, order: &str, limit: Option<usize>) -> String {
+        let filter = match self.parts.is_empty() {
+            true => String::new(),
+            false => format!("WHERE {} ", self.parts.join(" AND ")),
+        };
+        let limit = limit.map(|limit| format!(" LIMIT {limit}")).unwrap_or_default();
+        format!("{filter}ORDER BY {order}{limit}")
+    }
+}
+
+impl Ledger {
+    /// Runs, newest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, LedgerError> {
+        let clause = Where::default()
+            .and("name = ?", filter.name.as_ref())
+            .and("state = ?", filter.state.as_ref())
+            .and("model_family = ?", filter.model_family.as_ref())
+            .and("config_sha256 = ?", filter.config_sha256.as_ref())
+            .and("data_sha256 = ?", filter.data_sha256.as_ref())
+            .and("seed = ?", filter.seed.as_ref())
+            .and("created_at < ?", filter.created_before.as_ref());
+        let tail = clause.tail("created_at DESC, run_id DESC", filter.limit);
+        self.backend().select(&tail, &clause.values)
+    }
+
+    /// Training attempts, newest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn list_attempts(&self, filter: &AttemptFilter) -> Result<Vec<AttemptRow>, LedgerError> {
+        let clause = Where::default()
+            .and("run_id = ?", filter.run_id.as_ref())
+            .and("state = ?", filter.state.as_ref())
+            .and("termination_reason = ?", filter.termination_reason.as_ref())
+            .and("model_family = ?", filter.model_family.as_ref());
+        // Ids begin with the time of their making; they also order attempts that never started.
+        let tail = clause.tail("attempt_id DESC", filter.limit);
+        self.backend().select(&tail, &clause.values)
+    }
+
+    /// The training attempts of a run, oldest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn attempts_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
+        self.backend().select("WHERE run_id = ? ORDER BY attempt_number", &[run_id.to_value()])
+    }
+
+    /// The launches of other kinds of a run, oldest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn launches_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
+        self.backend().select_from(LAUNCHES, "WHERE run_id = ? ORDER BY attempt_id", &[run_id.to_value()])
+    }
+
+    /// Attempts of every kind that are not sealed: alive, or left behind by a supervisor that is gone.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn unsealed_attempts(&self) -> Result<Vec<AttemptRow>, LedgerError> {
+        let mut backend = self.backend();
+        let mut found = backend.select("WHERE sealed_at IS NULL ORDER BY attempt_id", &[])?;
+        found.extend(backend.select_from(LAUNCHES, "WHERE sealed_at IS NULL ORDER BY attempt_id", &[])?);
+        Ok(found)
+    }
+
+    /// The run that `name` stands for: `last`, an id, the beginning or another part of one id, or a run's name (the
+    /// newest run of that name).
+    ///
+    /// # Errors
+    /// [`LedgerError::NotFound`] with the nearest name, [`LedgerError::Ambiguous`].
+    pub fn find_run(&self, name: &str) -> Result<RunRow, LedgerError> {
+        if name == "last" {
+            let newest = self.list_runs(&RunFilter { limit: Some(1), ..RunFilter::default() })?;
+            return newest.into_iter().next().ok_or_else(|| not_found("run", name, " (it holds no run yet)"));
+        }
+        let named = RunFilter { name: Some(name.into()), limit: Some(1), ..RunFilter::default() };
+        if let Some(run) = self.list_runs(&named)?.pop() {
+            return Ok(run);
+        }
+        let mut fitting: Vec<RunRow> = self.by_fragment(RunRow::TABLE, "run_id", RunId::PREFIX, name)?;
+        match fitting.len() {
+            0 => Err(self.no_run(name)?),
+            1 => Ok(fitting.swap_remove(0)),
+            _ => Err(ambiguous("run", name, fitting.iter().map(|run| run.run_id.to_string()))),
+        }
+    }
+
+    /// The attempt that `name` stands for: `last`, an id or a part of one, `RUN/NUMBER`, or a run, which stands for
+    /// its last attempt.
+    ///
+    /// # Errors
+    /// As [`Ledger::find_run`].
+    pub fn find_attempt(&self, name: &str) -> Result<AttemptRow, LedgerError> {
+        match self.find(name)? {
+            Found::Attempt(attempt) => Ok(*attempt),
+            Found::Run(run) => self
+                .attempts_of_run(run.run_id)?
+                .pop()
+                .ok_or_else(|| not_found("attempt", name, " (the run has not launched one yet)")),
+        }
+    }
+
+    /// What `name` stands for: everything that [`Ledger::find_run`] and [`Ledger::find_attempt`] understand; an
+    /// attempt's id wins over a run's, and `last` is the last run.
+    ///
+    /// # Errors
+    /// As [`Ledger::find_run`].
+    pub fn find(&self, name: &str) -> Result<Found, LedgerError> {
+        if let Some((run, number)) = name.rsplit_once('/')
+            && let Ok(number) = number.parse::<u32>()
+        {
+            let run = self.find_run(run)?;
+            let attempts = self.attempts_of_run(run.run_id)?;
+            let found = attempts.into_iter().find(|attempt| attempt.attempt_number == number);
+            return found
+                .map(|attempt| Found::Attempt(Box::new(attempt)))
+                .ok_or_else(|| not_found("attempt", name, ""));
+        }
+        if name != "last" && !name.starts_with(RunId::PREFIX) {
+            let mut fitting = Vec::new();
+            for table in [AttemptRow::TABLE, LAUNCHES] {
+                fitting.extend(self.by_fragment::<AttemptRow>(
+                    table,
+                    "attempt_id",
+                    AttemptId::PREFIX,
+                    name,
+                )?);
+            }
+            match fitting.len() {
+                0 if name.starts_with(AttemptId::PREFIX) => return Err(not_found("attempt", name, "")),
+                0 => {}
+                1 => return Ok(Found::Attempt(Box::new(fitting.swap_remove(0)))),
+                _ => {
+                    let ids = fitting.iter().map(|attempt| attempt.attempt_id.to_string());
+                    return Err(ambiguous("attempt", name, ids));
+                }
+            }
+        }
+        self.find_run(name).map(|run| Found::Run(Box::new(run)))
+    }
+
+    /// Rows whose id begins with the fragment, or else (a fragment without prefix) holds it anywhere.
+    fn by_fragment<R: Record>(
+        &self,
+        table: &crate::value::Table,
+        column: &str,
+        prefix: &str,
+        fragment: &str,
+    ) -> Result<Vec<R>, LedgerError> {
+        let beginning = fragment.strip_prefix(prefix);
+        let fragment = beginning.unwrap_or(fragment).to_lowercase();
+        // Ids hold letters and digits only; anything else would be a pattern of `LIKE`.
+        if fragment.is_empty() || !fragment.chars().all(|letter| letter.is_ascii_alphanumeric()) {
+            return Ok(Vec::new());
+        }
+        let tail = format!("WHERE {column} LIKE ? ORDER BY {column} DESC LIMIT {}", EXAMPLES_MAX + 1);
+        // With the prefix it is a beginning and nothing else.
+        let patterns = [format!("{prefix}{fragment}%"), format!("{prefix}%{fragment}%")];
+        for pattern in patterns.into_iter().take(if beginning.is_some() { 1 } else { 2 }) {
+            let rows = self.backend().select_from(table, &tail, &[Value::Text(pattern)])?;
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn no_run(&self, name: &str) -> Result<LedgerError, LedgerError> {
+        let runs = self.list_runs(&RunFilter { limit: Some(NAMES_LOOKED_AT_MAX), ..RunFilter::default() })?;
+        let hint = match nearest(name, runs.iter().map(|run| run.name.as_str())) {
+            Some(near) => format!("; did you mean `{near}`?"),
+            None if runs.is_empty() => " (it holds no run yet)".into(),
+            None => "; `trackway runs` lists them".into(),
+        };
+        Ok(not_found("run", name, &hint))
+    }
+}
+
+fn not_found(what: &'static str, name: &str, hint: &str) -> LedgerError {
+    LedgerError::NotFound { what, name: name.into(), hint: hint.into() }
+}
+
+fn ambiguous(what: &'static str, name: &str, ids: impl Iterator<Item = String>) -> LedgerError {
+    let ids: Vec<String> = ids.collect();
+    let examples = ids.iter().take(EXAMPLES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    LedgerError::Ambiguous { what, name: name.into(), count: ids.len(), examples }
+}
+
+/// The lists that hang from a run or an attempt.
+macro_rules! lists {
+    ($($(#[$doc:meta])* $name:ident($id:ident: $type:ty) -> $row:ty, $order:literal;)+) => {
+        impl Ledger { $(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// Faults of the database.
+            pub fn $name(&self, $id: $type) -> Result<Vec<$row>, LedgerError> {
+                let tail = concat!("WHERE ", stringify!($id), " = ? ORDER BY ", $order);
+                self.backend().select(tail, &[$id.to_owned().to_value()])
+            }
+        )+ }
+    };
+}
+
+lists! {
+    /// What happened in a run, oldest first.
+    events_of_run(run_id: RunId) -> EventRow, "at, event_id";
+    /// What happened in an attempt, oldest first.
+    events_of_attempt(attempt_id: AttemptId) -> EventRow, "at, event_id";
+    /// What was decided in a run, oldest first.
+    retries_of_run(run_id: RunId) -> RetryRow, "at, attempt_id";
+    /// The checkpoints of a run, newest step and epoch first.
+    checkpoints_of_run(run_id: RunId) -> CheckpointRow, "epoch DESC, step DESC, object_prefix DESC";
+    /// The metrics of an attempt, by name.
+    metric_summaries_of(attempt_id: AttemptId) -> MetricSummaryRow, "name";
+    /// The parameters of an attempt, by name.
+    parameters_of(attempt_id: AttemptId) -> ParameterRow, "name";
+    /// The segments of an attempt's flight record.
+    segments_of(attempt_id: AttemptId) -> RecordSegmentRow, "path";
+    /// What an attempt cost.
+    costs_of(attempt_id: AttemptId) -> CostRow, "item";
+    /// Late facts about an attempt, oldest first.
+    amendments_of(attempt_id: AttemptId) -> AmendmentRow, "at, amendment_id";
+    /// Evaluations of a run's checkpoints, oldest first.
+    evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
+    /// The data sets a run reads, by name.
+    data_of_run(run_id: RunId) -> RunDataRow, "name";
+    /// The snapshot with this hash, if it is known.
+    data_snapshot(data_sha256: &str) -> DataSnapshotRow, "data_sha256";
+    /// The files of a snapshot, by path.
+    data_snapshot_files(data_sha256: &str) -> DataSnapshotFileRow, "path";
+}

@@ -1,0 +1,297 @@
+//! Opening a ledger, and writing to it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
+
+use crate::backend::{Backend, PostgresBackend, SqliteBackend};
+use crate::error::LedgerError;
+use crate::records::{
+    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
+    EvaluationRow, EventRow, LAUNCHES, RetryRow, RunDataRow, RunRow,
+};
+use crate::value::{Field, Record, Value};
+
+/// How long a writer waits for another one, unless [`OpenOptions`] says otherwise.
+pub const BUSY_TIMEOUT_MILLIS: u64 = 5000;
+
+/// How to open a ledger.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// How long a writer waits for another one before it gives up with [`LedgerError::Locked`].
+    pub busy_timeout_millis: u64,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { busy_timeout_millis: BUSY_TIMEOUT_MILLIS }
+    }
+}
+
+/// An open ledger. Clones share one connection; threads take turns.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    backend: Arc<Mutex<Backend>>,
+}
+
+/// How a live attempt moves on; fields that are `None` stay as they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Touch {
+    sets: Vec<&'static str>,
+    values: Vec<Value>,
+}
+
+impl Ledger {
+    /// Opens the ledger at a path of a SQLite file (made when absent) or a `postgres://` URL, and brings it to the
+    /// version of this program.
+    ///
+    /// # Errors
+    /// [`LedgerError::Open`], [`LedgerError::Newer`], [`LedgerError::Locked`].
+    pub fn open(location: &str) -> Result<Self, LedgerError> {
+        Self::open_with(location, &OpenOptions::default())
+    }
+
+    /// Like [`Ledger::open`], with options.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn open_with(location: &str, options: &OpenOptions) -> Result<Self, LedgerError> {
+        let is_postgres = location.starts_with("postgres://") || location.starts_with("postgresql://");
+        let mut backend = if is_postgres {
+            Backend::Postgres(PostgresBackend::open(location, options.busy_timeout_millis)?)
+        } else {
+            let path = location.strip_prefix("sqlite://").unwrap_or(location);
+            Backend::Sqlite(SqliteBackend::open(Path::new(path), options.busy_timeout_millis)?)
+        };
+        backend.migrate()?;
+        Ok(Self { backend: Arc::new(Mutex::new(backend)) })
+    }
+
+    /// The file or URL, without a password.
+    #[must_use]
+    pub fn location(&self) -> String {
+        self.backend().location().to_owned()
+    }
+
+    /// The connection. A panic elsewhere cannot leave it half-way: a transaction that was dropped is rolled back by
+    /// the next `BEGIN` failing loudly, not by wrong data.
+    pub(crate) fn backend(&self) -> MutexGuard<'_, Backend> {
+        self.backend.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a new run and the data sets it reads, durably.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the run exists.
+    pub fn insert_run(&self, run: &RunRow, data: &[RunDataRow]) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            backend.insert(run)?;
+            data.iter().try_for_each(|row| backend.insert_once(row).map(|_| ()))
+        })
+    }
+
+    /// Writes every column of a run that may change: all but config, seed and the time of its making.
+    ///
+    /// # Errors
+    /// [`LedgerError::NotFound`] when there is no such run; [`LedgerError::Integrity`] when its state and its end
+    /// do not fit.
+    pub fn update_run(&self, run: &RunRow) -> Result<(), LedgerError> {
+        update_run(&mut self.backend(), run)
+    }
+
+    /// Stores a new attempt, durably, in the table of its kind.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the attempt or its number exists, or its run does not.
+    pub fn insert_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            backend.insert_into(AttemptRow::table_of(attempt.kind), attempt)
+        })
+    }
+
+    /// Stores a run and attempts of it in one go, durably: what an import needs.
+    ///
+    /// # Errors
+    /// As [`Ledger::insert_run`] and [`Ledger::insert_attempt`]; nothing is stored then.
+    pub fn insert_run_with_attempts(&self, run: &RunRow, attempts: &[AttemptRow]) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            backend.insert(run)?;
+            attempts.iter().try_for_each(|row| backend.insert_into(AttemptRow::table_of(row.kind), row))
+        })
+    }
+
+    /// Writes every column of an attempt that is not sealed.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when it is sealed; [`LedgerError::NotFound`] when it does not exist.
+    pub fn update_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
+        let updated =
+            self.backend().update_in(AttemptRow::table_of(attempt.kind), attempt, &["run_id", "kind"])?;
+        if updated { Ok(()) } else { Err(not_found("attempt", attempt.attempt_id)) }
+    }
+
+    /// Notes how far a live attempt is; `None` leaves a column as it is. A sealed attempt stays as it is, too: its
+    /// receipt knows better. True when something was written.
+    ///
+    /// # Errors
+    /// [`LedgerError::Locked`] and faults of the database.
+    pub fn touch_attempt(
+        &self,
+        attempt_id: AttemptId,
+        kind: LaunchKind,
+        progress: &AttemptProgress,
+    ) -> Result<bool, LedgerError> {
+        let mut touch = Touch::default();
+        touch.set("state = ?", progress.state.as_ref());
+        touch.set("job_id = ?", progress.job_id.as_ref());
+        touch.set("started_at = ?", progress.started_at.as_ref());
+        touch.set("first_step = ?", progress.first_step.as_ref());
+        touch.set("last_step = ?", progress.last_step.as_ref());
+        touch.set("last_committed_step = ?", progress.last_committed_step.as_ref());
+        touch.set("heartbeat_at = ?", progress.heartbeat_at.as_ref());
+        if touch.sets.is_empty() {
+            return Ok(false);
+        }
+        let table = AttemptRow::table_of(kind).name;
+        let sql =
+            format!("UPDATE {table} SET {} WHERE attempt_id = ? AND sealed_at IS NULL", touch.sets.join(", "));
+        touch.values.push(attempt_id.to_value());
+        Ok(self.backend().execute("noting progress", &sql, &touch.values)? == 1)
+    }
+
+    /// Adds an event. Telling the same event again changes nothing. True when it was new.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another event has its id, or its run does not exist.
+    pub fn append_event(&self, event: &EventRow) -> Result<bool, LedgerError> {
+        self.backend().insert_once(event)
+    }
+
+    /// Adds a decision. Telling the same one again changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another decision was made after that attempt.
+    pub fn insert_retry(&self, retry: &RetryRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(retry))
+    }
+
+    /// Notes which attempt followed a decision; possible once.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another one is noted already.
+    pub fn set_next_attempt(&self, after: AttemptId, next: AttemptId) -> Result<(), LedgerError> {
+        let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ?";
+        self.backend().execute("noting the next attempt", sql, &[next.to_value(), after.to_value()])?;
+        Ok(())
+    }
+
+    /// Adds a late fact beside a receipt.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another amendment has its id.
+    pub fn amend(&self, amendment: &AmendmentRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(amendment))
+    }
+
+    /// Stores the content of a data set, unless it is known already. True when it was new.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn insert_data_snapshot(
+        &self,
+        snapshot: &DataSnapshotRow,
+        files: &[DataSnapshotFileRow],
+    ) -> Result<bool, LedgerError> {
+        self.backend().transaction(false, |backend| {
+            let added = backend.insert_if_absent(snapshot)?;
+            if added {
+                files.iter().try_for_each(|file| backend.insert(file))?;
+            }
+            Ok(added)
+        })
+    }
+
+    /// Mirrors the state of checkpoints from their log.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when a checkpoint would change its identity.
+    pub fn upsert_checkpoints(&self, checkpoints: &[CheckpointRow]) -> Result<(), LedgerError> {
+        self.backend().transaction(false, |backend| {
+            checkpoints.iter().try_for_each(|row| upsert_checkpoint(backend, row))
+        })
+    }
+
+    /// Stores an evaluation or, while it runs, its newest state.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when it has ended already.
+    pub fn upsert_evaluation(&self, evaluation: &EvaluationRow) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| backend.upsert(evaluation, &["run_id"]))
+    }
+
+    /// A run by its id.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn run(&self, run_id: RunId) -> Result<Option<RunRow>, LedgerError> {
+        Ok(self.backend().select("WHERE run_id = ?", &[run_id.to_value()])?.pop())
+    }
+
+    /// An attempt of any kind by its id.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn attempt(&self, attempt_id: AttemptId) -> Result<Option<AttemptRow>, LedgerError> {
+        let mut backend = self.backend();
+        for table in [AttemptRow::TABLE, LAUNCHES] {
+            let found = backend.select_from(table, "WHERE attempt_id = ?", &[attempt_id.to_value()])?.pop();
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// How far a live attempt is. Fields that are `None` stay as they are.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AttemptProgress {
+    /// Where it stands; never sealed (that is [`Ledger::seal_attempt`]'s).
+    pub state: Option<AttemptState>,
+    /// The scheduler's job id, or the process id.
+    pub job_id: Option<String>,
+    /// When the launcher was asked to start it.
+    pub started_at: Option<Timestamp>,
+    /// The first step it reported.
+    pub first_step: Option<Step>,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub last_committed_step: Option<Step>,
+    /// When the training process was last heard of.
+    pub heartbeat_at: Option<Timestamp>,
+}
+
+impl Touch {
+    fn set<F: Field>(&mut self, set: &'static str, value: Option<&F>) {
+        if let Some(value) = value {
+            self.sets.push(set);
+            self.values.push(value.to_value());
+        }
+    }
+}
+
+pub(crate) fn update_run(backend: &mut Backend, run: &RunRow) -> Result<(), LedgerError> {
+    let kept = ["config_sha256", "config_json", "created_at", "seed"];
+    let updated = backend.update_in(RunRow::TABLE, run, &kept)?;
+    if updated { Ok(()) } else { Err(not_found("run", run.run_id)) }
+}
+
+pub(crate) fn upsert_checkpoint(backend: &mut Backend, row: &CheckpointRow) -> Result<(), LedgerError> {
+    backend.upsert(row, &["attempt_id", "step", "epoch"])
+}
+
+fn not_found(what: &'static str, id: impl std::fmt::Display) -> LedgerError {
+    LedgerError::NotFound { what, name: id.to_string(), hint: String::new() }
+}

@@ -1,0 +1,171 @@
+//! Rows of a database as Arrow columns, without a detour over [`Value`]s where the database allows it.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions, StringBuilder,
+    TimestampMicrosecondBuilder,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::error::ArrowError;
+use rusqlite::types::ValueRef;
+
+use crate::value::{Column, ColumnKind, Value};
+
+/// Rows per batch: large enough to work on in one go, small enough for a processor's cache.
+pub(super) const BATCH_ROWS: usize = 16_384;
+
+/// The time zone of every timestamp.
+const UTC: &str = "UTC";
+
+/// The Arrow type of a column.
+pub(super) fn data_type(kind: ColumnKind) -> DataType {
+    match kind {
+        ColumnKind::Text | ColumnKind::Json => DataType::Utf8,
+        ColumnKind::Integer => DataType::Int64,
+        ColumnKind::Real => DataType::Float64,
+        ColumnKind::Boolean => DataType::Boolean,
+        ColumnKind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+    }
+}
+
+/// The Arrow schema of columns.
+pub(super) fn schema_of<'c>(columns: impl IntoIterator<Item = &'c Column>) -> SchemaRef {
+    let fields: Vec<Field> = columns
+        .into_iter()
+        .map(|column| Field::new(column.name, data_type(column.kind), column.nullable))
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// One column in the making.
+enum Builder {
+    Text(StringBuilder),
+    Integer(Int64Builder),
+    Real(Float64Builder),
+    Boolean(BooleanBuilder),
+    Timestamp(TimestampMicrosecondBuilder),
+}
+
+impl Builder {
+    fn new(kind: ColumnKind) -> Self {
+        match kind {
+            ColumnKind::Text | ColumnKind::Json => Self::Text(StringBuilder::new()),
+            ColumnKind::Integer => Self::Integer(Int64Builder::new()),
+            ColumnKind::Real => Self::Real(Float64Builder::new()),
+            ColumnKind::Boolean => Self::Boolean(BooleanBuilder::new()),
+            ColumnKind::Timestamp => {
+                Self::Timestamp(TimestampMicrosecondBuilder::new().with_timezone(UTC))
+            }
+        }
+    }
+
+    /// Takes a value of SQLite. `STRICT` tables hold what they declare; a real that is whole may come as integer.
+    fn take_sqlite(&mut self, value: ValueRef<'_>) {
+        match (self, value) {
+            (Self::Text(builder), ValueRef::Text(text)) => match std::str::from_utf8(text) {
+                Ok(text) => builder.append_value(text),
+                Err(_) => builder.append_value(String::from_utf8_lossy(text)),
+            },
+            (Self::Integer(builder), ValueRef::Integer(number)) => builder.append_value(number),
+            (Self::Real(builder), ValueRef::Real(number)) => builder.append_value(number),
+            (Self::Real(builder), ValueRef::Integer(number)) => builder.append_value(number as f64),
+            (Self::Boolean(builder), ValueRef::Integer(number)) => builder.append_value(number != 0),
+            (Self::Timestamp(builder), ValueRef::Integer(number)) => builder.append_value(number),
+            (builder, _) => builder.take_null(),
+        }
+    }
+
+    fn take(&mut self, value: &Value) {
+        match (self, value) {
+            (Self::Text(builder), Value::Text(text)) => builder.append_value(text),
+            (Self::Integer(builder), Value::Integer(number)) => builder.append_value(*number),
+            (Self::Real(builder), Value::Real(number)) => builder.append_value(*number),
+            (Self::Boolean(builder), Value::Boolean(truth)) => builder.append_value(*truth),
+            (Self::Timestamp(builder), Value::Timestamp(moment)) => builder.append_value(moment.as_micros()),
+            (builder, _) => builder.take_null(),
+        }
+    }
+
+    fn take_null(&mut self) {
+        match self {
+            Self::Text(builder) => builder.append_null(),
+            Self::Integer(builder) => builder.append_null(),
+            Self::Real(builder) => builder.append_null(),
+            Self::Boolean(builder) => builder.append_null(),
+            Self::Timestamp(builder) => builder.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Text(builder) => Arc::new(builder.finish()),
+            Self::Integer(builder) => Arc::new(builder.finish()),
+            Self::Real(builder) => Arc::new(builder.finish()),
+            Self::Boolean(builder) => Arc::new(builder.finish()),
+            Self::Timestamp(builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+/// Batches in the making.
+pub(super) struct Batches {
+    schema: SchemaRef,
+    builders: Vec<Builder>,
+    rows: usize,
+    done: Vec<RecordBatch>,
+}
+
+impl Batches {
+    pub(super) fn new(columns: &[Column]) -> Self {
+        let builders = columns.iter().map(|column| Builder::new(column.kind)).collect();
+        Self { schema: schema_of(columns), builders, rows: 0, done: Vec::new() }
+    }
+
+    /// Takes a row of SQLite, whose columns stand in the order of ours.
+    pub(super) fn take_sqlite(&mut self, row: &rusqlite::Row<'_>) -> Result<(), RowError> {
+        for (index, builder) in self.builders.iter_mut().enumerate() {
+            builder.take_sqlite(row.get_ref(index)?);
+        }
+        Ok(self.end_row()?)
+    }
+
+    /// Takes a row as values.
+    pub(super) fn take(&mut self, values: &[Value]) -> Result<(), ArrowError> {
+        for (builder, value) in self.builders.iter_mut().zip(values) {
+            builder.take(value);
+        }
+        self.end_row()
+    }
+
+    fn end_row(&mut self) -> Result<(), ArrowError> {
+        self.rows += 1;
+        if self.rows == BATCH_ROWS { self.end_batch() } else { Ok(()) }
+    }
+
+    fn end_batch(&mut self) -> Result<(), ArrowError> {
+        let columns = self.builders.iter_mut().map(Builder::finish).collect();
+        // The count matters when no column is asked for, as in `count(*)`.
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        self.done.push(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?);
+        self.rows = 0;
+        Ok(())
+    }
+
+    /// The batches; empty when no row came.
+    pub(super) fn finish(mut self) -> Result<Vec<RecordBatch>, ArrowError> {
+        if self.rows > 0 {
+            self.end_batch()?;
+        }
+        Ok(self.done)
+    }
+}
+
+/// Why a row could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RowError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+}

@@ -1,0 +1,289 @@
+//! `metrics`: every value that was ever recorded, from closed Parquet files and from segments still being written.
+//! `effective_metrics`: without the steps that a later attempt trained again.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, Scalar, StringArray};
+use arrow::array::{AsArray, Float64Array, TimestampMicrosecondArray};
+use arrow::compute::kernels::cmp;
+use arrow::compute::{and, filter_record_batch};
+use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::error::ArrowError;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use trackway_core::{LaunchKind, RunId};
+
+use super::arrow_rows::{BATCH_ROWS, schema_of};
+use super::filters::{Comparison, Filter, Test};
+use super::tables::{projected, pushed_down, usable};
+use crate::close::{Subject, metric_batch, parquet_path, read_segments};
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::records::{AttemptRow, LAUNCHES};
+use crate::value::{Column, ColumnKind, Record, Value};
+
+/// Every value recorded.
+pub(super) const METRICS: &str = "metrics";
+/// Every value that counts.
+pub(super) const EFFECTIVE_METRICS: &str = "effective_metrics";
+
+const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Column {
+    Column { name, kind, nullable: false, doc }
+}
+
+/// The columns of `metrics` and `effective_metrics`.
+pub(crate) const METRIC_COLUMNS: &[Column] = &[
+    column("run_id", ColumnKind::Text, "The run."),
+    column("attempt_id", ColumnKind::Text, "The attempt."),
+    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
+    column("kind", ColumnKind::Text, "What the launch was for."),
+    column("stage", ColumnKind::Text, "The fraction of the ladder."),
+    column("origin", ColumnKind::Text, "Who recorded it: sdk or stdout."),
+    column("segment", ColumnKind::Text, "The file name of the segment it stands in."),
+    column("name", ColumnKind::Text, "The metric."),
+    column("step", ColumnKind::Integer, "The step it belongs to."),
+    column("value", ColumnKind::Real, "The value, bit for bit: NaN and infinities are kept."),
+    column("recorded_at", ColumnKind::Timestamp, "When it was recorded, by the script's clock."),
+    column("sequence", ColumnKind::Integer, "The number of its frame in the segment: the order of recording."),
+];
+
+const STEP_COLUMN: usize = 8;
+
+/// The Arrow schema of `metrics`.
+pub(crate) fn metric_schema() -> SchemaRef {
+    schema_of(METRIC_COLUMNS)
+}
+
+/// The table `metrics` or `effective_metrics`.
+#[derive(Debug)]
+pub(super) struct MetricsTable {
+    ledger: Ledger,
+    home: PathBuf,
+    effective: bool,
+}
+
+/// An attempt whose record is to be read.
+struct Source {
+    subject: Subject,
+    /// Steps beyond this one were trained again by a later attempt; -1: all of them.
+    last_effective_step: Option<i64>,
+}
+
+impl MetricsTable {
+    pub(super) fn new(ledger: Ledger, home: &Path, effective: bool) -> Self {
+        Self { ledger, home: home.into(), effective }
+    }
+
+    /// The attempts whose records may answer the query, oldest first.
+    fn sources(&self, filters: &[Filter]) -> Result<Vec<Source>, LedgerError> {
+        let runs = self.runs_asked_for(filters)?;
+        let mut attempts: Vec<AttemptRow> = Vec::new();
+        let mut backend = self.ledger.backend();
+        for table in [AttemptRow::TABLE, LAUNCHES] {
+            match &runs {
+                None => attempts.extend(backend.select_from(table, "ORDER BY attempt_id", &[])?),
+                Some(runs) => {
+                    for run in runs {
+                        let tail = "WHERE run_id = ? ORDER BY attempt_id";
+                        attempts.extend(backend.select_from(table, tail, &[Value::Text(run.clone())])?);
+                    }
+                }
+            }
+        }
+        let cut = if self.effective { cut_offs(&attempts) } else { HashMap::new() };
+        let wanted = |attempt: &&AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
+        let source = |attempt: &AttemptRow| Source {
+            subject: Subject::of(attempt),
+            last_effective_step: cut.get(&attempt.attempt_id).copied(),
+        };
+        Ok(attempts.iter().filter(wanted).map(source).collect())
+    }
+
+    /// The runs that the filters name, directly or by one of their attempts; `None` when any run may be meant.
+    fn runs_asked_for(&self, filters: &[Filter]) -> Result<Option<Vec<String>>, LedgerError> {
+        if let Some(runs) = texts_of(filters, "run_id") {
+            return Ok(Some(runs));
+        }
+        let Some(attempts) = texts_of(filters, "attempt_id") else { return Ok(None) };
+        let mut runs = Vec::new();
+        for attempt_id in attempts.iter().filter_map(|id| id.parse().ok()) {
+            let attempt = self.ledger.attempt(attempt_id)?;
+            runs.extend(attempt.map(|attempt| attempt.run_id.to_string()));
+        }
+        runs.sort_unstable();
+        runs.dedup();
+        Ok(Some(runs))
+    }
+
+    fn read(&self, filters: &[Filter], projection: Option<&Vec<usize>>) -> Result<Vec<RecordBatch>, LedgerError> {
+        let mut batches = Vec::new();
+        for source in self.sources(filters)? {
+            let path = parquet_path(&self.home, source.subject.attempt_id);
+            let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
+                let kept = keep(&batch, filters, source.last_effective_step)?;
+                if kept.num_rows() > 0 {
+                    batches.push(match projection {
+                        Some(indexes) => kept.project(indexes)?,
+                        None => kept,
+                    });
+                }
+                Ok(())
+            };
+            match File::open(&path) {
+                Ok(file) => read_closed(file, &mut take).map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    for named in read_segments(&self.home, source.subject.attempt_id)? {
+                        metric_batch(&source.subject, &named)
+                            .and_then(&mut take)
+                            .map_err(|error| LedgerError::Query(error.to_string()))?;
+                    }
+                }
+                Err(source) => return Err(LedgerError::File { doing: "read", path, source }),
+            }
+        }
+        Ok(batches)
+    }
+}
+
+#[async_trait]
+impl TableProvider for MetricsTable {
+    fn schema(&self) -> SchemaRef {
+        metric_schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(pushed_down(filters, METRIC_COLUMNS))
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let filters = usable(filters, METRIC_COLUMNS);
+        let read = || self.read(&filters, projection);
+        // The client of PostgreSQL brings a runtime of its own, which must not start inside of ours.
+        let batches = std::thread::scope(|scope| scope.spawn(read).join())
+            .map_err(|_| DataFusionError::Execution("reading the records panicked".into()))?
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let schema = schema_of(&projected(METRIC_COLUMNS, projection));
+        Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
+    }
+}
+
+/// For every attempt that a later one of the same run, kind and stage made partly void: the last step that counts.
+/// A later attempt that never started voids nothing.
+fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
+    type Line<'a> = (RunId, LaunchKind, &'a str);
+    let mut lines: HashMap<Line<'_>, Vec<&AttemptRow>> = HashMap::new();
+    for attempt in attempts {
+        lines.entry((attempt.run_id, attempt.kind, &attempt.stage)).or_default().push(attempt);
+    }
+    let mut cut_offs = HashMap::new();
+    for line in lines.values_mut() {
+        line.sort_by_key(|attempt| std::cmp::Reverse(attempt.attempt_number));
+        let mut lowest: Option<i64> = None;
+        for attempt in line {
+            if let Some(step) = lowest {
+                cut_offs.insert(attempt.attempt_id, step);
+            }
+            if attempt.started_at.is_some() {
+                let resumed = attempt.resumed_from_step.map_or(-1, |step| i64::try_from(step).unwrap_or(i64::MAX));
+                lowest = Some(lowest.map_or(resumed, |lowest| lowest.min(resumed)));
+            }
+        }
+    }
+    cut_offs
+}
+
+/// The texts that the filters admit for a column; `None` when they admit any.
+fn texts_of(filters: &[Filter], column: &str) -> Option<Vec<String>> {
+    filters.iter().filter(|filter| filter.column == column).find_map(|filter| match &filter.test {
+        Test::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
+        Test::In(texts) => Some(texts.clone()),
+        _ => None,
+    })
+}
+
+fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
+    texts_of(filters, column).is_none_or(|texts| texts.iter().any(|allowed| allowed == text))
+}
+
+fn read_closed(file: File, take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>) -> Result<(), String> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
+    let names = METRIC_COLUMNS.iter().map(|column| column.name);
+    let mask = ProjectionMask::columns(builder.parquet_schema(), names);
+    let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+    for batch in reader.map_err(|error| error.to_string())? {
+        let batch = batch.map_err(|error| error.to_string())?;
+        // The file's schema carries metadata of its own; the rows are the same.
+        let batch = RecordBatch::try_new(metric_schema(), batch.columns().to_vec());
+        batch.and_then(&mut *take).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// The rows that the filters and the cut-off admit.
+fn keep(batch: &RecordBatch, filters: &[Filter], last_step: Option<i64>) -> Result<RecordBatch, ArrowError> {
+    let mut mask: Option<BooleanArray> = None;
+    for filter in filters {
+        if let Some(admitted) = admitted(batch, filter)? {
+            mask = Some(match mask {
+                Some(mask) => and(&mask, &admitted)?,
+                None => admitted,
+            });
+        }
+    }
+    if let Some(last_step) = last_step {
+        let steps = batch.column(STEP_COLUMN).as_primitive::<Int64Type>();
+        let admitted = cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?;
+        mask = Some(match mask {
+            Some(mask) => and(&mask, &admitted)?,
+            None => admitted,
+        });
+    }
+    mask.map_or_else(|| Ok(batch.clone()), |mask| filter_record_batch(batch, &mask))
+}
+
+fn admitted(batch: &RecordBatch, filter: &Filter) -> Result<Option<BooleanArray>, ArrowError> {
+    let (Some(column), Test::Compare(comparison, value)) = (batch.column_by_name(filter.column), &filter.test) else {
+        return Ok(None);
+    };
+    let Some(value) = scalar(value) else { return Ok(None) };
+    let compare = match comparison {
+        Comparison::Equal => cmp::eq,
+        Comparison::Less => cmp::lt,
+        Comparison::LessOrEqual => cmp::lt_eq,
+        Comparison::Greater => cmp::gt,
+        Comparison::GreaterOrEqual => cmp::gt_eq,
+    };
+    compare(column, &value).map(Some)
+}
+
+fn scalar(value: &Value) -> Option<Scalar<ArrayRef>> {
+    let array: ArrayRef = match value {
+        Value::Text(text) => Arc::new(StringArray::from_iter_values([text])),
+        Value::Integer(number) => Arc::new(Int64Array::from_iter_values([*number])),
+        Value::Real(number) => Arc::new(Float64Array::from_iter_values([*number])),
+        Value::Timestamp(moment) => {
+            Arc::new(TimestampMicrosecondArray::from_iter_values([moment.as_micros()]).with_timezone("UTC"))
+        }
+        Value::Null | Value::Boolean(_) => return None,
+    };
+    Some(Scalar::new(array))
+}

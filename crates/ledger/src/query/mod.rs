@@ -1,0 +1,152 @@
+//! `trackway sql`: one SELECT over every table of the ledger and over the metrics, live and closed.
+//!
+//! DataFusion plans and runs the query; the ledger's tables and the flight records are scanned with the columns and
+//! the simple filters that the query needs. Only what the query names is looked at.
+
+mod answer;
+mod arrow_rows;
+mod filters;
+mod metrics;
+mod tables;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::common::{SchemaError, TableReference};
+use datafusion::config::Dialect;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
+
+pub use self::answer::Answer;
+pub(crate) use self::metrics::{METRIC_COLUMNS, metric_schema};
+use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable};
+use self::tables::LedgerTable;
+use crate::error::{LedgerError, nearest};
+use crate::ledger::Ledger;
+use crate::records::TABLES;
+
+/// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
+/// `attempts/`, which `metrics` and `effective_metrics` read.
+///
+/// # Errors
+/// [`LedgerError::Query`] when the query is wrong, names what is not there, or would write.
+pub fn sql(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, LedgerError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| LedgerError::Query(format!("cannot start the query engine: {error}")))?;
+    runtime.block_on(answer(ledger, home, query))
+}
+
+async fn answer(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, LedgerError> {
+    // One partition: the tables are read in one go, and starting threads costs more than they bring.
+    let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
+    let state = SessionStateBuilder::new_with_default_features().with_config(config).build();
+    let context = SessionContext::new_with_state(state);
+    let statement = context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| told(&error))?;
+    refuse_writes(&statement)?;
+    register(&context, ledger, home, &statement)?;
+    let plan = context.state().statement_to_plan(statement).await.map_err(|error| told(&error))?;
+    let read_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    read_only.verify_plan(&plan).map_err(|_| read_only_error("a statement that writes"))?;
+    let frame = context.execute_logical_plan(plan).await.map_err(|error| told(&error))?;
+    let schema = Arc::new(frame.schema().as_arrow().clone());
+    let batches = frame.collect().await.map_err(|error| told(&error))?;
+    Ok(Answer::new(schema, batches))
+}
+
+fn refuse_writes(statement: &Statement) -> Result<(), LedgerError> {
+    let inner = match statement {
+        Statement::Statement(inner) => inner,
+        Statement::Explain(explain) => return refuse_writes(&explain.statement),
+        other => return Err(read_only_error(&first_word(&other.to_string()))),
+    };
+    match inner.as_ref() {
+        ast::Statement::Query(_)
+        | ast::Statement::ExplainTable { .. }
+        | ast::Statement::ShowTables { .. }
+        | ast::Statement::ShowColumns { .. } => Ok(()),
+        other => Err(read_only_error(&first_word(&other.to_string()))),
+    }
+}
+
+fn first_word(text: &str) -> String {
+    text.split_whitespace().next().unwrap_or("the statement").to_uppercase()
+}
+
+fn read_only_error(what: &str) -> LedgerError {
+    LedgerError::Query(format!(
+        "`{what}` is refused: the ledger is only read here; ask with SELECT (`SHOW TABLES` lists what there is)"
+    ))
+}
+
+/// Registers the tables that the query names, and all of them when it asks what there is.
+fn register(
+    context: &SessionContext,
+    ledger: &Ledger,
+    home: &Path,
+    statement: &Statement,
+) -> Result<(), LedgerError> {
+    let references = context.state().resolve_table_references(statement).map_err(|error| told(&error))?;
+    let asks_what_there_is = references.is_empty()
+        || references.iter().any(|reference| reference.schema() == Some("information_schema"));
+    let names: Vec<String> = match asks_what_there_is {
+        true => known_names().map(String::from).collect(),
+        false => references.iter().map(|reference| reference.table().to_owned()).collect(),
+    };
+    for name in names {
+        let provider: Arc<dyn datafusion::catalog::TableProvider> = match name.as_str() {
+            METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, false)),
+            EFFECTIVE_METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, true)),
+            name => match TABLES.iter().find(|table| table.name == name) {
+                Some(table) => Arc::new(LedgerTable::new(ledger.clone(), table)),
+                None => return Err(no_table(name)),
+            },
+        };
+        let reference = TableReference::bare(name);
+        context.register_table(reference, provider).map_err(|error| told(&error))?;
+    }
+    Ok(())
+}
+
+fn known_names() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS])
+}
+
+fn no_table(name: &str) -> LedgerError {
+    let hint = match nearest(name, known_names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", known_names().collect::<Vec<_>>().join(", ")),
+    };
+    LedgerError::Query(format!("no table `{name}`: {hint}"))
+}
+
+/// The error of the query engine in one line that says what to do.
+fn told(error: &DataFusionError) -> LedgerError {
+    if let DataFusionError::External(external) = error.find_root()
+        && let Some(own) = external.downcast_ref::<LedgerError>()
+    {
+        return LedgerError::Query(own.to_string());
+    }
+    let text = match error.find_root() {
+        DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => {
+                let names: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
+                return no_column(&field.name, &names);
+            }
+            other => other.to_string(),
+        },
+        root => root.strip_backtrace(),
+    };
+    LedgerError::Query(format!("the query cannot be answered: {text}"))
+}
+
+fn no_column(name: &str, names: &[&str]) -> LedgerError {
+    let hint = match nearest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", names.join(", ")),
+    };
+    LedgerError::Query(format!("no column `{name}`: {hint}"))
+}

@@ -1,0 +1,199 @@
+use serde_json::Value as Json;
+use trackway_core::{
+    AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, Step, TerminationReason, Timestamp,
+};
+
+use crate::value::{Record, Table, record, words};
+
+words!(
+    /// Where an attempt stands.
+    AttemptState, "attempt state", {
+        /// Its row exists; the process may or may not.
+        Planned = "planned",
+        /// The launcher has started it.
+        Running = "running",
+        /// Its exit record exists; the receipt is not sealed yet.
+        Ended = "ended",
+        /// The receipt is complete and can no longer change.
+        Sealed = "sealed",
+    }
+);
+
+record!(
+    /// One launch of a run's training script: the receipt. Holds kind `train` only; sealed rows cannot change.
+    AttemptRow, "training_attempts", key ["attempt_id"], {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The run it belongs to.
+        run_id: RunId,
+        /// Counted from 1 within the run and kind.
+        attempt_number: u32,
+        /// The attempt it follows.
+        parent_attempt_id: Option<AttemptId>,
+        /// What the launch was for: train, one_batch, overfit, prove or evaluate.
+        kind: LaunchKind,
+        /// The fraction of the ladder, such as `100%`.
+        stage: String,
+        /// Where it stands: planned, running, ended or sealed.
+        state: AttemptState,
+        /// The family it is counted with.
+        model_family: Option<String>,
+        /// The person who answers for it.
+        owner: Option<String>,
+        /// The team it is charged to.
+        team: Option<String>,
+        /// When the launcher was asked to start it.
+        started_at: Option<Timestamp>,
+        /// When its process was gone.
+        ended_at: Option<Timestamp>,
+        /// Seconds from start to end, by a clock that never goes backwards.
+        wall_seconds: Option<f64>,
+        /// GPUs allocated × wall seconds.
+        gpu_seconds: Option<f64>,
+        /// GPU seconds in which a kernel ran, where that can be read.
+        gpu_busy_seconds: Option<f64>,
+        /// Processor seconds of the script and its children.
+        cpu_seconds: Option<f64>,
+        /// The most resident memory of the script's processes.
+        peak_rss_bytes: Option<u64>,
+        /// The price the run file gives.
+        usd_per_gpu_hour: Option<f64>,
+        /// GPU seconds × price.
+        cost_usd: Option<f64>,
+        /// The script's own exit code; null when a signal ended it.
+        exit_code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// Why it ended; `docs/termination-reasons.md` explains each word.
+        termination_reason: Option<TerminationReason>,
+        /// The rule that named the reason.
+        termination_rule: Option<String>,
+        /// How far the evidence carries: certain, likely or guess.
+        termination_confidence: Option<Confidence>,
+        /// Whose matter it is.
+        termination_domain: Option<Domain>,
+        /// Whether the same launch again may do better.
+        retry_outlook: Option<RetryOutlook>,
+        /// The cause without numbers and paths, to tell whether it is the same one again.
+        fingerprint: Option<String>,
+        /// Processes of the control group that the kernel killed for memory during the attempt.
+        oom_kill_delta: Option<u64>,
+        /// The writer epoch of its checkpoints.
+        epoch: Option<u64>,
+        /// The committed step it continued from; null: from the beginning.
+        resumed_from_step: Option<Step>,
+        /// SHA-256 of that checkpoint's manifest.
+        resumed_from_manifest_sha256: Option<String>,
+        /// The first step it reported.
+        first_step: Option<Step>,
+        /// The last step it reported.
+        last_step: Option<Step>,
+        /// The last step it committed.
+        last_committed_step: Option<Step>,
+        /// SHA-256 of that checkpoint's manifest.
+        last_committed_manifest_sha256: Option<String>,
+        /// When the training process was last heard of.
+        heartbeat_at: Option<Timestamp>,
+        /// SHA-256 of what decides the result, changes of a retry plan included.
+        config_sha256: String,
+        /// SHA-256 over the hashes of all data sets.
+        data_sha256: Option<String>,
+        /// The container image's digest.
+        container_digest: Option<String>,
+        /// SHA-256 of the environment's packages or lock file.
+        environment_lock_sha256: Option<String>,
+        /// Where that hash comes from.
+        environment_lock_source: Option<String>,
+        /// The commit of the working directory.
+        git_commit: Option<String>,
+        /// Its branch.
+        git_branch: Option<String>,
+        /// Whether the working directory differed from the commit.
+        git_dirty: Option<bool>,
+        /// BLAKE3 of that difference, untracked files included.
+        git_diff_blake3: Option<String>,
+        /// The seed the script was given.
+        seed: Option<u64>,
+        /// The launcher: local, slurm, kubernetes or ray.
+        launcher: String,
+        /// The scheduler's job id, or the process id.
+        job_id: Option<String>,
+        /// Host names, separated by commas.
+        hosts: Option<String>,
+        /// Devices, separated by commas.
+        devices: Option<String>,
+        /// The queue or partition.
+        queue: Option<String>,
+        /// Processor cores of the host.
+        host_cpu_count: Option<u32>,
+        /// Memory of the host.
+        host_memory_bytes: Option<u64>,
+        /// GPUs allocated.
+        gpu_count: Option<u32>,
+        /// Their names, separated by commas.
+        gpu_names: Option<String>,
+        /// Where it was started.
+        working_directory: String,
+        /// The folder with its logs, exit record and flight record.
+        log_directory: String,
+        /// Bytes the script wrote to standard output.
+        stdout_bytes: Option<u64>,
+        /// Bytes the script wrote to standard error.
+        stderr_bytes: Option<u64>,
+        /// Bytes of both that could not be stored.
+        log_bytes_lost: Option<u64>,
+        /// When the receipt was sealed.
+        sealed_at: Option<Timestamp>,
+        /// SHA-256 over the sealed row and the rows sealed with it.
+        receipt_sha256: Option<String>,
+        /// The command as an array, secrets removed.
+        command: Vec<String>,
+        /// Names and digests of the evaluators that judge it.
+        evaluator_versions: Option<Json>,
+        /// What the launcher knows of the place, as it gave it.
+        placement_json: Option<Json>,
+        /// What decided the reason, earliest first.
+        termination_evidence: Option<Json>,
+        /// Other readings, weaker or later.
+        termination_secondary: Option<Json>,
+        /// The plan as launched, secrets removed.
+        config_json: Json,
+    }
+);
+
+/// The launches that train nothing for good: the same columns, for every kind but `train`.
+pub const LAUNCHES: &Table = &Table {
+    name: "launches",
+    doc: " One launch of another kind (rehearsal, proof, evaluation), with the columns of `training_attempts`.",
+    key: AttemptRow::TABLE.key,
+    columns: AttemptRow::TABLE.columns,
+};
+
+impl AttemptRow {
+    /// An attempt that is about to be launched for `run`; every field the run does not tell is empty.
+    #[must_use]
+    pub fn planned(attempt_id: AttemptId, attempt_number: u32, kind: LaunchKind, run: &super::RunRow) -> Self {
+        Self {
+            attempt_id,
+            attempt_number,
+            kind,
+            run_id: run.run_id,
+            stage: "100%".into(),
+            state: AttemptState::Planned,
+            model_family: run.model_family.clone(),
+            owner: run.owner.clone(),
+            team: run.team.clone(),
+            config_sha256: run.config_sha256.clone(),
+            config_json: run.config_json.clone(),
+            data_sha256: run.data_sha256.clone(),
+            seed: run.seed,
+            launcher: "local".into(),
+            ..Self::blank()
+        }
+    }
+
+    /// The table that holds launches of this kind.
+    pub(crate) fn table_of(kind: LaunchKind) -> &'static Table {
+        if kind == LaunchKind::Train { Self::TABLE } else { LAUNCHES }
+    }
+}

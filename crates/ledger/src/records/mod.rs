@@ -1,0 +1,35 @@
+//! The tables as plain structs. A struct is the one place where a table's columns are listed: the catalogue,
+//! `docs/ledger.md` and every query come from it, and a test holds both migrations against it.
+
+mod attempt;
+mod data;
+mod history;
+mod progress;
+mod run;
+
+pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
+pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
+pub use history::{AmendmentRow, CostRow, Decision, EventRow, ParameterRow, RetryRow};
+pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
+pub use run::{RunRow, RunState};
+
+use crate::value::{Record, Table};
+
+/// Every table of the ledger but `schema_version`, in the order of `docs/ledger.md`.
+pub const TABLES: &[&Table] = &[
+    RunRow::TABLE,
+    AttemptRow::TABLE,
+    LAUNCHES,
+    CheckpointRow::TABLE,
+    MetricSummaryRow::TABLE,
+    ParameterRow::TABLE,
+    RecordSegmentRow::TABLE,
+    EventRow::TABLE,
+    RetryRow::TABLE,
+    AmendmentRow::TABLE,
+    CostRow::TABLE,
+    DataSnapshotRow::TABLE,
+    DataSnapshotFileRow::TABLE,
+    RunDataRow::TABLE,
+    EvaluationRow::TABLE,
+];

@@ -1,0 +1,112 @@
+use serde_json::Value as Json;
+use trackway_core::{AttemptId, RunId, Step, Timestamp};
+
+use crate::value::{record, words};
+
+words!(
+    /// Where a checkpoint stands. The log of the checkpoint root is the truth; this is its mirror.
+    CheckpointRowState, "checkpoint state", {
+        /// Bytes may exist; no reader uses them.
+        Writing = "writing",
+        /// Complete; its manifest is recorded.
+        Committed = "committed",
+        /// May age out.
+        Superseded = "superseded",
+        /// It did not verify.
+        Suspect = "suspect",
+        /// Given up before it was committed.
+        Abandoned = "abandoned",
+        /// Its files were deleted on purpose.
+        Retired = "retired",
+    }
+);
+
+record!(
+    /// One checkpoint, mirrored from the log of its root. Its identity never changes; its state does.
+    CheckpointRow, "checkpoints", key ["run_id", "object_prefix"], {
+        /// The run.
+        run_id: RunId,
+        /// The attempt that wrote it.
+        attempt_id: AttemptId,
+        /// The step it holds.
+        step: Step,
+        /// The writer epoch.
+        epoch: u64,
+        /// Its folder below the checkpoint root; never used twice.
+        object_prefix: String,
+        /// SHA-256 of its manifest; null while it is written.
+        manifest_sha256: Option<String>,
+        /// writing, committed, superseded, suspect, abandoned or retired.
+        state: CheckpointRowState,
+        /// The checkpoint root, as a path or URL.
+        location: String,
+        /// Bytes of all its files.
+        size_bytes: Option<u64>,
+        /// Whether its bytes were read back and matched: null when nobody looked.
+        verified: Option<bool>,
+        /// When it was committed.
+        committed_at: Option<Timestamp>,
+        /// Metric values at its step.
+        metrics_json: Option<Json>,
+    }
+);
+
+record!(
+    /// One metric of one attempt in short. Sealed with the attempt.
+    MetricSummaryRow, "metric_summaries", key ["attempt_id", "name"], {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The run.
+        run_id: RunId,
+        /// The metric.
+        name: String,
+        /// Points recorded.
+        point_count: u64,
+        /// Points that were NaN or infinite.
+        non_finite_count: u64,
+        /// The step of the first point.
+        first_step: Step,
+        /// The step of the last point.
+        last_step: Step,
+        /// The first value; null when it was NaN.
+        first_value: Option<f64>,
+        /// The last value; null when it was NaN.
+        last_value: Option<f64>,
+        /// The least finite value.
+        min_value: Option<f64>,
+        /// The greatest finite value.
+        max_value: Option<f64>,
+        /// The mean of the finite values.
+        mean_value: Option<f64>,
+    }
+);
+
+record!(
+    /// One segment of an attempt's flight record. Sealed with the attempt.
+    RecordSegmentRow, "record_segments", key ["attempt_id", "path"], {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The run.
+        run_id: RunId,
+        /// The segment's file name in the attempt's `records` folder.
+        path: String,
+        /// Who wrote it: sdk or stdout; null when its header was torn.
+        origin: Option<String>,
+        /// Bytes of the file.
+        size_bytes: u64,
+        /// Whole frames in it.
+        frame_count: u64,
+        /// Frames that the sequence numbers show to be missing.
+        lost_frame_count: u64,
+        /// Frames the writer could not write.
+        dropped_frame_count: u64,
+        /// Bytes that were no whole frame.
+        torn_bytes: u64,
+        /// Whether the writer ended it in order.
+        closed: bool,
+        /// The Parquet file that holds its metrics now.
+        parquet_path: Option<String>,
+        /// Why it could not be read at all, such as a newer format.
+        unreadable: Option<String>,
+    }
+);

@@ -1,0 +1,94 @@
+use serde_json::Value as Json;
+use trackway_core::{RunId, Step, TerminationReason, Timestamp};
+
+use crate::value::{Record, record, words};
+
+words!(
+    /// Where a run stands.
+    RunState, "run state", {
+        /// The plan is stored; nothing was launched yet.
+        Planned = "planned",
+        /// An attempt lives, or its receipt is being sealed.
+        Running = "running",
+        /// Between two attempts.
+        Waiting = "waiting",
+        /// The last attempt did what it was launched for.
+        Completed = "completed",
+        /// The last attempt failed and no budget allows another one.
+        Failed = "failed",
+        /// A person or a rule ended it; it may be taken up again.
+        Stopped = "stopped",
+        /// Pre-flight or a policy refused to launch it.
+        Blocked = "blocked",
+    }
+);
+
+impl RunState {
+    /// Whether nothing more happens to the run unless somebody takes it up again.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Stopped | Self::Blocked)
+    }
+}
+
+record!(
+    /// One intent: this config on this data. Config, seed and the time of its making never change.
+    RunRow, "runs", key ["run_id"], {
+        /// The run.
+        run_id: RunId,
+        /// What people call it; several runs may share a name.
+        name: String,
+        /// Where it stands: planned, running, waiting, completed, failed, stopped or blocked.
+        state: RunState,
+        /// The family it is counted with.
+        model_family: Option<String>,
+        /// The person who answers for it.
+        owner: Option<String>,
+        /// The team it is charged to.
+        team: Option<String>,
+        /// SHA-256 of what decides the result.
+        config_sha256: String,
+        /// SHA-256 over the hashes of all data sets.
+        data_sha256: Option<String>,
+        /// The seed.
+        seed: Option<u64>,
+        /// When it was asked for.
+        created_at: Timestamp,
+        /// When its first attempt began.
+        started_at: Option<Timestamp>,
+        /// When it came to rest; set exactly while the state is final.
+        ended_at: Option<Timestamp>,
+        /// Attempts of kind `train` so far.
+        attempt_count: u32,
+        /// Why the last attempt ended.
+        termination_reason: Option<TerminationReason>,
+        /// The step a resume continues from.
+        last_committed_step: Option<Step>,
+        /// Money of all sealed attempts.
+        cost_usd: Option<f64>,
+        /// GPUs allocated × wall seconds, over all sealed attempts.
+        gpu_seconds: f64,
+        /// Wall seconds of all sealed attempts.
+        wall_seconds: f64,
+        /// The run file; null for `trackway run -- COMMAND`.
+        run_file_path: Option<String>,
+        /// The plan with secrets removed.
+        config_json: Json,
+    }
+);
+
+impl RunRow {
+    /// A run of which only the plan is known; every other field is empty.
+    #[must_use]
+    pub fn planned(run_id: RunId, name: &str, config_sha256: &str, config: Json, now: Timestamp) -> Self {
+        Self {
+            run_id,
+            name: name.into(),
+            state: RunState::Planned,
+            config_sha256: config_sha256.into(),
+            config_json: config,
+            created_at: now,
+            ..Self::blank()
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Sealing: an attempt's row becomes a receipt that can no longer change.
+
+use sha2::{Digest, Sha256};
+use trackway_core::{AttemptId, Timestamp};
+
+use crate::backend::Backend;
+use crate::error::LedgerError;
+use crate::ledger::{Ledger, update_run, upsert_checkpoint};
+use crate::records::{
+    AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
+    RecordSegmentRow, RunRow,
+};
+use crate::value::{Field, Record, Value};
+
+/// Everything that is written when an attempt is sealed, in one transaction.
+#[derive(Debug, Clone)]
+pub struct AttemptSeal {
+    /// The complete row. State, `sealed_at` and `receipt_sha256` are filled in by sealing; the reason must be set.
+    pub attempt: AttemptRow,
+    /// Sealed with it.
+    pub metric_summaries: Vec<MetricSummaryRow>,
+    /// Sealed with it.
+    pub parameters: Vec<ParameterRow>,
+    /// Sealed with it.
+    pub segments: Vec<RecordSegmentRow>,
+    /// Sealed with it.
+    pub costs: Vec<CostRow>,
+    /// Written along: history.
+    pub events: Vec<EventRow>,
+    /// Written along: the mirror of the checkpoint log.
+    pub checkpoints: Vec<CheckpointRow>,
+    /// Written along: where the run stands now.
+    pub run: Option<RunRow>,
+}
+
+/// What sealing did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sealed {
+    /// The receipt is sealed now.
+    Now,
+    /// It was sealed before, with the same content; nothing was written.
+    Before,
+}
+
+/// Columns that say how a row was sealed or watched, not what happened.
+const NOT_IN_RECEIPT: &[&str] = &["state", "sealed_at", "receipt_sha256", "heartbeat_at"];
+
+impl AttemptSeal {
+    /// A seal of the attempt alone.
+    #[must_use]
+    pub fn of(attempt: AttemptRow) -> Self {
+        Self {
+            attempt,
+            metric_summaries: Vec::new(),
+            parameters: Vec::new(),
+            segments: Vec::new(),
+            costs: Vec::new(),
+            events: Vec::new(),
+            checkpoints: Vec::new(),
+            run: None,
+        }
+    }
+
+    /// SHA-256 over the attempt's row and the rows sealed with it, in an order that does not depend on how they
+    /// were listed. Null columns do not count, so a later version may add columns.
+    #[must_use]
+    pub fn receipt_sha256(&self) -> String {
+        let mut lines = lines_of(std::slice::from_ref(&self.attempt));
+        lines.extend(lines_of(&self.metric_summaries));
+        lines.extend(lines_of(&self.parameters));
+        lines.extend(lines_of(&self.segments));
+        lines.extend(lines_of(&self.costs));
+        let digest = Sha256::digest(lines.join("\n").as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Ledger {
+    /// Seals an attempt, durably. Sealing again with the same content changes nothing, so two supervisors that both
+    /// find an unsealed attempt may both seal it.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when it is sealed with another content, or has no termination reason;
+    /// [`LedgerError::NotFound`] when it was never inserted.
+    pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<Sealed, LedgerError> {
+        let receipt_sha256 = seal.receipt_sha256();
+        self.backend().transaction(true, |backend| {
+            if let Some(before) = sealed_receipt(backend, &seal.attempt)? {
+                return match before == receipt_sha256 {
+                    true => Ok(Sealed::Before),
+                    false => Err(backend.refuse(
+                        &format!("sealing {}", seal.attempt.attempt_id),
+                        "it is sealed already, with another content: write an amendment",
+                    )),
+                };
+            }
+            seal_rows(backend, seal)?;
+            let mut attempt = seal.attempt.clone();
+            attempt.state = AttemptState::Sealed;
+            attempt.sealed_at = Some(sealed_at);
+            attempt.receipt_sha256 = Some(receipt_sha256);
+            let table = AttemptRow::table_of(attempt.kind);
+            if !backend.update_in(table, &attempt, &["run_id", "kind"])? {
+                let name = attempt.attempt_id.to_string();
+                return Err(LedgerError::NotFound { what: "attempt", name, hint: String::new() });
+            }
+            Ok(Sealed::Now)
+        })
+    }
+
+    /// Whether a sealed receipt still hashes to what was sealed; `None` when the attempt is not sealed or unknown.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn verify_receipt(&self, attempt_id: AttemptId) -> Result<Option<bool>, LedgerError> {
+        let Some(attempt) = self.attempt(attempt_id)? else { return Ok(None) };
+        let Some(sealed) = attempt.receipt_sha256.clone() else { return Ok(None) };
+        let id = [attempt_id.to_value()];
+        let mut backend = self.backend();
+        let seal = AttemptSeal {
+            metric_summaries: backend.select("WHERE attempt_id = ?", &id)?,
+            parameters: backend.select("WHERE attempt_id = ?", &id)?,
+            segments: backend.select("WHERE attempt_id = ?", &id)?,
+            costs: backend.select("WHERE attempt_id = ?", &id)?,
+            ..AttemptSeal::of(attempt)
+        };
+        Ok(Some(seal.receipt_sha256() == sealed))
+    }
+}
+
+/// The rows come before the attempt's own: once that is sealed, the database takes no more of them.
+fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerError> {
+    // A supervisor that was killed between its parts may have left some of these; the complete set replaces them.
+    let id = [seal.attempt.attempt_id.to_value()];
+    for table in [MetricSummaryRow::TABLE, ParameterRow::TABLE, RecordSegmentRow::TABLE, CostRow::TABLE] {
+        backend.execute("sealing", &format!("DELETE FROM {} WHERE attempt_id = ?", table.name), &id)?;
+    }
+    insert_all(backend, &seal.metric_summaries)?;
+    insert_all(backend, &seal.parameters)?;
+    insert_all(backend, &seal.segments)?;
+    insert_all(backend, &seal.costs)?;
+    seal.events.iter().try_for_each(|event| backend.insert_once(event).map(|_| ()))?;
+    seal.checkpoints.iter().try_for_each(|checkpoint| upsert_checkpoint(backend, checkpoint))?;
+    seal.run.iter().try_for_each(|run| update_run(backend, run))
+}
+
+fn insert_all<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<(), LedgerError> {
+    rows.iter().try_for_each(|row| backend.insert(row))
+}
+
+fn sealed_receipt(backend: &mut Backend, attempt: &AttemptRow) -> Result<Option<String>, LedgerError> {
+    let table = AttemptRow::table_of(attempt.kind);
+    let stored: Option<AttemptRow> =
+        backend.select_from(table, "WHERE attempt_id = ?", &[attempt.attempt_id.to_value()])?.pop();
+    Ok(stored.and_then(|stored| stored.receipt_sha256))
+}
+
+/// One line per row, sorted: `table column=value …` without nulls.
+fn lines_of<R: Record>(rows: &[R]) -> Vec<String> {
+    let mut lines: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let mut line = R::TABLE.name.to_owned();
+            for (column, value) in R::TABLE.columns.iter().zip(row.values()) {
+                if value != Value::Null && !NOT_IN_RECEIPT.contains(&column.name) {
+                    line.push_str(&format!(" {}={value:?}", column.name));
+                }
+            }
+            line
+        })
+        .collect();
+    lines.sort_unstable();
+    lines
+}

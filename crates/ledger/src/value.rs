@@ -1,0 +1,406 @@
+//! The values that cross between Rust and a database, and what a column may hold.
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{
+    AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
+};
+
+/// What a column holds, in words that are true for both backends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// UTF-8 text. SQLite `TEXT`, PostgreSQL `text`.
+    Text,
+    /// JSON as text. SQLite `TEXT`, PostgreSQL `text`.
+    Json,
+    /// A signed 64-bit integer. SQLite `INTEGER`, PostgreSQL `bigint`.
+    Integer,
+    /// A 64-bit float; NaN is stored as null. SQLite `REAL`, PostgreSQL `double precision`.
+    Real,
+    /// True or false. SQLite `INTEGER` 0 or 1, PostgreSQL `boolean`.
+    Boolean,
+    /// A moment in UTC. SQLite `INTEGER` microseconds since 1970, PostgreSQL `timestamptz`.
+    Timestamp,
+}
+
+impl ColumnKind {
+    /// The type's name in a SQLite `STRICT` table.
+    #[must_use]
+    pub const fn sqlite_type(self) -> &'static str {
+        match self {
+            Self::Text | Self::Json => "TEXT",
+            Self::Integer | Self::Boolean | Self::Timestamp => "INTEGER",
+            Self::Real => "REAL",
+        }
+    }
+
+    /// The type's name in PostgreSQL's `information_schema`.
+    #[must_use]
+    pub const fn postgres_type(self) -> &'static str {
+        match self {
+            Self::Text | Self::Json => "text",
+            Self::Integer => "bigint",
+            Self::Real => "double precision",
+            Self::Boolean => "boolean",
+            Self::Timestamp => "timestamp with time zone",
+        }
+    }
+
+    /// The type's name in documents.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "JSON text",
+            Self::Integer => "integer",
+            Self::Real => "real",
+            Self::Boolean => "boolean",
+            Self::Timestamp => "timestamp",
+        }
+    }
+}
+
+/// One value of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// Text, or JSON as text.
+    Text(String),
+    /// An integer.
+    Integer(i64),
+    /// A float, never NaN.
+    Real(f64),
+    /// True or false.
+    Boolean(bool),
+    /// A moment.
+    Timestamp(Timestamp),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Integer(number)
+    }
+}
+
+impl From<Timestamp> for Value {
+    fn from(moment: Timestamp) -> Self {
+        Self::Timestamp(moment)
+    }
+}
+
+/// A Rust type that stands for a column.
+pub(crate) trait Field: Sized {
+    const KIND: ColumnKind;
+    const NULLABLE: bool = false;
+    fn to_value(&self) -> Value;
+    /// The value as this type, or what was expected instead.
+    fn from_value(value: Value) -> Result<Self, String>;
+    /// A value for fields that the maker of a row fills in later.
+    fn blank() -> Self;
+}
+
+impl<T: Field> Field for Option<T> {
+    const KIND: ColumnKind = T::KIND;
+    const NULLABLE: bool = true;
+
+    fn to_value(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::to_value)
+    }
+
+    fn from_value(value: Value) -> Result<Self, String> {
+        match value {
+            Value::Null => Ok(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+
+    fn blank() -> Self {
+        None
+    }
+}
+
+/// Fields whose value is one variant of [`Value`] and needs no reading.
+macro_rules! plain_field {
+    ($type:ty, $kind:ident) => {
+        impl Field for $type {
+            const KIND: ColumnKind = ColumnKind::$kind;
+
+            fn to_value(&self) -> Value {
+                Value::$kind(self.clone())
+            }
+
+            fn from_value(value: Value) -> Result<Self, String> {
+                match value {
+                    Value::$kind(inner) => Ok(inner),
+                    other => Err(format!("{other:?} is no {}", Self::KIND.title())),
+                }
+            }
+
+            fn blank() -> Self {
+                Self::default()
+            }
+        }
+    };
+}
+
+plain_field!(String, Text);
+plain_field!(i64, Integer);
+plain_field!(bool, Boolean);
+plain_field!(Timestamp, Timestamp);
+
+impl Field for f64 {
+    const KIND: ColumnKind = ColumnKind::Real;
+
+    /// NaN is null, because SQLite has no NaN and both backends must hold the same.
+    fn to_value(&self) -> Value {
+        if self.is_nan() { Value::Null } else { Value::Real(*self) }
+    }
+
+    fn from_value(value: Value) -> Result<Self, String> {
+        match value {
+            Value::Real(number) => Ok(number),
+            Value::Null => Ok(Self::NAN),
+            other => Err(format!("{other:?} is no real number")),
+        }
+    }
+
+    fn blank() -> Self {
+        0.0
+    }
+}
+
+macro_rules! integer_field {
+    ($($type:ty),+) => { $(
+        impl Field for $type {
+            const KIND: ColumnKind = ColumnKind::Integer;
+
+            /// Numbers beyond `i64::MAX` are held as `i64::MAX`.
+            fn to_value(&self) -> Value {
+                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+
+            fn from_value(value: Value) -> Result<Self, String> {
+                match value {
+                    Value::Integer(number) => Self::try_from(number)
+                        .map_err(|_| format!("{number} is out of range for {}", stringify!($type))),
+                    other => Err(format!("{other:?} is no integer")),
+                }
+            }
+
+            fn blank() -> Self {
+                0
+            }
+        }
+    )+ };
+}
+
+integer_field!(u64, u32, i32);
+
+/// Fields that are written as one word and read back by parsing it.
+macro_rules! word_field {
+    ($type:ty, $blank:expr) => {
+        impl $crate::value::Field for $type {
+            const KIND: $crate::value::ColumnKind = $crate::value::ColumnKind::Text;
+
+            fn to_value(&self) -> $crate::value::Value {
+                $crate::value::Value::Text(self.to_string())
+            }
+
+            fn from_value(value: $crate::value::Value) -> Result<Self, String> {
+                match value {
+                    $crate::value::Value::Text(word) => word.parse().map_err(|error| format!("{error}")),
+                    other => Err(format!("{other:?} is no text")),
+                }
+            }
+
+            fn blank() -> Self {
+                $blank
+            }
+        }
+    };
+}
+pub(crate) use word_field;
+
+word_field!(RunId, ZERO_ULID.replace("_", RunId::PREFIX).parse().expect("a ULID of zeros is an id"));
+word_field!(AttemptId, ZERO_ULID.replace("_", AttemptId::PREFIX).parse().expect("a ULID of zeros is an id"));
+word_field!(TerminationReason, TerminationReason::Unknown);
+word_field!(Confidence, Confidence::Guess);
+word_field!(Domain, Domain::Unknown);
+word_field!(RetryOutlook, RetryOutlook::Unknown);
+
+/// 26 zeros behind the place of a prefix.
+const ZERO_ULID: &str = "_00000000000000000000000000";
+
+impl Field for LaunchKind {
+    const KIND: ColumnKind = ColumnKind::Text;
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.as_str().into())
+    }
+
+    fn from_value(value: Value) -> Result<Self, String> {
+        let all = [Self::Train, Self::OneBatch, Self::Overfit, Self::Prove, Self::Evaluate];
+        match value {
+            Value::Text(word) => all
+                .into_iter()
+                .find(|kind| kind.as_str() == word)
+                .ok_or_else(|| format!("`{word}` is no kind of launch")),
+            other => Err(format!("{other:?} is no text")),
+        }
+    }
+
+    fn blank() -> Self {
+        Self::Train
+    }
+}
+
+/// Fields that are stored as JSON text.
+macro_rules! json_field {
+    ($type:ty) => {
+        impl Field for $type {
+            const KIND: ColumnKind = ColumnKind::Json;
+
+            fn to_value(&self) -> Value {
+                Value::Text(serde_json::to_string(self).expect("text keys and finite numbers are JSON"))
+            }
+
+            fn from_value(value: Value) -> Result<Self, String> {
+                match value {
+                    Value::Text(text) => serde_json::from_str(&text).map_err(|error| format!("{error}")),
+                    other => Err(format!("{other:?} is no JSON text")),
+                }
+            }
+
+            fn blank() -> Self {
+                Self::default()
+            }
+        }
+    };
+}
+
+json_field!(serde_json::Value);
+json_field!(Vec<String>);
+
+/// A closed list of words that the database checks too.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident, $list:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$variant_doc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            /// Every word of the list, in its documented order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word as it stands in the ledger and in JSON.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(format!("`{word}` is no {}", $list)),
+                }
+            }
+        }
+
+        $crate::value::word_field!($name, Self::ALL[0]);
+    };
+}
+pub(crate) use words;
+
+/// One column of a table, as the catalogue and `docs/ledger.md` show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: ColumnKind,
+    /// Whether it may be null.
+    pub nullable: bool,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// One table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row of it is.
+    pub doc: &'static str,
+    /// The columns that name a row.
+    pub key: &'static [&'static str],
+    /// Its columns, in order.
+    pub columns: &'static [Column],
+}
+
+/// A row as a plain struct.
+pub(crate) trait Record: Sized + Serialize + for<'de> Deserialize<'de> {
+    const TABLE: &'static Table;
+    fn values(&self) -> Vec<Value>;
+    /// The row from its values in column order, or which column holds what it must not.
+    fn from_values(values: Vec<Value>) -> Result<Self, String>;
+    /// A row whose required fields are empty, for `..Self::blank()`.
+    fn blank() -> Self;
+}
+
+/// Declares a row: the struct, its table's catalogue entry, and the way between both.
+macro_rules! record {
+    ($(#[doc = $doc:literal])+ $name:ident, $table:literal, key [$($key:literal),+],
+     { $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty),+ $(,)? }) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        pub struct $name { $($(#[doc = $field_doc])+ pub $field: $type),+ }
+
+        impl $crate::value::Record for $name {
+            const TABLE: &'static $crate::value::Table = &$crate::value::Table {
+                name: $table,
+                doc: concat!($($doc),+),
+                key: &[$($key),+],
+                columns: &[$($crate::value::Column {
+                    name: stringify!($field),
+                    kind: <$type as $crate::value::Field>::KIND,
+                    nullable: <$type as $crate::value::Field>::NULLABLE,
+                    doc: concat!($($field_doc),+),
+                }),+],
+            };
+
+            fn values(&self) -> Vec<$crate::value::Value> {
+                vec![$($crate::value::Field::to_value(&self.$field)),+]
+            }
+
+            fn from_values(values: Vec<$crate::value::Value>) -> Result<Self, String> {
+                let mut values = values.into_iter();
+                Ok(Self { $($field: {
+                    let value = values.next().unwrap_or($crate::value::Value::Null);
+                    $crate::value::Field::from_value(value)
+                        .map_err(|what| format!("{}.{}: {what}", $table, stringify!($field)))?
+                }),+ })
+            }
+
+            fn blank() -> Self {
+                Self { $($field: $crate::value::Field::blank()),+ }
+            }
+        }
+    };
+}
+pub(crate) use record;

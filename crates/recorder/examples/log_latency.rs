@@ -1,0 +1,71 @@
+//! Measures a call of `Recorder::log` with ten metrics against its floor: one bare `write(2)` of as many bytes.
+//!
+//! `cargo run --release -p trackway-recorder --example log_latency`
+
+use std::error::Error;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use trackway_recorder::Recorder;
+
+const CALLS: usize = 200_000;
+const NAMES: [&str; 10] = [
+    "loss",
+    "lr",
+    "grad_norm",
+    "accuracy",
+    "tokens",
+    "throughput",
+    "memory",
+    "temperature",
+    "weight_norm",
+    "entropy",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "target/log-latency".into()));
+    std::fs::create_dir_all(&folder)?;
+    // SAFETY: nothing else runs in this process yet.
+    unsafe { std::env::set_var("TRACKWAY_RECORD", &folder) };
+    let run = Recorder::attach();
+    let before = bytes_in(&folder)?;
+    let mut values = NAMES.map(|name| (name, 0.0));
+    let log = measure(|call| {
+        values.iter_mut().for_each(|(_, value)| *value = call as f64);
+        run.log(call as u64, &values);
+    });
+    let frame_bytes = (bytes_in(&folder)? - before) as usize / CALLS;
+    let floor_path = folder.join("floor");
+    let mut file = OpenOptions::new().create(true).append(true).open(&floor_path)?;
+    let bytes = vec![7; frame_bytes];
+    let mut short_writes = 0;
+    let floor =
+        measure(|_| short_writes += usize::from(!file.write(&bytes).is_ok_and(|count| count == bytes.len())));
+    run.finish();
+    std::fs::remove_dir_all(&folder)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{CALLS} calls of {frame_bytes} bytes, {short_writes} short writes in the floor")?;
+    for (name, nanos) in [("log", log), ("write(2)", floor)] {
+        let at = |share: f64| nanos[((nanos.len() - 1) as f64 * share) as usize];
+        writeln!(out, "{name:9} p50 {:6} ns   p99 {:6} ns   p99.9 {:7} ns", at(0.5), at(0.99), at(0.999))?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds of each call, sorted.
+#[allow(clippy::disallowed_methods, reason = "a benchmark reads the time")]
+fn measure(mut call: impl FnMut(usize)) -> Vec<u64> {
+    let mut nanos = Vec::with_capacity(CALLS);
+    for number in 0..CALLS {
+        let started = std::time::Instant::now();
+        call(number);
+        nanos.push(started.elapsed().as_nanos() as u64);
+    }
+    nanos.sort_unstable();
+    nanos
+}
+
+fn bytes_in(folder: &Path) -> std::io::Result<u64> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+}

@@ -1,0 +1,131 @@
+//! What a process owns of a recorder. A forked child must not touch its parent's: a mutex may be locked by a thread
+//! that does not exist in the child, and two processes must not share a segment. So every process that uses the
+//! recorder has a slot of its own, found by its pid in a chain that only grows.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trackway_checkpoint::CheckpointRoot;
+
+use crate::control::ControlReader;
+use crate::segment_writer::SegmentWriter;
+
+/// The part of a recorder that belongs to one process.
+pub(crate) struct ProcessSlot {
+    pid: u32,
+    segment: Mutex<SegmentWriter>,
+    control: Mutex<Control>,
+    checkpoints: Mutex<Option<CheckpointRoot>>,
+    /// On the monotonic clock: when the control file was last looked at.
+    pub polled_at_micros: AtomicI64,
+    pub stop_asked: AtomicBool,
+    pub checkpoint_asked: AtomicBool,
+    /// The step of the last checkpoint that was saved or resumed from.
+    pub last_saved_step: AtomicU64,
+    /// On the monotonic clock: when that was.
+    pub last_saved_micros: AtomicI64,
+    next: AtomicPtr<ProcessSlot>,
+}
+
+/// The control file and the commands that wait for being obeyed.
+pub(crate) struct Control {
+    pub reader: Option<ControlReader>,
+    pub stops: Vec<u64>,
+    pub checkpoints: Vec<u64>,
+}
+
+impl ProcessSlot {
+    pub fn new(segment: SegmentWriter, reader: Option<ControlReader>, now_micros: i64) -> Self {
+        Self {
+            pid: std::process::id(),
+            segment: Mutex::new(segment),
+            control: Mutex::new(Control { reader, stops: Vec::new(), checkpoints: Vec::new() }),
+            checkpoints: Mutex::new(None),
+            polled_at_micros: AtomicI64::new(i64::MIN),
+            stop_asked: AtomicBool::new(false),
+            checkpoint_asked: AtomicBool::new(false),
+            last_saved_step: AtomicU64::new(0),
+            last_saved_micros: AtomicI64::new(now_micros),
+            next: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    pub fn segment(&self) -> MutexGuard<'_, SegmentWriter> {
+        self.segment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn checkpoints(&self) -> MutexGuard<'_, Option<CheckpointRoot>> {
+        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The slots of the process that made the recorder and of the children it forked.
+pub(crate) struct SlotChain {
+    first: AtomicPtr<ProcessSlot>,
+}
+
+impl SlotChain {
+    pub fn new() -> Self {
+        Self { first: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// The slot of this process, if it has one.
+    pub fn find(&self) -> Option<&ProcessSlot> {
+        let pid = std::process::id();
+        self.iter().find(|slot| slot.pid == pid)
+    }
+
+    /// The slot of this process, made if it has none. Waits for no lock, so a fork at any moment is safe.
+    pub fn find_or_add(&self, make: impl FnOnce() -> ProcessSlot) -> &ProcessSlot {
+        if let Some(slot) = self.find() {
+            return slot;
+        }
+        let new = Box::into_raw(Box::new(make()));
+        loop {
+            let mut end = &self.first;
+            for slot in self.iter() {
+                end = &slot.next;
+            }
+            if end.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                // SAFETY: `new` came from a box, is reachable from the chain now, and is freed only with the chain.
+                return unsafe { &*new };
+            }
+            if let Some(slot) = self.find() {
+                // SAFETY: another thread of this process was faster; nobody else has seen `new`.
+                drop(unsafe { Box::from_raw(new) });
+                return slot;
+            }
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &ProcessSlot> {
+        let mut next = &self.first;
+        std::iter::from_fn(move || {
+            // SAFETY: a pointer in the chain came from a box and stays valid until the chain is dropped.
+            let slot = unsafe { next.load(Ordering::Acquire).as_ref() }?;
+            next = &slot.next;
+            Some(slot)
+        })
+    }
+}
+
+impl Drop for SlotChain {
+    fn drop(&mut self) {
+        let pid = std::process::id();
+        let mut next = *self.first.get_mut();
+        while !next.is_null() {
+            // SAFETY: dropping the chain ends every borrow of its slots, and each is visited once.
+            let slot = unsafe { Box::from_raw(next) };
+            next = slot.next.load(Ordering::Acquire);
+            if slot.pid != pid {
+                // A slot of the parent: its locks and its file are the parent's, so it is left as it is.
+                Box::leak(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use trackway_checkpoint::{
+    CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint,
+};
+use trackway_core::{Clock, Ids, Step};
+use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin};
+
+use crate::control::{Command, ControlReader};
+use crate::process::{ProcessSlot, SlotChain};
+use crate::segment_writer::{SegmentInfo, SegmentWriter};
+use crate::settings::Settings;
+use crate::signal;
+use crate::system::{SystemClock, SystemIds};
+
+/// The control file is looked at so often at most.
+pub const CONTROL_POLL_MICROS: i64 = 100_000;
+
+/// The flight recorder of a training process.
+///
+/// Outside a Trackway attempt it does nothing and costs nothing. Cloning gives another handle to the same recorder.
+/// Every method may be called from any thread and after a fork; none of them panics. The methods that record never
+/// fail and never wait for anything but one `write(2)`.
+///
+/// ```
+/// let run = trackway_recorder::Recorder::attach();
+/// for step in 1..=3 {
+///     run.log(step, &[("loss", 1.0 / step as f64)]);
+///     if run.should_stop() {
+///         break;
+///     }
+/// }
+/// run.finish();
+/// ```
+#[derive(Clone)]
+pub struct Recorder {
+    inner: Option<Arc<Inner>>,
+}
+
+struct Inner {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    slots: SlotChain,
+}
+
+impl Recorder {
+    /// The recorder of this process, from the environment that `trackway run` sets. Never fails.
+    #[must_use]
+    pub fn attach() -> Self {
+        Self::with(Settings::from_environment(), Arc::new(SystemClock), Arc::new(SystemIds))
+    }
+
+    /// A recorder that does nothing.
+    #[must_use]
+    pub fn disabled() -> Self {
+        Self { inner: None }
+    }
+
+    pub(crate) fn with(settings: Settings, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        if settings.record_folder.is_none() {
+            return Self::disabled();
+        }
+        let inner = Inner { settings, clock, ids, slots: SlotChain::new() };
+        inner.slot();
+        Self { inner: Some(Arc::new(inner)) }
+    }
+
+    /// Whether anything is recorded: false outside an attempt.
+    #[must_use]
+    pub fn enabled(&self) -> bool {
+        self.inner.is_some()
+    }
+
+    /// Records values of metrics at a step. NaN and infinities are kept as they are.
+    pub fn log(&self, step: Step, values: &[(&str, f64)]) {
+        self.record(|segment| segment.metrics(step, values));
+    }
+
+    /// Records something that happened, such as `epoch_finished`.
+    pub fn event(&self, kind: &str, step: Option<Step>, fields: &[(&str, &str)]) {
+        self.record(|segment| segment.event(kind, step, fields));
+    }
+
+    /// Records a parameter of the run.
+    pub fn param(&self, name: &str, value: &str) {
+        self.record(|segment| segment.param(name, value));
+    }
+
+    /// Says that the process is alive and at this step.
+    pub fn heartbeat(&self, step: Step) {
+        self.record(|segment| segment.heartbeat(step));
+    }
+
+    fn record(&self, write: impl FnOnce(&mut SegmentWriter)) {
+        if let Some(inner) = &self.inner {
+            write(&mut inner.slot().segment());
+        }
+    }
+
+    /// From now on SIGTERM makes [`Recorder::should_stop`] true instead of ending the process. Works outside an
+    /// attempt too. A process that never asks [`Recorder::should_stop`] must not call this.
+    pub fn stop_on_sigterm(&self) {
+        if let Err(error) = signal::install() {
+            self.event("sigterm_handler_failed", None, &[("why", &error.to_string())]);
+        }
+    }
+
+    /// Whether the training loop should save a checkpoint and end: the control file or SIGTERM asked for it, or the
+    /// attempt was fenced.
+    #[must_use]
+    pub fn should_stop(&self) -> bool {
+        if signal::sigterm_arrived() {
+            return true;
+        }
+        self.inner.as_ref().is_some_and(|inner| inner.poll_control().stop_asked.load(Ordering::Relaxed))
+    }
+
+    /// Whether it is time to save a checkpoint at the end of this step: a command of the control file waits, or the
+    /// cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it lies behind the last checkpoint) or
+    /// `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one) says so. Always false without a checkpoint root.
+    #[must_use]
+    pub fn checkpoint_due(&self, step: Step) -> bool {
+        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
+            return false;
+        };
+        let slot = inner.poll_control();
+        slot.checkpoint_asked.load(Ordering::Relaxed) || inner.cadence_due(slot, step)
+    }
+
+    /// Writes a checkpoint and commits it, records that, and acknowledges a waiting `checkpoint_now`.
+    ///
+    /// `fill` writes the files; it may use the recorder to log, but must not save another checkpoint.
+    ///
+    /// # Errors
+    /// What [`CheckpointRoot::save`] says. [`CheckpointError::Fenced`] also makes [`Recorder::should_stop`] true.
+    /// [`CheckpointError::NotInAttempt`] outside an attempt.
+    pub fn save_checkpoint(
+        &self,
+        step: Step,
+        metrics: &[(&str, f64)],
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
+    ) -> Result<Commit, CheckpointError> {
+        let inner = self.inner.as_ref().ok_or(NO_ROOT)?;
+        let slot = inner.slot();
+        let saved = inner.with_root(slot, |root| root.save(step, metrics, fill));
+        inner.record_save(slot, step, &saved);
+        saved
+    }
+
+    /// The newest committed checkpoint that verifies; `None` when nothing was ever committed, and outside an attempt.
+    /// Newer ones that do not verify are recorded, marked suspect and passed over.
+    ///
+    /// # Errors
+    /// What [`CheckpointRoot::resume_target`] says; above all [`CheckpointError::NothingVerifies`], which a script
+    /// should not answer with starting over.
+    pub fn resume(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
+            return Ok(None);
+        };
+        let slot = inner.slot();
+        let started_micros = inner.clock.monotonic_micros();
+        let loaded = inner.with_root(slot, CheckpointRoot::resume_target);
+        inner.record_resume(slot, &loaded, started_micros);
+        loaded
+    }
+
+    /// Acknowledges an obeyed stop and ends the record in order. Happens by itself when the last handle is dropped;
+    /// recording afterwards begins another segment.
+    pub fn finish(&self) {
+        if let Some(inner) = &self.inner {
+            inner.finish();
+        }
+    }
+}
+
+const NO_ROOT: CheckpointError = CheckpointError::NotInAttempt { variable: "TRACKWAY_CHECKPOINTS" };
+
+impl Inner {
+    /// What this process owns of the recorder; made on first use, again in a forked child.
+    fn slot(&self) -> &ProcessSlot {
+        self.slots.find_or_add(|| {
+            let folder = self.settings.record_folder.as_deref().unwrap_or(Path::new("."));
+            let info = SegmentInfo {
+                run_id: self.settings.run.clone(),
+                attempt_id: self.settings.attempt.clone(),
+                origin: Origin::Sdk,
+            };
+            let segment = SegmentWriter::create(folder, info, Arc::clone(&self.clock));
+            let reader = self.settings.control_file.clone().map(ControlReader::new);
+            ProcessSlot::new(segment, reader, self.clock.monotonic_micros())
+        })
+    }
+
+    /// Looks at the control file when it is time to, and takes in what it asks for.
+    fn poll_control(&self) -> &ProcessSlot {
+        let slot = self.slot();
+        let now = self.clock.monotonic_micros();
+        let polled_at = slot.polled_at_micros.load(Ordering::Relaxed);
+        let due = now.saturating_sub(polled_at) >= CONTROL_POLL_MICROS;
+        let mine = due
+            && slot
+                .polled_at_micros
+                .compare_exchange(polled_at, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if mine {
+            self.read_control(slot);
+        }
+        slot
+    }
+
+    fn read_control(&self, slot: &ProcessSlot) {
+        let mut control = slot.control();
+        let commands = control.reader.as_mut().map(ControlReader::poll).unwrap_or_default();
+        for command in commands {
+            match command {
+                Command::Stop { id } => {
+                    control.stops.push(id);
+                    slot.segment().control_ack(id, ControlOutcome::Accepted, None);
+                    slot.stop_asked.store(true, Ordering::Relaxed);
+                }
+                Command::CheckpointNow { id } if self.settings.checkpoint_root.is_none() => {
+                    slot.segment().control_ack(id, ControlOutcome::Refused, None);
+                }
+                Command::CheckpointNow { id } => {
+                    control.checkpoints.push(id);
+                    slot.segment().control_ack(id, ControlOutcome::Accepted, None);
+                    slot.checkpoint_asked.store(true, Ordering::Relaxed);
+                }
+                Command::Unknown { id } => {
+                    slot.segment().control_ack(id, ControlOutcome::UnknownCommand, None)
+                }
+                Command::Unreadable { why } => {
+                    slot.segment().event("control_line_unreadable", None, &[("why", &why)]);
+                }
+            }
+        }
+    }
+
+    fn cadence_due(&self, slot: &ProcessSlot, step: Step) -> bool {
+        let last_step = slot.last_saved_step.load(Ordering::Relaxed);
+        if step == last_step {
+            return false;
+        }
+        let by_steps = self.settings.every_steps.is_some_and(|every| step / every > last_step / every);
+        let by_seconds = self.settings.every_seconds.is_some_and(|every| {
+            let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
+            (self.clock.monotonic_micros() - last_micros) as f64 / 1e6 >= every
+        });
+        by_steps || by_seconds
+    }
+
+    /// Runs something on the checkpoint root, opening it (which claims the epoch) on first use.
+    fn with_root<T>(
+        &self,
+        slot: &ProcessSlot,
+        run: impl FnOnce(&mut CheckpointRoot) -> Result<T, CheckpointError>,
+    ) -> Result<T, CheckpointError> {
+        let mut slot_root = slot.checkpoints();
+        let root = match slot_root.as_mut() {
+            Some(root) => root,
+            None => slot_root.insert(self.open_root()?),
+        };
+        run(root)
+    }
+
+    fn open_root(&self) -> Result<CheckpointRoot, CheckpointError> {
+        let missing = |variable| CheckpointError::NotInAttempt { variable };
+        let settings = &self.settings;
+        CheckpointRoot::open(
+            settings.checkpoint_root.as_deref().ok_or(NO_ROOT)?,
+            settings.epoch.ok_or(missing("TRACKWAY_EPOCH"))?,
+            settings.run_id().ok_or(missing("TRACKWAY_RUN"))?,
+            settings.attempt_id().ok_or(missing("TRACKWAY_ATTEMPT"))?,
+            Arc::clone(&self.clock),
+            Arc::clone(&self.ids),
+        )
+    }
+
+    fn record_save(&self, slot: &ProcessSlot, step: Step, saved: &Result<Commit, CheckpointError>) {
+        let outcome = match saved {
+            Ok(commit) => {
+                slot.segment().checkpoint(&self.committed_frame(commit));
+                self.remember_checkpoint(slot, step);
+                ControlOutcome::Done
+            }
+            Err(error) => {
+                self.record_failure(slot, "checkpoint_failed", Some(step), error);
+                ControlOutcome::Refused
+            }
+        };
+        slot.checkpoint_asked.store(false, Ordering::Relaxed);
+        let asked = std::mem::take(&mut slot.control().checkpoints);
+        for id in asked {
+            slot.segment().control_ack(id, outcome, Some(step));
+        }
+    }
+
+    fn committed_frame(&self, commit: &Commit) -> CheckpointFrame {
+        CheckpointFrame {
+            at: self.clock.now(),
+            step: commit.step,
+            epoch: commit.epoch,
+            state: CheckpointState::Committed,
+            object_prefix: commit.object_prefix.clone(),
+            manifest_sha256: commit.manifest_sha256.clone(),
+            size_bytes: commit.size_bytes,
+            seconds: commit.seconds,
+        }
+    }
+
+    fn record_resume(
+        &self,
+        slot: &ProcessSlot,
+        loaded: &Result<Option<LoadedCheckpoint>, CheckpointError>,
+        started_micros: i64,
+    ) {
+        match loaded {
+            Ok(None) => {}
+            Ok(Some(loaded)) => {
+                for fallback in &loaded.fallbacks {
+                    slot.segment().event("checkpoint_fallback", fallback.step, &[("why", &fallback.why)]);
+                }
+                let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
+                slot.segment().checkpoint(&CheckpointFrame {
+                    at: self.clock.now(),
+                    step: loaded.step,
+                    epoch: loaded.info.epoch,
+                    state: CheckpointState::Resumed,
+                    object_prefix: loaded.info.object_prefix.clone(),
+                    manifest_sha256: loaded.info.manifest_sha256.clone().unwrap_or_default(),
+                    size_bytes: loaded.manifest.size_bytes(),
+                    seconds,
+                });
+                self.remember_checkpoint(slot, loaded.step);
+            }
+            Err(error) => self.record_failure(slot, "resume_failed", None, error),
+        }
+    }
+
+    fn record_failure(&self, slot: &ProcessSlot, kind: &str, step: Option<Step>, error: &CheckpointError) {
+        slot.segment().event(kind, step, &[("why", &error.to_string())]);
+        if error.kind() == ErrorKind::Fenced {
+            slot.stop_asked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn remember_checkpoint(&self, slot: &ProcessSlot, step: Step) {
+        slot.last_saved_step.store(step, Ordering::Relaxed);
+        slot.last_saved_micros.store(self.clock.monotonic_micros(), Ordering::Relaxed);
+    }
+
+    /// Ends the segment of this process, if it has one.
+    fn finish(&self) {
+        let Some(slot) = self.slots.find() else {
+            return;
+        };
+        let stops = std::mem::take(&mut slot.control().stops);
+        let mut segment = slot.segment();
+        for id in stops {
+            segment.control_ack(id, ControlOutcome::Done, None);
+        }
+        segment.finish();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

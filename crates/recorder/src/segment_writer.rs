@@ -1,0 +1,346 @@
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::sys::resource::{Resource, getrlimit};
+use trackway_core::{Clock, Step};
+use trackway_formats::record::{
+    CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
+    MAX_METRICS_PER_FRAME, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
+};
+
+/// A segment is closed and another begun at this size, so that long runs have closed segments to convert.
+pub const MAX_SEGMENT_BYTES: u64 = 64 << 20;
+
+/// After a write failed, the next try waits so long: a full disk must not cost the training loop time.
+pub const RETRY_INTERVAL_MICROS: i64 = 1_000_000;
+
+/// Room that is kept for the close frame.
+const CLOSE_FRAME_BYTES: u64 = FRAME_OVERHEAD_BYTES as u64 + 16;
+
+/// How many names that are taken already are passed before a new segment is given up for now.
+const MAX_NAME_TRIES: u32 = 16;
+
+/// How often a write that a signal interrupted is repeated.
+const MAX_INTERRUPTED_TRIES: u32 = 16;
+
+/// What the segments of a process say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SegmentInfo {
+    /// The run, as `TRACKWAY_RUN` names it.
+    pub run_id: String,
+    /// The attempt, as `TRACKWAY_ATTEMPT` names it.
+    pub attempt_id: String,
+    /// Who writes.
+    pub origin: Origin,
+}
+
+/// Writes the flight record of one process into a folder, as one segment after the other.
+///
+/// Each call is one `write(2)` at the end of the file: what was logged belongs to the kernel when the call returns,
+/// and SIGKILL loses nothing. Nothing is synced, nothing waits, nothing panics. When a write comes back short or
+/// fails (a full disk), the segment is left with its torn tail, another is begun, and until that works frames are
+/// dropped and counted; an event `frames_dropped` says so as soon as there is room.
+///
+/// Belongs to the process that made it; after a fork the child makes its own.
+pub struct SegmentWriter {
+    folder: PathBuf,
+    info: SegmentInfo,
+    clock: Arc<dyn Clock>,
+    pid: u32,
+    started_micros: i64,
+    next_segment_sequence: u32,
+    open: Option<OpenSegment>,
+    buffer: Vec<u8>,
+    dropped_frames: u64,
+    unreported_drops: u64,
+    last_error: Option<String>,
+    /// On the monotonic clock; `None`: at once.
+    retry_at_micros: Option<i64>,
+}
+
+struct OpenSegment {
+    file: File,
+    path: PathBuf,
+    encoder: Encoder,
+    written_bytes: u64,
+    max_bytes: u64,
+}
+
+impl SegmentWriter {
+    /// Begins the first segment of this process. When the disk refuses, later calls try again.
+    #[must_use]
+    pub fn create(folder: &Path, info: SegmentInfo, clock: Arc<dyn Clock>) -> Self {
+        let mut writer = Self {
+            folder: folder.to_owned(),
+            info,
+            pid: std::process::id(),
+            started_micros: clock.now().as_micros(),
+            clock,
+            next_segment_sequence: 0,
+            open: None,
+            buffer: Vec::new(),
+            dropped_frames: 0,
+            unreported_drops: 0,
+            last_error: None,
+            retry_at_micros: None,
+        };
+        // Whether this works shows when the first segment is begun.
+        let _ = std::fs::create_dir_all(folder);
+        writer.make_ready();
+        writer
+    }
+
+    /// The segment that is being written; `None` while the disk refuses.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.open.as_ref().map(|open| open.path.as_path())
+    }
+
+    /// Calls whose frames could not be written and are lost.
+    #[must_use]
+    pub fn dropped_frames(&self) -> u64 {
+        self.dropped_frames
+    }
+
+    /// Values of metrics at a step.
+    pub fn metrics(&mut self, step: Step, values: &[(&str, f64)]) {
+        let at = self.clock.now();
+        for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
+            if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(chunk.len())) {
+                self.close_segment();
+            }
+            self.append(|encoder, out| encoder.metrics(out, at, step, chunk));
+        }
+    }
+
+    /// Something that happened.
+    pub fn event(&mut self, kind: &str, step: Option<Step>, fields: &[(&str, &str)]) {
+        let at = self.clock.now();
+        self.append(|encoder, out| encoder.event_parts(out, at, step, kind, fields));
+    }
+
+    /// A parameter of the run.
+    pub fn param(&mut self, name: &str, value: &str) {
+        let param = Param { at: self.clock.now(), name: name.into(), value: value.into() };
+        self.append(|encoder, out| encoder.param(out, &param));
+    }
+
+    /// A sign of life.
+    pub fn heartbeat(&mut self, step: Step) {
+        let heartbeat = Heartbeat { at: self.clock.now(), step };
+        self.append(|encoder, out| encoder.heartbeat(out, &heartbeat));
+    }
+
+    /// What was done with a checkpoint.
+    pub fn checkpoint(&mut self, checkpoint: &CheckpointFrame) {
+        self.append(|encoder, out| encoder.checkpoint(out, checkpoint));
+    }
+
+    /// The answer to a command of the control file.
+    pub fn control_ack(&mut self, id: u64, outcome: ControlOutcome, step: Option<Step>) {
+        let ack = ControlAck { at: self.clock.now(), id, outcome, step };
+        self.append(|encoder, out| encoder.control_ack(out, &ack));
+    }
+
+    /// Ends the segment in order. A later call begins another one.
+    pub fn finish(&mut self) {
+        self.close_segment();
+    }
+
+    /// Appends what `encode` makes with one write, beginning another segment when this one is full or broken.
+    fn append(&mut self, encode: impl Fn(&mut Encoder, &mut Vec<u8>)) {
+        // Twice at most: once in the open segment, once in the one after it.
+        for _ in 0..2 {
+            if !self.make_ready() {
+                break;
+            }
+            if self.append_here(&encode) {
+                return;
+            }
+        }
+        self.dropped_frames += 1;
+        self.unreported_drops += 1;
+    }
+
+    /// Tries the open segment. False: it is gone now, and the frame is not written.
+    fn append_here(&mut self, encode: &impl Fn(&mut Encoder, &mut Vec<u8>)) -> bool {
+        let Some(open) = &mut self.open else {
+            return false;
+        };
+        self.buffer.clear();
+        let frame_count = open.encoder.frame_count();
+        encode(&mut open.encoder, &mut self.buffer);
+        if open.written_bytes + self.buffer.len() as u64 + CLOSE_FRAME_BYTES > open.max_bytes {
+            open.encoder.rewind_to(frame_count);
+            self.close_segment();
+            return false;
+        }
+        match write_once(&mut open.file, &self.buffer) {
+            Ok(()) => {
+                open.written_bytes += self.buffer.len() as u64;
+                true
+            }
+            Err(error) => {
+                // The torn tail stays: a reader passes it, and nothing may follow it in this file.
+                self.open = None;
+                self.next_segment_sequence += 1;
+                self.last_error = Some(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Whether a segment is open, after trying to begin one if it is time to.
+    fn make_ready(&mut self) -> bool {
+        if self.open.is_some() {
+            return true;
+        }
+        if let Some(retry_at) = self.retry_at_micros
+            && self.clock.monotonic_micros() < retry_at
+        {
+            return false;
+        }
+        match self.begin_segment() {
+            Ok(open) => {
+                self.open = Some(open);
+                self.retry_at_micros = None;
+                self.unreported_drops = 0;
+                true
+            }
+            Err(error) => {
+                self.last_error = Some(error.to_string());
+                self.retry_at_micros = Some(self.clock.monotonic_micros() + RETRY_INTERVAL_MICROS);
+                false
+            }
+        }
+    }
+
+    /// Makes the next segment's file and writes its header, with the news of dropped frames behind it.
+    fn begin_segment(&mut self) -> io::Result<OpenSegment> {
+        let (file, path) = self.create_file()?;
+        let mut open = OpenSegment {
+            file,
+            path,
+            encoder: Encoder::new(),
+            written_bytes: 0,
+            max_bytes: max_segment_bytes(),
+        };
+        let header = self.header();
+        self.buffer.clear();
+        open.encoder.begin(&mut self.buffer, &header);
+        if self.unreported_drops > 0 {
+            let event = self.drop_event();
+            open.encoder.event(&mut self.buffer, &event);
+        }
+        let written = if self.buffer.len() as u64 + CLOSE_FRAME_BYTES > open.max_bytes {
+            Err(io::Error::from(io::ErrorKind::FileTooLarge))
+        } else {
+            write_once(&mut open.file, &self.buffer)
+        };
+        if let Err(error) = written {
+            // A file without a whole header tells nobody anything, and retries must not fill the folder.
+            let _ = std::fs::remove_file(&open.path);
+            return Err(error);
+        }
+        open.written_bytes = self.buffer.len() as u64;
+        Ok(open)
+    }
+
+    fn create_file(&mut self) -> io::Result<(File, PathBuf)> {
+        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
+        for _ in 0..MAX_NAME_TRIES {
+            let path = self.folder.join(format!(
+                "{:016}-{}-{}-{:06}.{SEGMENT_EXTENSION}",
+                self.started_micros, self.pid, self.info.origin, self.next_segment_sequence
+            ));
+            match OpenOptions::new().append(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((file, path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.next_segment_sequence += 1;
+                    last = error;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    fn header(&self) -> SegmentHeader {
+        SegmentHeader {
+            at: self.clock.now(),
+            origin: self.info.origin,
+            pid: self.pid,
+            segment_sequence: self.next_segment_sequence,
+            boot_id: boot_id(),
+            run_id: self.info.run_id.clone(),
+            attempt_id: self.info.attempt_id.clone(),
+            writer: concat!("trackway-recorder ", env!("CARGO_PKG_VERSION")).into(),
+        }
+    }
+
+    fn drop_event(&self) -> Event {
+        let why = self.last_error.clone().unwrap_or_default();
+        Event {
+            at: self.clock.now(),
+            step: None,
+            kind: "frames_dropped".into(),
+            fields: vec![("count".into(), self.unreported_drops.to_string()), ("why".into(), why)],
+        }
+    }
+
+    /// Ends the open segment with a close frame, if there is room for it.
+    fn close_segment(&mut self) {
+        let Some(mut open) = self.open.take() else {
+            return;
+        };
+        self.next_segment_sequence += 1;
+        self.buffer.clear();
+        let close = Close { at: self.clock.now(), dropped_frames: self.dropped_frames };
+        open.encoder.close(&mut self.buffer, &close);
+        if open.written_bytes + self.buffer.len() as u64 <= open.max_bytes {
+            // A segment without a close frame reads as one that was cut off; no frame is lost by that.
+            let _ = write_once(&mut open.file, &self.buffer);
+        }
+    }
+}
+
+impl Drop for SegmentWriter {
+    fn drop(&mut self) {
+        if self.pid == std::process::id() {
+            self.close_segment();
+        }
+    }
+}
+
+/// One write. Less than all of it is an error: what follows a torn frame must not stand in the same file.
+fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    for _ in 0..MAX_INTERRUPTED_TRIES {
+        match file.write(bytes) {
+            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(written) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::WriteZero,
+                    format!("a write of {} bytes came back short, at {written}", bytes.len()),
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::from(io::ErrorKind::Interrupted))
+}
+
+/// How large a segment may become. Writing past `RLIMIT_FSIZE` would raise SIGXFSZ, which kills the process.
+fn max_segment_bytes() -> u64 {
+    let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(u64::MAX, |(soft, _)| soft);
+    limit.min(MAX_SEGMENT_BYTES)
+}
+
+/// The kernel's name for this boot; empty where there is none.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|id| id.trim().to_owned())
+        .unwrap_or_default()
+}

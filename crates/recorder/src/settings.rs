@@ -1,0 +1,57 @@
+use std::path::PathBuf;
+
+use trackway_core::{AttemptId, RunId};
+
+/// What the environment tells the recorder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Settings {
+    /// `TRACKWAY_RECORD`: the folder for segments. Without it the recorder does nothing.
+    pub record_folder: Option<PathBuf>,
+    /// `TRACKWAY_RUN`, as text for the record.
+    pub run: String,
+    /// `TRACKWAY_ATTEMPT`, as text for the record.
+    pub attempt: String,
+    /// `TRACKWAY_CONTROL`: the control file.
+    pub control_file: Option<PathBuf>,
+    /// `TRACKWAY_CHECKPOINTS`: the checkpoint root.
+    pub checkpoint_root: Option<PathBuf>,
+    /// `TRACKWAY_EPOCH`.
+    pub epoch: Option<u64>,
+    /// `TRACKWAY_CHECKPOINT_EVERY_STEPS`.
+    pub every_steps: Option<u64>,
+    /// `TRACKWAY_CHECKPOINT_EVERY_SECONDS`.
+    pub every_seconds: Option<f64>,
+}
+
+impl Settings {
+    pub fn from_environment() -> Self {
+        Self::from(|name| std::env::var_os(name).and_then(|value| value.into_string().ok()))
+    }
+
+    pub fn from(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let text = |name| variable(name).filter(|value| !value.is_empty());
+        let path = |name| text(name).map(PathBuf::from);
+        Self {
+            record_folder: path("TRACKWAY_RECORD"),
+            run: text("TRACKWAY_RUN").unwrap_or_default(),
+            attempt: text("TRACKWAY_ATTEMPT").unwrap_or_default(),
+            control_file: path("TRACKWAY_CONTROL"),
+            checkpoint_root: path("TRACKWAY_CHECKPOINTS"),
+            epoch: text("TRACKWAY_EPOCH").and_then(|value| value.parse().ok()),
+            every_steps: text("TRACKWAY_CHECKPOINT_EVERY_STEPS")
+                .and_then(|value| value.parse().ok())
+                .filter(|steps| *steps > 0),
+            every_seconds: text("TRACKWAY_CHECKPOINT_EVERY_SECONDS")
+                .and_then(|value| value.parse().ok())
+                .filter(|seconds: &f64| *seconds > 0.0),
+        }
+    }
+
+    pub fn run_id(&self) -> Option<RunId> {
+        self.run.parse().ok()
+    }
+
+    pub fn attempt_id(&self) -> Option<AttemptId> {
+        self.attempt.parse().ok()
+    }
+}

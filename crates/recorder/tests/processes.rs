@@ -1,0 +1,426 @@
+//! The recorder in real processes that are killed, forked, limited and run out of disk.
+//!
+//! A test starts this very program again with `TRACKWAY_TEST_ROLE`; the test `role` then plays the training process.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests stop the test, as the tests do")]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+use trackway_core::{AttemptId, RunId};
+use trackway_formats::record::{DamageKind, Frame, Segment, read_segment};
+use trackway_recorder::{CheckpointView, ErrorKind, Kind, Recorder, SystemIds};
+
+const ROLE: &str = "TRACKWAY_TEST_ROLE";
+
+/// Plays a training process when another test asks for it, and nothing otherwise.
+#[test]
+fn role() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("log_forever") => log_forever(),
+        Ok("short_write") => short_write(),
+        Ok("no_room_for_a_header") => no_room_for_a_header(),
+        Ok("full_disk") => full_disk(),
+        Ok("fork") => fork_and_log(),
+        Ok("fork_under_load") => fork_under_load(),
+        Ok("wait_for_sigterm") => wait_for_sigterm(),
+        Ok("save_forever") => save_forever(),
+        Ok(other) => panic!("no role `{other}`"),
+        Err(_) => {}
+    }
+}
+
+/// An attempt's folder with the environment of a training process.
+struct Attempt {
+    folder: tempfile::TempDir,
+    run_id: RunId,
+    epoch: u64,
+}
+
+impl Attempt {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("records")).unwrap();
+        Self { folder, run_id: RunId::new(&SystemIds), epoch: 1 }
+    }
+
+    fn records(&self) -> PathBuf {
+        self.folder.path().join("records")
+    }
+
+    fn checkpoints(&self) -> PathBuf {
+        self.folder.path().join("checkpoints")
+    }
+
+    fn command(&self, program: &Path, role: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env(ROLE, role)
+            .env("TRACKWAY_RUN", self.run_id.to_string())
+            .env("TRACKWAY_ATTEMPT", AttemptId::new(&SystemIds).to_string())
+            .env("TRACKWAY_EPOCH", self.epoch.to_string())
+            .env("TRACKWAY_RECORD", self.records())
+            .env("TRACKWAY_CONTROL", self.folder.path().join("control.jsonl"))
+            .env("TRACKWAY_CHECKPOINTS", self.checkpoints())
+            .stdout(Stdio::piped());
+        command
+    }
+
+    fn start(&self, role: &str) -> Child {
+        let mut command = self.command(&std::env::current_exe().unwrap(), role);
+        command.args(ROLE_ARGUMENTS).spawn().unwrap()
+    }
+
+    fn run(&self, role: &str) -> Vec<Segment> {
+        let output = self.start(role).wait_with_output().unwrap();
+        assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stdout));
+        segments_in(&self.records())
+    }
+}
+
+const ROLE_ARGUMENTS: [&str; 4] = ["--exact", "role", "--nocapture", "--test-threads=1"];
+
+fn segments_in(folder: &Path) -> Vec<Segment> {
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
+}
+
+fn steps_of(segments: &[Segment]) -> Vec<u64> {
+    let mut steps: Vec<_> =
+        segments.iter().flat_map(Segment::metric_points).map(|point| point.step).collect();
+    steps.sort_unstable();
+    steps
+}
+
+fn events_of(segments: &[Segment], kind: &str) -> Vec<Vec<(String, String)>> {
+    let frames = segments.iter().flat_map(|segment| &segment.frames);
+    let event = |frame: &Frame| match frame {
+        Frame::Event(event) if event.kind == kind => Some(event.fields.clone()),
+        _ => None,
+    };
+    frames.filter_map(|located| event(&located.frame)).collect()
+}
+
+/// The numbers a child prints, one a line, until `enough` says so. Other lines are the test harness's own.
+fn numbers_until(child: &mut Child, enough: impl Fn(u64) -> bool) -> u64 {
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    let numbers = lines.map_while(Result::ok).filter_map(|line| line.trim().parse::<u64>().ok());
+    let mut last = 0;
+    for number in numbers {
+        last = number;
+        if enough(number) {
+            break;
+        }
+    }
+    last
+}
+
+fn say(number: u64) {
+    let mut out = std::io::stdout().lock();
+    // On a line of its own: the harness has written the test's name without a line end.
+    writeln!(out, "\n{number}").and_then(|()| out.flush()).unwrap();
+}
+
+fn log_forever() {
+    let run = Recorder::attach();
+    for step in 1.. {
+        run.log(step, &[("loss", 1.0 / step as f64), ("rate", 0.5)]);
+        if step % 16 == 0 {
+            say(step);
+        }
+    }
+}
+
+/// Proves that SIGKILL, at any moment, loses nothing that was logged before it, and that a frame it cut in two is the
+/// only thing a reader passes.
+#[test]
+fn sigkill_loses_nothing_that_was_logged() {
+    for kill_after in [16, 500, 1_000, 1_777, 3_000] {
+        let attempt = Attempt::new();
+        let mut child = attempt.start("log_forever");
+        let told = numbers_until(&mut child, |step| step >= kill_after);
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        let segments = segments_in(&attempt.records());
+        let steps: BTreeSet<_> = steps_of(&segments).into_iter().collect();
+        assert!((1..=told).all(|step| steps.contains(&step)), "a step up to {told} is missing");
+        assert_eq!((segments.len(), segments[0].close), (1, None));
+        assert!(segments[0].damage.iter().all(|damage| damage.kind == DamageKind::TornTail));
+        assert_eq!(segments[0].lost_frames, 0);
+    }
+}
+
+fn limit_file_size(bytes: u64) {
+    let (_, hard) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
+    setrlimit(Resource::RLIMIT_FSIZE, bytes, hard).unwrap();
+}
+
+fn short_write() {
+    let run = Recorder::attach();
+    let log = |steps: std::ops::Range<u64>| steps.for_each(|step| run.log(step, &[("loss", step as f64)]));
+    log(0..50);
+    let folder = PathBuf::from(std::env::var_os("TRACKWAY_RECORD").unwrap());
+    let segment = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap();
+    // The next frame gets 10 bytes of room: the kernel writes those and says so.
+    limit_file_size(segment.metadata().unwrap().len() + 10);
+    log(50..400);
+    run.finish();
+}
+
+/// Proves that a write that the kernel cuts short leaves a torn tail that is passed, that the frame is written whole
+/// into the next segment, and that a file size limit never becomes the SIGXFSZ that kills a process.
+#[test]
+fn a_short_write_begins_another_segment() {
+    let segments = Attempt::new().run("short_write");
+    assert!(segments.len() > 2, "the limit holds for {} segments", segments.len());
+    assert_eq!(steps_of(&segments), (0..400).collect::<Vec<_>>());
+    assert_eq!(segments[0].damage.len(), 1);
+    assert_eq!((segments[0].damage[0].kind, segments[0].damage[0].skipped_bytes), (DamageKind::TornTail, 10));
+    assert!(segments[1..].iter().all(|segment| segment.damage.is_empty() && segment.close.is_some()));
+    let sequences: Vec<_> =
+        segments.iter().map(|segment| segment.header.as_ref().unwrap().segment_sequence).collect();
+    assert_eq!(sequences, (0..segments.len() as u32).collect::<Vec<_>>());
+    assert!(segments.iter().all(|segment| segment.lost_frames == 0), "no gap is in any sequence");
+    assert_eq!(segments.last().unwrap().close.unwrap().dropped_frames, 0);
+}
+
+fn no_room_for_a_header() {
+    let run = Recorder::attach();
+    run.log(1, &[("loss", 1.0)]);
+    let (soft, _) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
+    limit_file_size(0);
+    (2..=9).for_each(|step| run.log(step, &[("loss", 1.0)]));
+    limit_file_size(soft);
+    std::thread::sleep(Duration::from_micros(trackway_recorder::RETRY_INTERVAL_MICROS as u64 + 50_000));
+    run.log(10, &[("loss", 1.0)]);
+    run.finish();
+}
+
+/// Proves that frames that find no room are counted, that the record goes on when there is room again, and that it
+/// says how many are missing.
+#[test]
+fn dropped_frames_are_counted_and_told() {
+    let attempt = Attempt::new();
+    let mut command = attempt.command(Path::new("/bin/sh"), "no_room_for_a_header");
+    // The open segment meets a limit that was lowered behind its back, which raises SIGXFSZ. Ignored, as Python
+    // does, the write fails with EFBIG instead.
+    let program = std::env::current_exe().unwrap();
+    let output = command
+        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+        .arg(program)
+        .args(ROLE_ARGUMENTS)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let segments = segments_in(&attempt.records());
+    assert_eq!(steps_of(&segments), [1, 10]);
+    let events = events_of(&segments, "frames_dropped");
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0][0], ("count".into(), "8".into()));
+    assert_eq!(segments.last().unwrap().close.unwrap().dropped_frames, 8);
+}
+
+fn full_disk() {
+    let records = PathBuf::from(std::env::var_os("TRACKWAY_RECORD").unwrap());
+    let filler = records.join("filler");
+    let filled = std::fs::File::create(&filler).and_then(|mut file| file.write_all(&[7; 24 << 10]));
+    filled.unwrap();
+    let run = Recorder::attach();
+    (1..=3_000).for_each(|step| run.log(step, &[("loss", 1.0), ("rate", 2.0)]));
+    std::fs::remove_file(&filler).unwrap();
+    std::thread::sleep(Duration::from_micros(trackway_recorder::RETRY_INTERVAL_MICROS as u64 + 50_000));
+    run.log(3_001, &[("loss", 1.0), ("rate", 2.0)]);
+    run.finish();
+    let out = PathBuf::from(std::env::var_os("TRACKWAY_TEST_OUT").unwrap());
+    for entry in std::fs::read_dir(&records).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), out.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Proves the same on a disk that is really full: a 64 KiB memory disk in a mount namespace of its own. Skipped, and
+/// said so, where such namespaces are not allowed.
+#[test]
+fn a_full_disk_drops_frames_and_recovers() {
+    let attempt = Attempt::new();
+    let out = tempfile::tempdir().unwrap();
+    let mount = "mount -t tmpfs -o size=64k none \"$TRACKWAY_RECORD\"";
+    let records = attempt.records();
+    let may =
+        Command::new("unshare").args(["-rm", "sh", "-c", mount]).env("TRACKWAY_RECORD", &records).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no mount namespace for a test of a full disk");
+        return;
+    }
+    let output = attempt
+        .command(Path::new("unshare"), "full_disk")
+        .env("TRACKWAY_TEST_OUT", out.path())
+        .args(["-rm", "sh", "-c", &format!("{mount} && exec \"$@\""), "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(ROLE_ARGUMENTS)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let segments = segments_in(out.path());
+    let steps = steps_of(&segments);
+    let written = steps.iter().collect::<BTreeSet<_>>().len();
+    assert!(written > 300 && steps.contains(&3_001), "{written} steps");
+    let events = events_of(&segments, "frames_dropped");
+    let counted: usize = events.iter().map(|fields| fields[0].1.parse::<usize>().unwrap()).sum();
+    assert_eq!(counted + written, 3_001, "every step is either there or counted: {events:?}");
+    assert!(counted > 0);
+}
+
+fn fork_and_log() {
+    let run = Recorder::attach();
+    run.log(1, &[("loss", 1.0)]);
+    // SAFETY: the child only logs and ends; it takes no lock that another thread may hold.
+    match unsafe { fork() }.unwrap() {
+        ForkResult::Child => {
+            (100..110).for_each(|step| run.log(step, &[("loss", 2.0)]));
+            run.finish();
+            std::process::exit(0);
+        }
+        ForkResult::Parent { child } => {
+            (2..10).for_each(|step| run.log(step, &[("loss", 1.0)]));
+            assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+            run.finish();
+        }
+    }
+}
+
+/// Proves that a forked child writes a segment of its own under its own pid, and that neither disturbs the other.
+#[test]
+fn a_fork_writes_its_own_segment() {
+    let mut segments = Attempt::new().run("fork");
+    segments.sort_by_key(|segment| steps_of(std::slice::from_ref(segment))[0]);
+    let pids: BTreeSet<_> = segments.iter().map(|segment| segment.header.as_ref().unwrap().pid).collect();
+    assert_eq!((segments.len(), pids.len()), (2, 2));
+    assert_eq!(steps_of(&segments[..1]), (1..10).collect::<Vec<_>>());
+    assert_eq!(steps_of(&segments[1..]), (100..110).collect::<Vec<_>>());
+    assert!(segments.iter().all(|segment| segment.damage.is_empty() && segment.close.is_some()));
+}
+
+fn fork_under_load() {
+    let run = Recorder::attach();
+    let logger = {
+        let run = run.clone();
+        std::thread::spawn(move || (1..=100_000).for_each(|step| run.log(step, &[("loss", 1.0)])))
+    };
+    for child_number in 0..30 {
+        // SAFETY: the child logs and ends at once, without running destructors.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Child => {
+                run.log(1_000_000 + child_number, &[("loss", 2.0)]);
+                // SAFETY: ends the process; nothing of the parent's is touched.
+                unsafe { nix::libc::_exit(0) };
+            }
+            ForkResult::Parent { child } => {
+                assert_eq!(waitpid(child, None).unwrap(), WaitStatus::Exited(child, 0));
+            }
+        }
+    }
+    logger.join().unwrap();
+}
+
+/// Proves that a child forked while another thread is in the middle of logging does not wait for a lock that nobody
+/// will ever release.
+#[test]
+fn a_fork_while_another_thread_logs_does_not_hang() {
+    let segments = Attempt::new().run("fork_under_load");
+    let steps = steps_of(&segments);
+    assert_eq!(segments.len(), 31);
+    assert_eq!(steps.len(), 100_030);
+    assert_eq!(steps.iter().filter(|step| **step >= 1_000_000).count(), 30);
+}
+
+fn wait_for_sigterm() {
+    let run = Recorder::attach();
+    run.stop_on_sigterm();
+    for step in 1.. {
+        run.heartbeat(step);
+        if run.should_stop() {
+            run.save_checkpoint(step, &[], |writer| writer.file("w", Kind::Weights, b"state")).unwrap();
+            break;
+        }
+        say(step);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // No call of `finish`: dropping the recorder ends the record in order.
+}
+
+/// Proves that SIGTERM lets the loop save and end by itself, and that the record then ends in order.
+#[test]
+fn sigterm_asks_for_a_stop() {
+    let attempt = Attempt::new();
+    let mut child = attempt.start("wait_for_sigterm");
+    numbers_until(&mut child, |step| step >= 3);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    // The pipe is read to its end, so that the child never waits for room in it.
+    numbers_until(&mut child, |_| false);
+    assert!(child.wait().unwrap().success());
+    let segments = segments_in(&attempt.records());
+    assert!(segments[0].close.is_some());
+    assert!(segments[0].frames.iter().any(|located| matches!(&located.frame, Frame::Checkpoint(_))));
+}
+
+fn save_forever() {
+    let run = Recorder::attach();
+    let mut first = 1;
+    if let Some(loaded) = run.resume().unwrap() {
+        let state = loaded.read("state.bin").unwrap();
+        assert_eq!(state, loaded.step.to_le_bytes().repeat(1_000), "the state is of another step");
+        first = loaded.step + 1;
+    }
+    for step in first.. {
+        let bytes = step.to_le_bytes().repeat(1_000);
+        let saved = run.save_checkpoint(step, &[("loss", 1.0)], |writer| {
+            writer.file("state.bin", Kind::Weights, &bytes)
+        });
+        match saved {
+            Ok(commit) => say(commit.step),
+            Err(error) if error.kind() == ErrorKind::Fenced => {
+                assert!(run.should_stop(), "a fenced process is told to stop");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Proves that a training process killed while it saves resumes in the next attempt at or behind the last step it was
+/// told is committed, over several attempts, and that one that lives on as a zombie is fenced.
+#[test]
+fn killed_saves_resume_and_zombies_are_fenced() {
+    let mut attempt = Attempt::new();
+    let mut told = 0;
+    for epoch in 1..=4 {
+        attempt.epoch = epoch;
+        let mut child = attempt.start("save_forever");
+        let target = told + 3;
+        told = numbers_until(&mut child, |step| step >= target);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let resumable =
+            CheckpointView::open(&attempt.checkpoints()).unwrap().resume_target().unwrap().unwrap();
+        assert!(resumable.step >= told, "step {told} was committed, and {} is the newest", resumable.step);
+        assert_eq!(resumable.fallbacks, vec![]);
+    }
+    attempt.epoch = 5;
+    let mut zombie = attempt.start("save_forever");
+    numbers_until(&mut zombie, |_| true);
+    attempt.epoch = 6;
+    let mut next = attempt.start("save_forever");
+    numbers_until(&mut zombie, |_| false);
+    assert!(zombie.wait().unwrap().success(), "the zombie ends by itself, fenced");
+    next.kill().unwrap();
+    next.wait().unwrap();
+}

@@ -1,0 +1,194 @@
+//! Everything that is known about an end, as plain data.
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{LaunchKind, Step, TerminationReason as Reason, Timestamp};
+
+use crate::scan::LogEvidence;
+
+/// Which of the script's streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// The scan of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StreamLog {
+    /// Which stream.
+    pub stream: Stream,
+    /// What the scanner found.
+    pub log: LogEvidence,
+}
+
+/// What a launcher says about the end, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LauncherState {
+    /// `slurm`, `kubernetes`, `ray`, `local` or another launcher's name.
+    pub source: String,
+    /// The state word, such as `OUT_OF_MEMORY`, `FAILED`, `STOPPED`.
+    pub state: String,
+    /// The reason word or message, such as `OOMKilled`, `NodeDown`; empty when there is none.
+    pub reason: String,
+}
+
+/// What Trackway did to an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// A newer attempt holds the run's checkpoints.
+    Fenced,
+    /// The attempt was replaced on purpose.
+    Superseded,
+    /// A person asked for the end.
+    StopRequested,
+    /// The money or GPU time of the run is spent.
+    BudgetStop,
+    /// A limit of time of the run file was reached.
+    TimeoutKill,
+    /// Nothing moved for longer than allowed.
+    HangKill,
+    /// A detector's rule ended it because the numbers ran away.
+    DivergenceStop,
+    /// A rule ended it because more training would not help.
+    EarlyStop,
+    /// A stage's promotion rule said no.
+    StageRejected,
+    /// A notice of preemption was passed on to the script.
+    PreemptionNotice,
+    /// A person injected SIGKILL (`--inject`).
+    InjectedKill,
+    /// A person injected SIGTERM (`--inject`).
+    InjectedTerm,
+}
+
+impl ActionKind {
+    /// Which of several actions is the reason: the lower, the stronger.
+    pub(super) fn rank(self) -> u8 {
+        self as u8
+    }
+
+    /// The reason an action stands for and its rule. An injected fault stands for what it imitates.
+    pub(super) fn meaning(self) -> (Reason, &'static str) {
+        match self {
+            Self::Fenced => (Reason::Fenced, "own_action.fenced"),
+            Self::Superseded => (Reason::Superseded, "own_action.superseded"),
+            Self::StopRequested => (Reason::Cancelled, "own_action.stop_requested"),
+            Self::BudgetStop => (Reason::BudgetExhausted, "own_action.budget_stop"),
+            Self::TimeoutKill => (Reason::Timeout, "own_action.timeout_kill"),
+            Self::HangKill => (Reason::Hang, "own_action.hang_kill"),
+            Self::DivergenceStop => (Reason::NumericDivergence, "own_action.divergence_stop"),
+            Self::EarlyStop => (Reason::EarlyStopped, "own_action.early_stop"),
+            Self::StageRejected => (Reason::StageRejected, "own_action.stage_rejected"),
+            Self::PreemptionNotice => (Reason::Preempted, "own_action.preemption_notice"),
+            Self::InjectedKill => (Reason::NodeFailure, "own_action.injected_kill"),
+            Self::InjectedTerm => (Reason::Preempted, "own_action.injected_term"),
+        }
+    }
+}
+
+/// One recorded action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnAction {
+    /// What was done.
+    pub kind: ActionKind,
+    /// When it was first done.
+    pub at: Timestamp,
+    /// Whether SIGKILL had to follow after the grace period.
+    pub kill_sent: bool,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What a process left in `TORCHELASTIC_ERROR_FILE`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorFile {
+    /// The exception's message.
+    pub message: String,
+    /// The traceback, empty when the file holds none.
+    pub traceback: String,
+    /// When it was raised.
+    pub at: Option<Timestamp>,
+}
+
+/// What a detector saw in the stream of metrics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DetectorEvent {
+    /// The detector's name.
+    pub detector: String,
+    /// What its finding stands for.
+    pub reason: Reason,
+    /// When it fired.
+    pub at: Timestamp,
+    /// Whether what it saw ends a run (a loss that is NaN does; a slow step does not).
+    pub ends_run: bool,
+    /// What it saw.
+    pub text: String,
+}
+
+/// How far the attempt came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The last step reported.
+    pub last_step: Option<Step>,
+    /// Seconds between the last heartbeat and the end.
+    pub seconds_since_last_heartbeat: Option<f64>,
+    /// Whether the script ever answered the recorder's handshake.
+    pub handshake_seen: bool,
+}
+
+/// Everything known about an end. Absent facts are `None` or empty; nothing is assumed from absence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What the launch was for.
+    pub kind: LaunchKind,
+    /// The exit code, when the process exited. Negative values are a wrapper's way of naming a signal.
+    pub exit_code: Option<i32>,
+    /// The signal that ended the process, as `wait` reports it. 137 is a code, not signal 9.
+    pub signal: Option<i32>,
+    /// What the launcher says.
+    pub launcher: Option<LauncherState>,
+    /// What Trackway did.
+    pub own_actions: Vec<OwnAction>,
+    /// How many OOM kills the attempt's own cgroup counted.
+    pub oom_kill_delta: Option<u64>,
+    /// The error file, when one was left.
+    pub error_file: Option<ErrorFile>,
+    /// The scanned streams.
+    pub logs: Vec<StreamLog>,
+    /// How far it came.
+    pub progress: Progress,
+    /// What detectors saw.
+    pub detector_events: Vec<DetectorEvent>,
+    /// Why the exit is not known: the shim that should have recorded it vanished.
+    pub shim_lost: Option<String>,
+    /// Whether the machine was started anew since the attempt began.
+    pub rebooted: bool,
+    /// Why the command could not be started (with the errno's text).
+    pub spawn_error: Option<String>,
+}
+
+impl Evidence {
+    /// Evidence of which nothing is known yet.
+    #[must_use]
+    pub fn new(kind: LaunchKind) -> Self {
+        Self {
+            kind,
+            exit_code: None,
+            signal: None,
+            launcher: None,
+            own_actions: Vec::new(),
+            oom_kill_delta: None,
+            error_file: None,
+            logs: Vec::new(),
+            progress: Progress::default(),
+            detector_events: Vec::new(),
+            shim_lost: None,
+            rebooted: false,
+            spawn_error: None,
+        }
+    }
+}

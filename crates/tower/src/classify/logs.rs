@@ -1,0 +1,338 @@
+//! What the log says, when its lines are read together.
+//!
+//! Lines are ranked by what they can be ([`Role`]) and whether the run went on after them ([`Handling`]). The earliest
+//! open cause wins. A named mechanism (ENOSPC) wins over the exception of no family that carries it, but an exception
+//! that comes before a *soft* mechanism (a connection lost, a collective stuck, a keyboard interrupt) wins over it,
+//! because those are what the other ranks and the waiting person see.
+
+use trackway_core::{Confidence, TerminationReason as Reason};
+
+use super::evidence::{Evidence, Stream};
+use super::verdict::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
+use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
+use crate::signatures::Role;
+
+/// Evidence lines listed for one reason.
+const MAX_ITEMS: usize = 4;
+/// Lines over which one message may run.
+const SAME_MESSAGE_LINES: u64 = 3;
+/// Findings listed that did not decide.
+const MAX_OTHERS: usize = 8;
+
+/// What the log says.
+#[derive(Debug, Default)]
+pub(super) struct LogReading {
+    /// The cause it names.
+    pub(super) cause: Option<Finding>,
+    /// A reading too weak to stand against a signal or an exit code.
+    pub(super) weak: Option<Finding>,
+    /// Everything else, earliest first.
+    pub(super) others: Vec<SecondaryFinding>,
+}
+
+/// A hit and where it stands among the streams.
+#[derive(Debug, Clone, Copy)]
+struct Placed<'a> {
+    hit: &'a Hit,
+    stream: Option<Stream>,
+    order: usize,
+}
+
+pub(super) fn read(evidence: &Evidence) -> LogReading {
+    let error_file = evidence.error_file.as_ref().map(|file| {
+        // The innermost frame is quoted before the message, as in a printed traceback.
+        LogScanner::scan(format!("{}\n{}\n", file.traceback, file.message).as_bytes())
+    });
+    let placed = place(evidence, error_file.as_ref().map_or(&[], |log| &log.hits));
+    let traceback = evidence.logs.iter().filter_map(|log| log.log.last_traceback.as_ref()).next_back();
+    let cause = strongest(&placed);
+    let weak = weak_reading(&placed, traceback);
+    let deciding = cause.map(|(found, _)| found.order);
+    let others = placed
+        .iter()
+        .filter(|found| Some(found.order) != deciding && found.hit.reason != Reason::Unknown)
+        .filter(|found| !matches!(found.hit.role, Role::Hint | Role::Chain))
+        .map(|found| secondary(found))
+        .take(MAX_OTHERS)
+        .collect();
+    LogReading {
+        cause: cause.map(|(found, strength)| finding(found, strength, &placed)),
+        weak,
+        others,
+    }
+}
+
+/// All hits in one order: the error file first (torchrun keeps the first failure there), then by time where every
+/// hit has one, else standard output before standard error.
+fn place<'a>(evidence: &'a Evidence, error_file: &'a [Hit]) -> Vec<Placed<'a>> {
+    let mut hits: Vec<(Option<Stream>, &Hit)> = Vec::new();
+    let mut logs: Vec<_> = evidence.logs.iter().collect();
+    logs.sort_by_key(|log| log.stream);
+    hits.extend(logs.iter().flat_map(|log| log.log.hits.iter().map(|hit| (Some(log.stream), hit))));
+    if hits.iter().all(|(_, hit)| hit.at.is_some()) {
+        hits.sort_by_key(|(_, hit)| hit.at);
+    }
+    error_file
+        .iter()
+        .map(|hit| (None, hit))
+        .chain(hits)
+        .enumerate()
+        .map(|(order, (stream, hit))| Placed { hit, stream, order })
+        .collect()
+}
+
+/// How well a line can stand as the cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    Consequence,
+    Warned,
+    Exception,
+    Open,
+}
+
+fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
+    if let Some(found) = open_cause(placed) {
+        if is_crash(found.hit)
+            && let Some(before) = consequence(placed).filter(|other| other.order < found.order)
+        {
+            return Some((before, Strength::Consequence)); // the watchdog aborts the process itself
+        }
+        return Some((found, Strength::Open));
+    }
+    let first = |wanted: &dyn Fn(&Placed<'_>) -> bool| placed.iter().copied().find(|found| wanted(found));
+    let exception = final_exception(placed).map(|found| (found, Strength::Exception));
+    exception
+        .or_else(|| {
+            first(&|found| is_causal(found.hit) && found.hit.handling == Handling::Warned && found.hit.reason != Reason::Unknown)
+                .map(|found| (found, Strength::Warned))
+        })
+        .or_else(|| consequence(placed).map(|found| (found, Strength::Consequence)))
+}
+
+/// The earliest named mechanism that was not dealt with, unless an exception came before a soft one.
+fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
+    let open: Vec<_> = placed
+        .iter()
+        .copied()
+        .filter(|found| is_causal(found.hit) && found.hit.handling == Handling::Open)
+        .collect();
+    let earliest = *open.first()?;
+    let on_its_line = |found: &Placed<'_>| {
+        found.stream == earliest.stream && found.hit.line_number == earliest.hit.line_number
+    };
+    let earliest = open.iter().copied().find(|found| on_its_line(found)).unwrap_or(earliest);
+    if let Some(deeper) = open.iter().copied().find(|found| explains(found.hit, earliest.hit)) {
+        return Some(deeper);
+    }
+    if !is_soft(earliest.hit) {
+        return Some(earliest);
+    }
+    let firm = open.iter().copied().find(|found| found.hit.role == Role::Verdict && !is_soft(found.hit));
+    if let Some(verdict) = firm {
+        return Some(verdict);
+    }
+    let exception = placed.iter().copied().find(|found| {
+        found.hit.role == Role::Exception
+            && found.hit.handling == Handling::Open
+            && !found.hit.phases.contains(&Phase::LocalPeer)
+    });
+    match exception {
+        Some(found) if found.order < earliest.order && !on_its_line(&found) && !chained(placed, found, earliest) => {
+            Some(found)
+        }
+        _ => Some(earliest),
+    }
+}
+
+/// Verdicts and causes, but for what a sibling process on the same machine sees of another's death.
+fn is_causal(hit: &Hit) -> bool {
+    let local_peer = hit.phases.contains(&Phase::LocalPeer) && hit.reason == Reason::NetworkError;
+    matches!(hit.role, Role::Verdict | Role::Cause) && !local_peer
+}
+
+/// Whether `later` says why what `earlier` reports happened: a node is gone because it was preempted, a process
+/// crashed because memory ran out, a request failed because the object store refused it.
+fn explains(later: &Hit, earlier: &Hit) -> bool {
+    let preempted = later.role == Role::Verdict
+        && later.reason == Reason::Preempted
+        && earlier.reason == Reason::NodeFailure;
+    let crash = is_crash(earlier)
+        && matches!(later.reason, Reason::HostOom | Reason::DeviceOom | Reason::StorageError | Reason::NodeFailure);
+    let store = earlier.reason == Reason::NetworkError
+        && later.reason == Reason::StorageError
+        && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
+    let killed = earlier.signature == "node.cluster_lost"
+        && later.role == Role::Verdict
+        && later.reason == Reason::HostOom;
+    preempted || crash || store || killed
+}
+
+/// How a process dies of many causes.
+fn is_crash(hit: &Hit) -> bool {
+    matches!(hit.signature.as_str(), "code.crash" | "code.native_check")
+}
+
+/// What other ranks and a waiting person see when something else has gone wrong.
+fn is_soft(hit: &Hit) -> bool {
+    matches!(hit.reason, Reason::NetworkError | Reason::Hang)
+        || (hit.reason == Reason::Cancelled && hit.role == Role::Cause)
+}
+
+fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
+    placed[first.order..second.order].iter().any(|found| found.hit.role == Role::Chain)
+}
+
+/// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
+/// first open one.
+fn final_exception<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
+    placed.iter().copied().find(|found| {
+        found.hit.role == Role::Exception
+            && found.hit.handling == Handling::Open
+            && !found.hit.phases.contains(&Phase::Launcher)
+            && !found.hit.phases.contains(&Phase::LocalPeer)
+            && !carries_consequence(placed, found)
+    })
+}
+
+/// An exception whose message is a consequence (`RuntimeError: NCCL error…`) names no cause of its own.
+fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
+    placed.iter().any(|found| {
+        found.hit.role == Role::Consequence
+            && found.stream == exception.stream
+            && found.hit.line_number == exception.hit.line_number
+    })
+}
+
+/// A consequence that has a reading of its own: the collective's own words before what followed from them.
+fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
+    let read = |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.reason != Reason::Unknown;
+    let hang = placed.iter().find(|found| read(found) && found.hit.reason == Reason::Hang);
+    hang.or_else(|| placed.iter().find(read)).copied()
+}
+
+fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Finding {
+    let reason = reason_in_phase(found.hit);
+    let mut finding = Finding::new(reason, found.hit.signature.clone(), confidence(found, strength, placed));
+    finding.is_open_cause = strength == Strength::Open;
+    finding.is_platform_statement = found.hit.role == Role::Verdict;
+    finding.items.push(item(found));
+    let same = placed.iter().filter(|other| {
+        other.order != found.order && other.hit.reason == found.hit.reason && is_causal(other.hit)
+    });
+    finding.items.extend(same.take(MAX_ITEMS - 1).map(|other| item(*other)));
+    finding
+}
+
+/// An error without a family of its own belongs to what the enclosing frames were doing.
+fn reason_in_phase(hit: &Hit) -> Reason {
+    let phases = &hit.phases;
+    let in_evaluation = phases.contains(&Phase::Evaluate)
+        && matches!(hit.reason, Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift);
+    let specific_code = hit.role == Role::Cause;
+    if in_evaluation {
+        Reason::EvaluatorError
+    } else if hit.reason == Reason::CodeError && !specific_code && has_checkpoint_frames(phases) && !is_code_type(&hit.text) {
+        Reason::CheckpointError
+    } else if hit.role == Role::Exception && hit.text.contains("KeyError") && phases.contains(&Phase::SelectColumns) {
+        Reason::SchemaDrift
+    } else if hit.role == Role::Exception && hit.text.contains("ValueError") && phases.contains(&Phase::CheckInput) {
+        Reason::DataError
+    } else {
+        hit.reason
+    }
+}
+
+fn has_checkpoint_frames(phases: &[Phase]) -> bool {
+    phases.contains(&Phase::SaveCheckpoint) || phases.contains(&Phase::LoadCheckpoint)
+}
+
+/// Exception types that only a mistake in code raises.
+fn is_code_type(text: &str) -> bool {
+    ["AttributeError", "NameError", "TypeError", "ImportError", "UnboundLocalError", "NotImplementedError"]
+        .iter()
+        .any(|name| text.contains(name))
+}
+
+fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Confidence {
+    let contradicted = placed.iter().any(|other| {
+        matches!(other.hit.role, Role::Verdict | Role::Cause | Role::Exception)
+            && other.hit.reason != found.hit.reason
+            && (other.order < found.order || other.hit.role != Role::Exception)
+    });
+    match strength {
+        Strength::Open if found.hit.conclusive && !contradicted && found.hit.phases.is_empty() => Confidence::Certain,
+        Strength::Open => Confidence::Likely,
+        Strength::Exception if is_code_type(&found.hit.text) => Confidence::Likely,
+        Strength::Exception | Strength::Warned => Confidence::Guess,
+        Strength::Consequence if found.hit.reason == Reason::Hang => Confidence::Likely,
+        Strength::Consequence => Confidence::Guess,
+    }
+}
+
+/// Hints, and a traceback whose exception line is missing.
+fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Option<Finding> {
+    let specific = |found: &&Placed<'_>| found.hit.role == Role::Hint && found.hit.reason != Reason::CodeError;
+    let torn = traceback.filter(|end| !end.phases.contains(&Phase::Launcher)).map(torn_traceback);
+    let hinted = |found: &Placed<'_>| {
+        let mut finding =
+            Finding::new(found.hit.reason, found.hit.signature.clone(), Confidence::Guess);
+        finding.items.push(item(*found));
+        finding
+    };
+    let in_phase = torn.clone().filter(|torn| torn.reason != Reason::CodeError);
+    in_phase
+        .or_else(|| placed.iter().find(specific).map(hinted))
+        .or_else(|| unknown_by_name(placed))
+        .or_else(|| torn.filter(|_| !placed.iter().any(|found| found.hit.role == Role::Consequence)))
+        .or_else(|| placed.iter().find(|found| found.hit.role == Role::Hint).map(hinted))
+}
+
+/// The log itself says that the reason is not known.
+fn unknown_by_name(placed: &[Placed<'_>]) -> Option<Finding> {
+    let found = placed.iter().find(|found| {
+        found.hit.reason == Reason::Unknown && found.hit.role == Role::Consequence
+    })?;
+    let mut finding = Finding::new(Reason::Unknown, found.hit.signature.clone(), Confidence::Guess);
+    finding.items.push(item(*found));
+    Some(finding)
+}
+
+fn torn_traceback(end: &TracebackEnd) -> Finding {
+    let reason = if end.phases.contains(&Phase::Evaluate) {
+        Reason::EvaluatorError
+    } else if has_checkpoint_frames(&end.phases) {
+        Reason::CheckpointError
+    } else if end.phases.contains(&Phase::CheckInput) {
+        Reason::DataError
+    } else if end.phases.contains(&Phase::SelectColumns) {
+        Reason::SchemaDrift
+    } else {
+        Reason::CodeError
+    };
+    let mut finding = Finding::new(reason, "traceback.without_its_end", Confidence::Guess);
+    finding.items.push(EvidenceItem {
+        source: EvidenceSource::Log,
+        line_number: Some(end.line_number),
+        stream: None,
+        text: end.text.clone(),
+    });
+    finding
+}
+
+fn item(found: Placed<'_>) -> EvidenceItem {
+    let source = if found.stream.is_some() { EvidenceSource::Log } else { EvidenceSource::ErrorFile };
+    EvidenceItem {
+        source,
+        line_number: found.stream.map(|_| found.hit.line_number),
+        stream: found.stream,
+        text: found.hit.text.clone(),
+    }
+}
+
+fn secondary(found: &Placed<'_>) -> SecondaryFinding {
+    SecondaryFinding {
+        reason: found.hit.reason,
+        rule: found.hit.signature.clone(),
+        text: found.hit.text.clone(),
+    }
+}

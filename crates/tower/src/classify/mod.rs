@@ -1,0 +1,126 @@
+//! What an end was: evidence in, verdict out.
+//!
+//! The order in which evidence is heard (the first that answers, wins):
+//! 1. what Trackway itself did, because intent is known;
+//! 2. a command that could not be started;
+//! 3. the launcher's statement, unless the log holds an earlier cause that the statement only followed from;
+//! 4. the kernel's count of OOM kills in our own cgroup;
+//! 5. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
+//!    causes only when nothing else is there (see [`logs`]);
+//! 6. exit code 0;
+//! 7. the signal or exit code alone, which never says more than it can.
+
+mod evidence;
+mod fingerprint;
+mod launcher;
+mod logs;
+mod process;
+mod verdict;
+
+pub use evidence::{
+    ActionKind, DetectorEvent, ErrorFile, Evidence, LauncherState, OwnAction, Progress, Stream, StreamLog,
+};
+pub use fingerprint::fingerprint;
+use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
+pub use verdict::{EvidenceItem, EvidenceSource, SecondaryFinding, Verdict};
+use verdict::Finding;
+
+/// Says why an attempt ended, by which rule, how sure that is, and from which evidence.
+#[must_use]
+pub fn classify(evidence: &Evidence) -> Verdict {
+    let log = logs::read(evidence);
+    let mut finding = own_action(evidence)
+        .or_else(|| could_not_start(evidence))
+        .or_else(|| launcher::state(evidence).map(|stated| unless_caused_earlier(stated, &log)))
+        .or_else(|| process::kernel_oom_kill(evidence))
+        .or_else(|| process::clean_exit(evidence, &log))
+        .or_else(|| log.cause.clone())
+        .or_else(|| detector(evidence))
+        .or_else(|| process::lost(evidence))
+        .or_else(|| process::signal_or_code(evidence))
+        .or_else(|| log.weak.clone())
+        .unwrap_or_else(|| Finding::new(Reason::Unknown, "unknown.no_evidence", Confidence::Guess));
+    if evidence.kind == LaunchKind::Evaluate {
+        finding = as_evaluation(finding);
+    }
+    verdict::seal(finding, &log, evidence)
+}
+
+/// A failure of an evaluation launch is the evaluator's, unless machines, people or limits ended it.
+fn as_evaluation(finding: Finding) -> Finding {
+    let is_own = matches!(
+        finding.reason,
+        Reason::CodeError | Reason::DataError | Reason::SchemaDrift | Reason::NetworkError | Reason::Unknown
+    );
+    if !is_own || finding.rule.starts_with("own_action") {
+        return finding;
+    }
+    let confidence = finding.confidence.max(Confidence::Likely);
+    Finding { reason: Reason::EvaluatorError, confidence, ..finding }
+}
+
+fn own_action(evidence: &Evidence) -> Option<Finding> {
+    let action = evidence.own_actions.iter().min_by_key(|action| (action.kind.rank(), action.at))?;
+    let (reason, rule) = action.kind.meaning();
+    let ended_well = evidence.exit_code == Some(0) && !action.kill_sent;
+    let confidence = if ended_well { Confidence::Likely } else { Confidence::Certain };
+    let mut finding = Finding::new(reason, rule, confidence);
+    if matches!(action.kind, ActionKind::InjectedKill | ActionKind::InjectedTerm) {
+        finding.domain = Some(Domain::Operator);
+    }
+    let killed = if action.kill_sent { ", SIGKILL after the grace period" } else { "" };
+    Some(finding.with(EvidenceSource::OwnAction, format!("{} at {}{killed}: {}", rule, action.at, action.why)))
+}
+
+fn could_not_start(evidence: &Evidence) -> Option<Finding> {
+    let error = evidence.spawn_error.as_ref()?;
+    let lower = error.to_lowercase();
+    let is_ours = ["no such file", "not found", "permission denied", "exec format", "enoent", "eacces", "enoexec"]
+        .iter()
+        .any(|words| lower.contains(words));
+    let (reason, confidence) = if is_ours {
+        (Reason::CodeError, Confidence::Certain)
+    } else if lower.contains("cannot allocate memory") || lower.contains("enomem") {
+        (Reason::HostOom, Confidence::Likely)
+    } else {
+        (Reason::Unknown, Confidence::Guess)
+    };
+    let mut finding = Finding::new(reason, "process.could_not_start", confidence);
+    finding.domain = Some(if is_ours { Domain::Operator } else { Domain::Infrastructure });
+    Some(finding.with(EvidenceSource::WaitStatus, format!("the command could not be started: {error}")))
+}
+
+/// A time limit or a cancellation is how a run ends that had already failed and hung; the earlier failure is the
+/// cause. Statements about memory, machines and preemption stand on their own.
+fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
+    let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
+    let earlier = log.cause.as_ref().filter(|cause| {
+        cause.is_open_cause
+            && matches!(cause.reason, Reason::DeviceOom | Reason::HostOom | Reason::NodeFailure | Reason::StorageError)
+    });
+    match earlier {
+        Some(cause) if may_follow => {
+            Finding { confidence: Confidence::Likely, ..cause.clone() }.and_also(stated)
+        }
+        _ => stated,
+    }
+}
+
+fn detector(evidence: &Evidence) -> Option<Finding> {
+    let event = evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
+    Some(
+        Finding::new(event.reason, "detector.ended_run", Confidence::Likely)
+            .with(EvidenceSource::Detector, format!("{} at {}: {}", event.detector, event.at, event.text)),
+    )
+}
+
+/// The outlook of a verdict: the reason's own, but not known where the reason was only guessed.
+fn outlook(reason: Reason, confidence: Confidence) -> RetryOutlook {
+    match (reason.retry_outlook(), confidence) {
+        (RetryOutlook::DoNotRetry, Confidence::Guess) if !reason.is_success() => RetryOutlook::Unknown,
+        (outlook, _) => outlook,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What wait status, cgroup counters and a vanished shim say by themselves.
+
+use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
+
+use super::evidence::Evidence;
+use super::logs::LogReading;
+use super::verdict::{EvidenceSource, Finding};
+
+const SIGKILL: i32 = 9;
+
+/// Exit codes that a shell or a wrapper uses to report a child's signal.
+const SIGNAL_CODE_BASE: i32 = 128;
+
+/// The kernel killed a process of our own cgroup for memory.
+pub(super) fn kernel_oom_kill(evidence: &Evidence) -> Option<Finding> {
+    let kills = evidence.oom_kill_delta.filter(|kills| *kills > 0)?;
+    if evidence.exit_code == Some(0) {
+        return None; // a worker was killed and the script coped
+    }
+    // With another ending than SIGKILL the kernel killed a child, and the script's own words may name another cause.
+    let was_main = evidence.signal == Some(SIGKILL);
+    let confidence = if was_main { Confidence::Certain } else { Confidence::Likely };
+    Some(
+        Finding::new(Reason::HostOom, "cgroup.oom_kill", confidence)
+            .with(EvidenceSource::Cgroup, format!("the attempt's cgroup counted {kills} OOM kills")),
+    )
+}
+
+/// Exit code 0: completed, or stopped early when the script says so.
+pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Finding> {
+    if evidence.exit_code != Some(0) {
+        return None;
+    }
+    let killed_for_memory = |found: &&Finding| found.reason == Reason::HostOom && found.is_platform_statement;
+    if let Some(killed) = log.cause.as_ref().filter(killed_for_memory) {
+        return Some(killed.clone()); // a container can be killed for memory and report exit code 0
+    }
+    let exited = |finding: Finding| finding.with(EvidenceSource::WaitStatus, "the script ended by itself with exit code 0");
+    if let Some(stopped) = log.cause.iter().chain(&log.weak).find(|found| found.reason == Reason::EarlyStopped)
+        && evidence.kind == LaunchKind::Train
+    {
+        return Some(exited(stopped.clone()));
+    }
+    let clean = log.cause.as_ref().is_none_or(|cause| !cause.is_open_cause);
+    let confidence = if clean { Confidence::Certain } else { Confidence::Likely };
+    Some(exited(Finding::new(Reason::Completed, "process.exit_0", confidence)))
+}
+
+/// The exit was never recorded.
+pub(super) fn lost(evidence: &Evidence) -> Option<Finding> {
+    let why = evidence.shim_lost.as_ref()?;
+    let finding = if evidence.rebooted {
+        Finding::new(Reason::NodeFailure, "process.machine_restarted", Confidence::Likely)
+    } else {
+        Finding::new(Reason::Unknown, "process.exit_not_recorded", Confidence::Guess)
+    };
+    Some(finding.with(EvidenceSource::WaitStatus, format!("no exit was recorded: {why}")))
+}
+
+/// The signal or the code, read alone.
+pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
+    if let Some(signal) = evidence.signal {
+        return Some(by_signal(signal, Confidence::Likely).with(
+            EvidenceSource::WaitStatus,
+            format!("ended by signal {signal} ({})", signal_name(signal)),
+        ));
+    }
+    let code = evidence.exit_code?;
+    if code == 1 {
+        return None; // says nothing: let a weak reading of the log speak first
+    }
+    let finding = match code {
+        2 => Finding::new(Reason::CodeError, "process.exit_2_usage", Confidence::Guess),
+        124 => Finding::new(Reason::Timeout, "process.exit_124_timeout", Confidence::Guess),
+        126 | 127 => Finding::new(Reason::CodeError, "process.command_not_runnable", Confidence::Likely),
+        _ if code > SIGNAL_CODE_BASE && code <= SIGNAL_CODE_BASE + 64 => {
+            by_signal(code - SIGNAL_CODE_BASE, Confidence::Guess)
+        }
+        _ if (-64..0).contains(&code) => by_signal(-code, Confidence::Guess),
+        _ => return None,
+    };
+    Some(finding.with(EvidenceSource::WaitStatus, format!("exit code {code}")))
+}
+
+/// A crash signal is the program's doing; SIGKILL and SIGTERM come from outside and do not say from whom.
+fn by_signal(signal: i32, strongest: Confidence) -> Finding {
+    let (reason, rule, confidence) = match signal {
+        2 => (Reason::Cancelled, "process.interrupted", strongest),
+        4 => (Reason::CodeError, "process.illegal_instruction", strongest),
+        6 => (Reason::CodeError, "process.abort", Confidence::Guess),
+        7 => (Reason::HostOom, "process.bus_error", Confidence::Guess),
+        8 => (Reason::CodeError, "process.arithmetic_fault", strongest),
+        11 => (Reason::CodeError, "process.segmentation_fault", strongest),
+        24 => (Reason::Timeout, "process.cpu_time_limit", strongest),
+        25 => (Reason::StorageError, "process.file_size_limit", strongest),
+        _ => (Reason::Unknown, "process.killed_from_outside", Confidence::Guess),
+    };
+    Finding::new(reason, rule, confidence)
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        _ => "another signal",
+    }
+}

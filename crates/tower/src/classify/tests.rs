@@ -1,0 +1,178 @@
+use trackway_core::Timestamp;
+
+use super::*;
+use crate::scan::LogScanner;
+
+fn of_log(log: &str) -> Evidence {
+    let mut evidence = Evidence::new(LaunchKind::Train);
+    evidence.logs.push(StreamLog { stream: Stream::Stderr, log: LogScanner::scan(log.as_bytes()) });
+    evidence
+}
+
+fn with_state(mut evidence: Evidence, source: &str, state: &str, reason: &str) -> Evidence {
+    evidence.launcher =
+        Some(LauncherState { source: source.into(), state: state.into(), reason: reason.into() });
+    evidence
+}
+
+fn ended(code: Option<i32>, signal: Option<i32>, log: &str) -> Evidence {
+    Evidence { exit_code: code, signal, ..of_log(log) }
+}
+
+const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB\n";
+
+/// Proves what exit codes, signals, launcher states and signatures mean alone and together: code × signal × launcher
+/// × log, one row each.
+#[test]
+fn process_level_table() {
+    use Confidence::{Certain, Guess, Likely};
+    let slurm = |code, signal, state, reason, log| with_state(ended(code, signal, log), "slurm", state, reason);
+    let pod = |code, reason, log| with_state(ended(code, None, log), "kubernetes", "Failed", reason);
+    let rows = [
+        // code and signal alone
+        (ended(Some(0), None, ""), Reason::Completed, Certain),
+        (ended(Some(1), None, ""), Reason::Unknown, Guess),
+        (ended(Some(2), None, ""), Reason::CodeError, Guess),
+        (ended(Some(7), None, ""), Reason::Unknown, Guess),
+        (ended(Some(126), None, ""), Reason::CodeError, Likely),
+        (ended(Some(127), None, ""), Reason::CodeError, Likely),
+        (ended(Some(124), None, ""), Reason::Timeout, Guess),
+        (ended(Some(130), None, ""), Reason::Cancelled, Guess),
+        (ended(Some(137), None, ""), Reason::Unknown, Guess),
+        (ended(Some(139), None, ""), Reason::CodeError, Guess),
+        (ended(Some(143), None, ""), Reason::Unknown, Guess),
+        (ended(Some(-9), None, ""), Reason::Unknown, Guess),
+        (ended(None, Some(2), ""), Reason::Cancelled, Likely),
+        (ended(None, Some(4), ""), Reason::CodeError, Likely),
+        (ended(None, Some(6), ""), Reason::CodeError, Guess),
+        (ended(None, Some(7), ""), Reason::HostOom, Guess),
+        (ended(None, Some(8), ""), Reason::CodeError, Likely),
+        (ended(None, Some(9), ""), Reason::Unknown, Guess),
+        (ended(None, Some(9), "Killed\n"), Reason::Unknown, Guess),
+        (ended(None, Some(11), ""), Reason::CodeError, Likely),
+        (ended(None, Some(15), ""), Reason::Unknown, Guess),
+        (ended(None, Some(24), ""), Reason::Timeout, Likely),
+        // the launcher outranks the exit code it produced
+        (slurm(Some(0), None, "COMPLETED", "None", ""), Reason::Completed, Certain),
+        (slurm(Some(7), None, "FAILED", "NonZeroExitCode", ""), Reason::Unknown, Guess),
+        (slurm(None, Some(9), "FAILED", "JobLaunchFailure", ""), Reason::Unknown, Guess),
+        (slurm(None, Some(15), "TIMEOUT", "TimeLimit", ""), Reason::Timeout, Certain),
+        (slurm(None, Some(15), "PREEMPTED", "None", ""), Reason::Preempted, Certain),
+        (slurm(None, Some(15), "CANCELLED", "None", ""), Reason::Cancelled, Likely),
+        (slurm(None, None, "NODE_FAIL", "NodeDown", ""), Reason::NodeFailure, Certain),
+        (slurm(None, None, "BOOT_FAIL", "", ""), Reason::NodeFailure, Certain),
+        (slurm(Some(1), None, "OUT_OF_MEMORY", "OutOfMemory", ""), Reason::HostOom, Certain),
+        (slurm(None, Some(15), "TIMEOUT", "TimeLimit", OOM), Reason::DeviceOom, Likely),
+        (pod(Some(137), "OOMKilled", ""), Reason::HostOom, Certain),
+        (pod(Some(0), "OOMKilled", ""), Reason::HostOom, Certain),
+        (pod(Some(137), "Error", ""), Reason::Unknown, Guess),
+        (pod(None, "DeadlineExceeded", ""), Reason::Timeout, Certain),
+        (pod(None, "PreemptionByScheduler", ""), Reason::Preempted, Certain),
+        (pod(None, "DeletionByTaintManager", ""), Reason::NodeFailure, Likely),
+        (pod(None, "Evicted: The node was low on resource: memory", ""), Reason::HostOom, Certain),
+        (pod(None, "Evicted: The node was low on resource: ephemeral-storage", ""), Reason::StorageError, Certain),
+        (with_state(ended(None, None, ""), "ray", "STOPPED", ""), Reason::Cancelled, Likely),
+        // the log beside the code
+        (ended(Some(1), None, OOM), Reason::DeviceOom, Likely),
+        (ended(Some(0), None, "Epoch 00009: early stopping\n"), Reason::EarlyStopped, Likely),
+        (ended(Some(1), None, "TypeError: f() got no x\n"), Reason::CodeError, Likely),
+        (ended(Some(0), None, OOM), Reason::Completed, Likely),
+    ];
+    for (index, (evidence, reason, confidence)) in rows.into_iter().enumerate() {
+        let verdict = classify(&evidence);
+        assert_eq!((verdict.reason, verdict.confidence), (reason, confidence), "row {index}: {verdict:#?}");
+    }
+}
+
+/// Proves that recorded actions outrank everything, the launcher and the log included.
+#[test]
+fn intent_outranks_all() {
+    for (kind, reason) in [
+        (ActionKind::StopRequested, Reason::Cancelled),
+        (ActionKind::TimeoutKill, Reason::Timeout),
+        (ActionKind::HangKill, Reason::Hang),
+        (ActionKind::BudgetStop, Reason::BudgetExhausted),
+        (ActionKind::PreemptionNotice, Reason::Preempted),
+        (ActionKind::Superseded, Reason::Superseded),
+        (ActionKind::Fenced, Reason::Fenced),
+        (ActionKind::InjectedKill, Reason::NodeFailure),
+    ] {
+        let mut evidence = with_state(ended(None, Some(9), OOM), "slurm", "OUT_OF_MEMORY", "");
+        let at = Timestamp::from_micros(1);
+        evidence.own_actions.push(OwnAction { kind, at, kill_sent: true, why: "test".into() });
+        let verdict = classify(&evidence);
+        assert_eq!((verdict.reason, verdict.confidence), (reason, Confidence::Certain));
+        assert_eq!(verdict.evidence[0].source, EvidenceSource::OwnAction);
+    }
+}
+
+/// Proves the process-level facts that are neither code nor log: a command that cannot start, the kernel's counter, a
+/// lost shim, an error file, and an evaluation launch.
+#[test]
+fn other_sources_are_heard() {
+    let mut evidence = Evidence::new(LaunchKind::Train);
+    evidence.spawn_error = Some("No such file or directory (os error 2)".into());
+    let verdict = classify(&evidence);
+    assert_eq!((verdict.reason, verdict.domain), (Reason::CodeError, Domain::Operator));
+
+    let mut evidence = ended(None, Some(9), "");
+    evidence.oom_kill_delta = Some(1);
+    assert_eq!((classify(&evidence).reason, classify(&evidence).confidence), (Reason::HostOom, Confidence::Certain));
+
+    let mut evidence = Evidence::new(LaunchKind::Train);
+    evidence.shim_lost = Some("no exit record".into());
+    assert_eq!(classify(&evidence).reason, Reason::Unknown);
+    evidence.rebooted = true;
+    assert_eq!(classify(&evidence).reason, Reason::NodeFailure);
+
+    let mut evidence = ended(Some(1), None, "RuntimeError: NCCL error, remote process exited\n");
+    evidence.error_file = Some(ErrorFile {
+        message: "KeyError: \"['age'] not in index\"".into(),
+        traceback: String::new(),
+        at: None,
+    });
+    assert_eq!(classify(&evidence).reason, Reason::SchemaDrift);
+
+    let mut evidence = ended(Some(1), None, "ValueError: 3 answers could not be read\n");
+    evidence.kind = LaunchKind::Evaluate;
+    assert_eq!(classify(&evidence).reason, Reason::EvaluatorError);
+}
+
+/// Proves on made-up hostile tails that causes are told from consequences, and errors from handled errors.
+#[test]
+fn hostile_tails() {
+    let rows = [
+        // consequence after cause, and the other way round in the log's order
+        (Reason::DeviceOom, "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9 GiB\n[rank0]:[E] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n[rank1]: ncclRemoteError: remote process exited\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"),
+        (Reason::HostOom, "slurmstepd: error: Detected 3 oom_kill events in StepId=9.0\nslurmstepd: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n"),
+        (Reason::CodeError, "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\nAttributeError: 'NoneType' object has no attribute 'x'\n[rank1]: RuntimeError: [../gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.1]\n"),
+        (Reason::Preempted, "slurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\nKeyboardInterrupt\n"),
+        (Reason::Timeout, "KeyboardInterrupt\nslurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n"),
+        // handled, then something else
+        (Reason::CodeError, "| WARNING: ran out of memory, CUDA out of memory; skipping batch\nTraceback (most recent call last):\n  File \"t.py\", line 9, in go\nNameError: name 'grad' is not defined\n"),
+        (Reason::StorageError, "ConnectionError: hub unreachable\nRetrying in 1s [Retry 1/5].\nstep 100 loss 2.0 lr 0.1\nOSError: [Errno 28] No space left on device\n"),
+        (Reason::NumericDivergence, "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 2, reducing to 1\nException: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n"),
+        // words that mean something else than they say
+        (Reason::Unknown, "The worker died. There are some possible causes: (1) OOM killer (2) SIGSEGV (3) preempted.\n"),
+        (Reason::StorageError, "OSError: [Errno 122] Disk quota exceeded: '/home/u/ckpt'\n"),
+        (Reason::NetworkError, "requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded\n"),
+        (Reason::EarlyStopped, "Monitored metric val_loss did not improve in the last 3 records. Best score: 0.12. Signaling Trainer to stop.\n"),
+        (Reason::EvaluatorError, "Traceback (most recent call last):\n  File \"/x/lm_eval/evaluator.py\", line 3, in simple_evaluate\n    t = f()\nKeyError: 'doc'\n"),
+        (Reason::CheckpointError, "RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: \"a.b\".\n"),
+        (Reason::Hang, "[rank0]:[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\nFatal Python error: Aborted\n"),
+        (Reason::BudgetExhausted, "Job rejected: your organization has exceeded its monthly spending limit\n"),
+    ];
+    for (reason, log) in rows {
+        let verdict = classify(&of_log(log));
+        assert_eq!(verdict.reason, reason, "{log}\n{verdict:#?}");
+    }
+}
+
+/// Proves that the fingerprint of a cause met again is the same, whatever the rank, address, path or step.
+#[test]
+fn the_same_cause_has_the_same_fingerprint() {
+    let one = classify(&of_log("[rank3]: OSError: [Errno 28] No space left on device: '/a/b/c-100.pt' 0x7f00\n"));
+    let two = classify(&of_log("[rank0]: OSError: [Errno 28] No space left on device: '/x/y/c-200.pt' 0x7e11\n"));
+    assert_eq!(one.fingerprint, two.fingerprint);
+    assert_ne!(one.fingerprint, classify(&of_log(OOM)).fingerprint);
+}

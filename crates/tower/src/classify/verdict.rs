@@ -1,0 +1,168 @@
+//! The answer, and how it is put together.
+
+use serde::Serialize;
+use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
+
+use super::evidence::{Evidence, Stream};
+use super::fingerprint::fingerprint;
+use super::logs::LogReading;
+use super::outlook;
+
+/// Other findings listed in a verdict at most.
+const MAX_SECONDARY: usize = 8;
+
+/// Where a piece of evidence comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceSource {
+    /// Exit code or signal.
+    WaitStatus,
+    /// A line of the script's output.
+    Log,
+    /// The launcher's statement.
+    Launcher,
+    /// What Trackway did.
+    OwnAction,
+    /// The kernel's counters of the attempt's cgroup.
+    Cgroup,
+    /// `TORCHELASTIC_ERROR_FILE`.
+    ErrorFile,
+    /// A detector on the metrics.
+    Detector,
+    /// Heartbeats and progress.
+    Heartbeat,
+}
+
+/// One thing seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EvidenceItem {
+    /// Where it was seen.
+    pub source: EvidenceSource,
+    /// 1-based line of the stream, for log lines.
+    pub line_number: Option<u64>,
+    /// The stream, for log lines.
+    pub stream: Option<Stream>,
+    /// What was seen.
+    pub text: String,
+}
+
+/// A finding that did not decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SecondaryFinding {
+    /// What it would have meant alone.
+    pub reason: Reason,
+    /// Its rule.
+    pub rule: String,
+    /// What was seen.
+    pub text: String,
+}
+
+/// Why an attempt ended.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The reason.
+    pub reason: Reason,
+    /// The rule that decided.
+    pub rule: String,
+    /// How far the evidence carries.
+    pub confidence: Confidence,
+    /// Whose matter it is.
+    pub domain: Domain,
+    /// Whether the same launch may do better.
+    pub retry_outlook: RetryOutlook,
+    /// What decided, and the facts beside it.
+    pub evidence: Vec<EvidenceItem>,
+    /// What was seen but did not decide.
+    pub secondary: Vec<SecondaryFinding>,
+    /// The root cause without numbers, paths and addresses: equal for the same cause met again. Empty when unknown.
+    pub fingerprint: String,
+}
+
+/// A reading of some evidence, on its way to a verdict.
+#[derive(Debug, Clone)]
+pub(super) struct Finding {
+    pub(super) reason: Reason,
+    pub(super) rule: String,
+    pub(super) confidence: Confidence,
+    pub(super) domain: Option<Domain>,
+    pub(super) items: Vec<EvidenceItem>,
+    pub(super) secondary: Vec<SecondaryFinding>,
+    /// Whether this is a cause in the log that nothing says was dealt with.
+    pub(super) is_open_cause: bool,
+    /// Whether kernel, scheduler or platform say so.
+    pub(super) is_platform_statement: bool,
+}
+
+impl Finding {
+    pub(super) fn new(reason: Reason, rule: impl Into<String>, confidence: Confidence) -> Self {
+        Self {
+            reason,
+            rule: rule.into(),
+            confidence,
+            domain: None,
+            items: Vec::new(),
+            secondary: Vec::new(),
+            is_open_cause: false,
+            is_platform_statement: false,
+        }
+    }
+
+    pub(super) fn with(mut self, source: EvidenceSource, text: impl Into<String>) -> Self {
+        self.items.push(EvidenceItem { source, line_number: None, stream: None, text: text.into() });
+        self
+    }
+
+    pub(super) fn and_also(mut self, other: Self) -> Self {
+        let text = other.items.into_iter().next().map(|item| item.text).unwrap_or_default();
+        self.secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text });
+        self
+    }
+}
+
+pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> Verdict {
+    let mut secondary = finding.secondary;
+    let decided: Vec<&str> = finding.items.iter().map(|item| item.text.as_str()).collect();
+    for other in log.cause.iter().chain(&log.weak) {
+        let first = other.items.first().map(|item| item.text.clone()).unwrap_or_default();
+        if other.rule != finding.rule && !decided.contains(&first.as_str()) {
+            secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule.clone(), text: first });
+        }
+    }
+    secondary.extend(log.others.iter().filter(|other| !decided.contains(&other.text.as_str())).cloned());
+    secondary.dedup_by(|left, right| left.rule == right.rule && left.text == right.text);
+    secondary.truncate(MAX_SECONDARY);
+    let root = finding.items.first().map(|item| fingerprint(finding.reason, &item.text)).unwrap_or_default();
+    let mut items = finding.items;
+    items.extend(surroundings(evidence));
+    Verdict {
+        reason: finding.reason,
+        confidence: finding.confidence,
+        domain: finding.domain.unwrap_or(finding.reason.domain()),
+        retry_outlook: outlook(finding.reason, finding.confidence),
+        rule: finding.rule,
+        evidence: items,
+        secondary,
+        fingerprint: root,
+    }
+}
+
+/// The facts that belong beside every verdict.
+fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
+    let item = |source, text: String| EvidenceItem { source, line_number: None, stream: None, text };
+    let mut items = Vec::new();
+    if let Some(code) = evidence.exit_code {
+        items.push(item(EvidenceSource::WaitStatus, format!("exit code {code}")));
+    }
+    if let Some(signal) = evidence.signal {
+        items.push(item(EvidenceSource::WaitStatus, format!("ended by signal {signal}")));
+    }
+    if let Some(state) = &evidence.launcher {
+        let text = format!("{}: {} {}", state.source, state.state, state.reason);
+        items.push(item(EvidenceSource::Launcher, text.trim_end().to_owned()));
+    }
+    if let Some(seconds) = evidence.progress.seconds_since_last_heartbeat {
+        let step = evidence.progress.last_step.map_or(String::new(), |step| format!(" at step {step}"));
+        items.push(item(EvidenceSource::Heartbeat, format!("last heartbeat{step} {seconds:.0} s before the end")));
+    }
+    items
+}

@@ -1,0 +1,88 @@
+//! What a run has been through.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
+
+/// One ended attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PastAttempt {
+    /// What it was for.
+    pub kind: LaunchKind,
+    /// Why it ended.
+    pub reason: Reason,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
+    pub fingerprint: String,
+    /// The newest committed step of the run when it ended.
+    pub last_committed_step: Option<Step>,
+    /// The step it resumed from.
+    pub resumed_from_step: Option<Step>,
+    /// GPUs allocated × wall seconds.
+    pub gpu_seconds: f64,
+    /// What it cost, US dollars.
+    pub cost_usd: f64,
+    /// Wall seconds.
+    pub seconds: f64,
+    /// The entry of its reason's plan that it took as new, if it did.
+    pub plan_index: Option<usize>,
+    /// The reason whose plan it took an entry of.
+    pub plan_reason: Option<Reason>,
+    /// What it ran with beyond the run file.
+    pub set: BTreeMap<String, String>,
+    /// The hash of its data manifest and schema contract.
+    pub data_manifest: String,
+}
+
+/// The attempts of a run, oldest first, and the data as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// Ended attempts, oldest first.
+    pub attempts: Vec<PastAttempt>,
+    /// The hash of the data manifest and schema contract that a launch now would use.
+    pub data_manifest_now: String,
+}
+
+impl History {
+    /// How many attempts ended for one of `reasons`.
+    pub(super) fn count(&self, reasons: &[Reason]) -> u32 {
+        self.attempts.iter().filter(|attempt| reasons.contains(&attempt.reason)).count() as u32
+    }
+
+    /// The plan entries already taken for `reason`.
+    pub(super) fn plans_used(&self, reason: Reason) -> Vec<usize> {
+        let taken = self.attempts.iter().filter(|attempt| attempt.plan_reason == Some(reason));
+        taken.filter_map(|attempt| attempt.plan_index).collect()
+    }
+
+    /// How many attempts at the end, `last` included, brought no newly committed step and ended like `last`: with
+    /// the same fingerprint or the same reason, under the same settings. Preemptions in between do not break a
+    /// series of failures, and failures do not break a series of preemptions.
+    pub(super) fn trailing_without_progress(&self, last: &PastAttempt) -> u32 {
+        let is_preempted = |attempt: &PastAttempt| attempt.reason == Reason::Preempted;
+        let mut alike = 0;
+        for (index, attempt) in self.attempts.iter().enumerate().rev() {
+            if self.made_progress(index) {
+                break;
+            }
+            if is_preempted(attempt) != is_preempted(last) {
+                continue;
+            }
+            let same_cause = attempt.reason == last.reason
+                || (!last.fingerprint.is_empty() && attempt.fingerprint == last.fingerprint);
+            if !same_cause || attempt.set != last.set {
+                break;
+            }
+            alike += 1;
+        }
+        alike
+    }
+
+    /// Whether the attempt committed a step newer than every one before it.
+    fn made_progress(&self, index: usize) -> bool {
+        let before = self.attempts[..index].iter().filter_map(|attempt| attempt.last_committed_step).max();
+        self.attempts[index].last_committed_step > before.max(self.attempts[index].resumed_from_step)
+    }
+}

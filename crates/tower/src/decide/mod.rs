@@ -1,0 +1,209 @@
+//! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
+//!
+//! The rules are asked in this order; the first that answers decides, and its name stands in the decision:
+//! finished → operator → budget already spent (`C6.*`) → data unchanged (`C4.*`) → evaluator alone (`C5.*`) → no retry
+//! can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) → transient (`C1.*`).
+
+mod history;
+mod policy;
+mod retry;
+
+use std::collections::BTreeMap;
+
+pub use history::{History, PastAttempt};
+pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
+use serde::Serialize;
+use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
+
+use crate::runbook::next_actions;
+
+/// How much of a budget is spent once the decision is carried out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BudgetUse {
+    /// The budget's name as in the run file's `[retry]` table.
+    pub name: String,
+    /// Spent so far, this retry included: attempts, US dollars or GPU hours.
+    pub spent: f64,
+    /// The limit in the same unit.
+    pub limit: f64,
+}
+
+/// How a run stands when nothing more is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinalState {
+    /// It did what it was for.
+    Completed,
+    /// It failed and no retry may help.
+    Failed,
+    /// Something outside must change first: the data, the evaluator, a rule.
+    Blocked,
+    /// A person ended it.
+    Cancelled,
+    /// A budget is spent.
+    BudgetExhausted,
+}
+
+/// What to do next, with the rule that says so.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Decision {
+    /// Launch another attempt.
+    Retry {
+        /// The rule's name.
+        rule: &'static str,
+        /// Why, in a sentence.
+        why: String,
+        /// How long to wait first.
+        delay_seconds: f64,
+        /// Everything that the attempt runs with beyond the run file: what was in force, and the next plan entry.
+        set: BTreeMap<String, String>,
+        /// The plan entry used, when this retry takes a new one.
+        plan_index: Option<usize>,
+        /// The budget it spends from.
+        budget: BudgetUse,
+        /// Whether it resumes from the last committed checkpoint.
+        resume: bool,
+    },
+    /// Launch the evaluation alone again; the training attempt stays good.
+    RetryEvaluator {
+        /// The rule's name.
+        rule: &'static str,
+        /// Why, in a sentence.
+        why: String,
+        /// How long to wait first.
+        delay_seconds: f64,
+        /// The budget it spends from.
+        budget: BudgetUse,
+    },
+    /// Launch nothing more.
+    Stop {
+        /// The rule's name.
+        rule: &'static str,
+        /// Why, in a sentence.
+        why: String,
+        /// The budget that decided, if one did.
+        budget: Option<BudgetUse>,
+        /// How the run stands now.
+        final_state: FinalState,
+        /// What a person can do, most useful first.
+        next_actions: Vec<String>,
+    },
+}
+
+impl Decision {
+    /// The rule that decided.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::Retry { rule, .. } | Self::RetryEvaluator { rule, .. } | Self::Stop { rule, .. } => rule,
+        }
+    }
+
+    /// Whether something is launched.
+    #[must_use]
+    pub fn launches(&self) -> bool {
+        !matches!(self, Self::Stop { .. })
+    }
+}
+
+/// Decides what comes after the last attempt of `history`. `jitter` is a random number in `[0, 1)`; it spreads the
+/// retries of many runs that failed at the same moment.
+#[must_use]
+pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision {
+    let Some(last) = history.attempts.last() else {
+        return stop("no_attempt", "nothing was launched yet".into(), None, FinalState::Failed, Reason::Unknown);
+    };
+    finished(last)
+        .or_else(|| ended_on_purpose(last))
+        .or_else(|| money_spent(history, policy, last.reason))
+        .or_else(|| retry::after_data_change(history, policy, last, jitter))
+        .or_else(|| retry::evaluator(history, policy, last, jitter))
+        .or_else(|| cannot_help(last))
+        .or_else(|| crash_loop(history, policy, last))
+        .or_else(|| retry::with_next_plan(history, policy, last, jitter))
+        .unwrap_or_else(|| retry::same_again(history, policy, last, jitter))
+}
+
+fn stop(
+    rule: &'static str,
+    why: String,
+    budget: Option<BudgetUse>,
+    final_state: FinalState,
+    reason: Reason,
+) -> Decision {
+    let next_actions = next_actions(reason).iter().map(|line| (*line).to_owned()).collect();
+    Decision::Stop { rule, why, budget, final_state, next_actions }
+}
+
+fn finished(last: &PastAttempt) -> Option<Decision> {
+    last.reason.is_success().then(|| {
+        stop("finished", format!("the attempt ended as `{}`", last.reason), None, FinalState::Completed, last.reason)
+    })
+}
+
+fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
+    let (rule, state) = match last.reason {
+        Reason::Cancelled => ("operator.cancelled", FinalState::Cancelled),
+        Reason::Superseded => ("operator.superseded", FinalState::Cancelled),
+        Reason::Fenced => ("fenced.newer_attempt_owns_the_run", FinalState::Failed),
+        Reason::StageRejected => ("stage.promotion_refused", FinalState::Blocked),
+        Reason::BudgetExhausted => ("C6.budget_exhausted", FinalState::BudgetExhausted),
+        _ => return None,
+    };
+    Some(stop(rule, format!("the attempt ended as `{}`; it is not launched again", last.reason), None, state, last.reason))
+}
+
+/// Money and GPU time bound everything, evaluations and preemptions included.
+fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Option<Decision> {
+    let usd: f64 = history.attempts.iter().map(|attempt| attempt.cost_usd).sum();
+    let gpu_hours = history.attempts.iter().map(|attempt| attempt.gpu_seconds).sum::<f64>() / 3600.0;
+    let limits = [
+        ("C6.money", "max_usd", usd, policy.max_usd, "USD"),
+        ("C6.gpu_time", "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
+    ];
+    limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
+        let limit = limit.filter(|limit| spent >= *limit)?;
+        let budget = BudgetUse { name: name.into(), spent, limit };
+        let why = format!("{spent:.2} of {limit:.2} {unit} are spent; the last attempt ended as `{reason}`");
+        Some(stop(rule, why, Some(budget), FinalState::BudgetExhausted, Reason::BudgetExhausted))
+    })
+}
+
+/// Ends that the same launch would meet again. A mere guess is not enough to give up: it counts as unknown.
+fn cannot_help(last: &PastAttempt) -> Option<Decision> {
+    let hopeless = matches!(last.reason, Reason::CodeError | Reason::CheckpointError);
+    (hopeless && last.confidence != Confidence::Guess).then(|| {
+        let why = format!("`{}` would happen again: the launch itself has to change", last.reason);
+        stop("no_retry.same_end_expected", why, None, FinalState::Failed, last.reason)
+    })
+}
+
+/// Ends in a row that brought no newly committed step and look alike. Whatever is left of the budgets, more of the
+/// same proves nothing. Preemptions count against their own, larger bound; another plan entry is another try.
+fn crash_loop(history: &History, policy: &RetryPolicy, last: &PastAttempt) -> Option<Decision> {
+    let bound = if last.reason == Reason::Preempted {
+        policy.preempted_without_commit_max
+    } else {
+        policy.crash_loop_attempts
+    };
+    let alike = history.trailing_without_progress(last);
+    (alike >= bound).then(|| {
+        let why = format!(
+            "{alike} attempts in a row ended as `{}` without a newly committed step (last committed: {})",
+            last.reason,
+            last.last_committed_step.map_or("none".to_owned(), |step| format!("step {step}")),
+        );
+        let budget =
+            BudgetUse { name: "crash_loop".into(), spent: f64::from(alike), limit: f64::from(bound) };
+        stop("C6.crash_loop", why, Some(budget), FinalState::Failed, last.reason)
+    })
+}
+
+/// Whether an attempt was a training launch, whose evaluation cannot be repeated without a committed checkpoint.
+fn has_something_to_evaluate(attempt: &PastAttempt) -> bool {
+    attempt.kind == LaunchKind::Evaluate || attempt.last_committed_step.is_some()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! The `[retry]` table of the run file, with its defaults.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::TerminationReason as Reason;
+
+/// How often, and how patiently.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttemptBudget {
+    /// Retries allowed over the life of the run.
+    pub attempts: u32,
+    /// The first delay; each retry for the same reason doubles it.
+    pub backoff_min_seconds: f64,
+    /// The longest delay.
+    pub backoff_max_seconds: f64,
+}
+
+impl AttemptBudget {
+    const fn new(attempts: u32, backoff_min_seconds: f64, backoff_max_seconds: f64) -> Self {
+        Self { attempts, backoff_min_seconds, backoff_max_seconds }
+    }
+
+    /// The delay before the `retry`-th retry (1 is the first): half of the doubled delay for certain, the other half
+    /// times `jitter`.
+    pub(super) fn delay_seconds(&self, retry: u32, jitter: f64) -> f64 {
+        let doubled = self.backoff_min_seconds * 2f64.powi(retry.saturating_sub(1).min(60) as i32);
+        let full = doubled.min(self.backoff_max_seconds).max(0.0);
+        full * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))
+    }
+}
+
+/// One fall-back: what to set for the next attempt. Each entry is used once, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanEntry {
+    /// Environment variables and their values.
+    pub set: BTreeMap<String, String>,
+}
+
+/// Every budget of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetryPolicy {
+    /// Preemptions: 50, after 5 s to 1 min. They spend nothing else.
+    pub preempted: AttemptBudget,
+    /// `node_failure`, `network_error`, `storage_error` together: 5, after 10 s to 5 min.
+    pub infrastructure: AttemptBudget,
+    /// Hangs: 2, after 30 s to 5 min.
+    pub hang: AttemptBudget,
+    /// A limit on time was reached: 10, at once; a run that commits in between needs several allocations.
+    pub timeout: AttemptBudget,
+    /// Ends that nobody can explain, and mere guesses of `code_error` or `checkpoint_error`: 1, after 30 s to 5 min.
+    pub unknown: AttemptBudget,
+    /// Evaluations: 3, after 10 s to 5 min.
+    pub evaluator: AttemptBudget,
+    /// Budgets of single reasons; they go before the shared ones above. Empty by default.
+    pub by_reason: BTreeMap<Reason, AttemptBudget>,
+    /// What to change after `device_oom`, in order. Empty: no retry.
+    pub device_oom: Vec<PlanEntry>,
+    /// What to change after `host_oom`, in order. Empty: no retry.
+    pub host_oom: Vec<PlanEntry>,
+    /// What to change after `numeric_divergence`, in order. Empty: no retry.
+    pub numeric_divergence: Vec<PlanEntry>,
+    /// Ends in a row that look alike and commit nothing new before the run stops: 3.
+    pub crash_loop_attempts: u32,
+    /// Preemptions in a row without a newly committed step before the run stops: 10.
+    pub preempted_without_commit_max: u32,
+    /// Money for all attempts together, US dollars.
+    pub max_usd: Option<f64>,
+    /// GPU time for all attempts together, hours.
+    pub max_gpu_hours: Option<f64>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            preempted: AttemptBudget::new(50, 5.0, 60.0),
+            infrastructure: AttemptBudget::new(5, 10.0, 300.0),
+            hang: AttemptBudget::new(2, 30.0, 300.0),
+            timeout: AttemptBudget::new(10, 0.0, 0.0),
+            unknown: AttemptBudget::new(1, 30.0, 300.0),
+            evaluator: AttemptBudget::new(3, 10.0, 300.0),
+            by_reason: BTreeMap::new(),
+            device_oom: Vec::new(),
+            host_oom: Vec::new(),
+            numeric_divergence: Vec::new(),
+            crash_loop_attempts: 3,
+            preempted_without_commit_max: 10,
+            max_usd: None,
+            max_gpu_hours: None,
+        }
+    }
+}
+
+/// A budget in attempts, its name, its rule and the reasons that spend from it.
+pub(super) struct Spending<'a> {
+    pub(super) name: &'static str,
+    pub(super) rule: &'static str,
+    pub(super) reasons: &'a [Reason],
+    pub(super) budget: &'a AttemptBudget,
+}
+
+impl RetryPolicy {
+    /// The plan of fall-backs for a reason that may only be retried changed.
+    pub(super) fn plan(&self, reason: Reason) -> Option<&[PlanEntry]> {
+        match reason {
+            Reason::DeviceOom => Some(&self.device_oom),
+            Reason::HostOom => Some(&self.host_oom),
+            Reason::NumericDivergence => Some(&self.numeric_divergence),
+            _ => None,
+        }
+    }
+
+    /// The budget that a retry of the same launch spends from.
+    pub(super) fn spending(&self, reason: Reason) -> Spending<'_> {
+        const INFRASTRUCTURE: &[Reason] = &[Reason::NodeFailure, Reason::NetworkError, Reason::StorageError];
+        const UNKNOWN: &[Reason] = &[Reason::Unknown, Reason::CodeError, Reason::CheckpointError];
+        if let Some((own, budget)) = self.by_reason.get_key_value(&reason) {
+            let rule = "C1.own_budget";
+            return Spending { name: own.as_str(), rule, reasons: std::slice::from_ref(own), budget };
+        }
+        match reason {
+            Reason::Preempted => Spending {
+                name: "preempted",
+                rule: "C2.preempted",
+                reasons: &[Reason::Preempted],
+                budget: &self.preempted,
+            },
+            Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => Spending {
+                name: "infrastructure",
+                rule: "C1.transient_fault",
+                reasons: INFRASTRUCTURE,
+                budget: &self.infrastructure,
+            },
+            Reason::Hang => {
+                Spending { name: "hang", rule: "C1.hang", reasons: &[Reason::Hang], budget: &self.hang }
+            }
+            Reason::Timeout => Spending {
+                name: "timeout",
+                rule: "C1.timeout",
+                reasons: &[Reason::Timeout],
+                budget: &self.timeout,
+            },
+            _ => Spending { name: "unknown", rule: "C6.unknown", reasons: UNKNOWN, budget: &self.unknown },
+        }
+    }
+}

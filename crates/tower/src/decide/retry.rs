@@ -1,0 +1,142 @@
+//! The retries: each spends from a budget and says from which.
+
+use trackway_core::TerminationReason as Reason;
+
+use super::{
+    BudgetUse, Decision, FinalState, History, PastAttempt, RetryPolicy, has_something_to_evaluate, stop,
+};
+
+/// C4: data that stopped a run stops it again. Only a changed manifest or schema contract opens it.
+pub(super) fn after_data_change(
+    history: &History,
+    policy: &RetryPolicy,
+    last: &PastAttempt,
+    jitter: f64,
+) -> Option<Decision> {
+    const DATA: &[Reason] = &[Reason::DataError, Reason::SchemaDrift];
+    if !DATA.contains(&last.reason) {
+        return None;
+    }
+    if history.data_manifest_now == last.data_manifest {
+        let why = format!("`{}`: nothing is launched until the data manifest or the schema contract changes", last.reason);
+        return Some(stop("C4.data_unchanged", why, None, FinalState::Blocked, last.reason));
+    }
+    let seen_before = history.attempts.iter().any(|attempt| {
+        DATA.contains(&attempt.reason) && attempt.data_manifest == history.data_manifest_now
+    });
+    if seen_before {
+        let why = "this data already stopped an earlier attempt".to_owned();
+        return Some(stop("C4.data_seen_before", why, None, FinalState::Blocked, last.reason));
+    }
+    let spent = f64::from(history.count(DATA));
+    Some(Decision::Retry {
+        rule: "C4.data_changed",
+        why: "the data manifest or the schema contract changed since the data stopped the run".into(),
+        delay_seconds: policy.infrastructure.delay_seconds(0, jitter),
+        set: last.set.clone(),
+        plan_index: None,
+        // Each manifest may be tried once, so the number of manifests is the limit.
+        budget: BudgetUse { name: "data_manifests".into(), spent, limit: spent },
+        resume: last.last_committed_step.is_some(),
+    })
+}
+
+/// C5: the evaluator alone is launched again.
+pub(super) fn evaluator(
+    history: &History,
+    policy: &RetryPolicy,
+    last: &PastAttempt,
+    jitter: f64,
+) -> Option<Decision> {
+    if last.reason != Reason::EvaluatorError {
+        return None;
+    }
+    let spent = history.count(&[Reason::EvaluatorError]);
+    let limit = policy.evaluator.attempts;
+    let budget = BudgetUse { name: "evaluator".into(), spent: f64::from(spent), limit: f64::from(limit) };
+    if spent > limit {
+        let why = format!("the evaluation failed {spent} times; the training attempt stays good");
+        return Some(stop("C5.evaluator_budget_spent", why, Some(budget), FinalState::Blocked, last.reason));
+    }
+    let delay_seconds = policy.evaluator.delay_seconds(spent, jitter);
+    if has_something_to_evaluate(last) {
+        let why = "the evaluation failed; the training attempt stays good".to_owned();
+        return Some(Decision::RetryEvaluator { rule: "C5.evaluator_alone", why, delay_seconds, budget });
+    }
+    Some(Decision::Retry {
+        rule: "C5.evaluator_before_first_commit",
+        why: "the evaluation inside the script failed before anything was committed".into(),
+        delay_seconds,
+        set: last.set.clone(),
+        plan_index: None,
+        budget,
+        resume: false,
+    })
+}
+
+/// C3: out of memory (or diverged) is retried only with the next entry of the plan.
+pub(super) fn with_next_plan(
+    history: &History,
+    policy: &RetryPolicy,
+    last: &PastAttempt,
+    jitter: f64,
+) -> Option<Decision> {
+    let plan = policy.plan(last.reason)?;
+    let used = history.plans_used(last.reason);
+    let next = used.iter().max().map_or(0, |index| index + 1);
+    let budget = |spent: usize| BudgetUse {
+        name: format!("{}.plan", last.reason),
+        spent: spent as f64,
+        limit: plan.len() as f64,
+    };
+    let Some(entry) = plan.get(next) else {
+        let why = if plan.is_empty() {
+            format!("`{}` is retried only with a changed plan, and the run file names none", last.reason)
+        } else {
+            format!("`{}`: all {} entries of the plan are used", last.reason, plan.len())
+        };
+        return Some(stop("C3.no_plan_left", why, Some(budget(plan.len())), FinalState::Failed, last.reason));
+    };
+    let mut set = last.set.clone();
+    set.extend(entry.set.clone());
+    let shown: Vec<_> = entry.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    Some(Decision::Retry {
+        rule: "C3.changed_plan",
+        why: format!("`{}`: entry {} of the plan sets {}", last.reason, next + 1, shown.join(" ")),
+        delay_seconds: policy.infrastructure.delay_seconds(0, jitter),
+        set,
+        plan_index: Some(next),
+        budget: budget(next + 1),
+        // Diverged weights may already be in the checkpoint, but the supervisor's resume rules decide which is good.
+        resume: last.last_committed_step.is_some(),
+    })
+}
+
+/// C1, C2 and the unknown: the same launch again, while its budget lasts.
+pub(super) fn same_again(
+    history: &History,
+    policy: &RetryPolicy,
+    last: &PastAttempt,
+    jitter: f64,
+) -> Decision {
+    let spending = policy.spending(last.reason);
+    let spent = history.count(spending.reasons);
+    let limit = spending.budget.attempts;
+    let budget =
+        BudgetUse { name: spending.name.into(), spent: f64::from(spent.min(limit)), limit: f64::from(limit) };
+    if spent > limit {
+        let why = format!("all {limit} retries of the `{}` budget are spent; the last attempt ended as `{}`", spending.name, last.reason);
+        return stop("C6.attempts_spent", why, Some(budget), FinalState::BudgetExhausted, last.reason);
+    }
+    let resume = last.last_committed_step.is_some();
+    let from = last.last_committed_step.map_or("the start".to_owned(), |step| format!("committed step {step}"));
+    Decision::Retry {
+        rule: spending.rule,
+        why: format!("`{}`: retry {spent} of {limit}, from {from}", last.reason),
+        delay_seconds: spending.budget.delay_seconds(spent, jitter),
+        set: last.set.clone(),
+        plan_index: None,
+        budget,
+        resume,
+    }
+}

@@ -1,0 +1,184 @@
+use proptest::prelude::*;
+use trackway_core::Step;
+
+use super::*;
+
+fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
+    PastAttempt {
+        kind: LaunchKind::Train,
+        reason,
+        confidence: Confidence::Likely,
+        fingerprint: format!("{reason}: same text"),
+        last_committed_step: committed,
+        resumed_from_step: None,
+        gpu_seconds: 3600.0,
+        cost_usd: 2.0,
+        seconds: 3600.0,
+        plan_index: None,
+        plan_reason: None,
+        set: BTreeMap::new(),
+        data_manifest: "v1".into(),
+    }
+}
+
+fn plan(entries: &[(&str, &str)]) -> Vec<PlanEntry> {
+    entries
+        .iter()
+        .map(|(key, value)| PlanEntry { set: BTreeMap::from([((*key).into(), (*value).into())]) })
+        .collect()
+}
+
+fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
+    let history = History { attempts: attempts.to_vec(), data_manifest_now: "v1".into() };
+    decide(&history, policy, 0.5)
+}
+
+/// Proves which rule answers which end, over the first attempts of a run with the default policy.
+#[test]
+fn every_reason_meets_its_rule() {
+    let rows = [
+        (Reason::Completed, "finished"),
+        (Reason::EarlyStopped, "finished"),
+        (Reason::Cancelled, "operator.cancelled"),
+        (Reason::Superseded, "operator.superseded"),
+        (Reason::Fenced, "fenced.newer_attempt_owns_the_run"),
+        (Reason::StageRejected, "stage.promotion_refused"),
+        (Reason::BudgetExhausted, "C6.budget_exhausted"),
+        (Reason::Preempted, "C2.preempted"),
+        (Reason::NodeFailure, "C1.transient_fault"),
+        (Reason::NetworkError, "C1.transient_fault"),
+        (Reason::StorageError, "C1.transient_fault"),
+        (Reason::Hang, "C1.hang"),
+        (Reason::Timeout, "C1.timeout"),
+        (Reason::Unknown, "C6.unknown"),
+        (Reason::DeviceOom, "C3.no_plan_left"),
+        (Reason::HostOom, "C3.no_plan_left"),
+        (Reason::NumericDivergence, "C3.no_plan_left"),
+        (Reason::DataError, "C4.data_unchanged"),
+        (Reason::SchemaDrift, "C4.data_unchanged"),
+        (Reason::EvaluatorError, "C5.evaluator_alone"),
+        (Reason::CodeError, "no_retry.same_end_expected"),
+        (Reason::CheckpointError, "no_retry.same_end_expected"),
+    ];
+    assert_eq!(rows.len(), Reason::ALL.len());
+    for (reason, rule) in rows {
+        let decision = after(&[ended(reason, Some(10))], &RetryPolicy::default());
+        assert_eq!(decision.rule(), rule, "{reason}: {decision:?}");
+    }
+}
+
+/// Proves that preemptions spend no failure budget: after twenty of them, a node failure is the first of its kind.
+#[test]
+fn preemptions_are_free() {
+    let mut attempts: Vec<_> = (1..=20).map(|step| ended(Reason::Preempted, Some(step * 100))).collect();
+    attempts.push(ended(Reason::NodeFailure, Some(2100)));
+    let Decision::Retry { budget, resume, .. } = after(&attempts, &RetryPolicy::default()) else {
+        panic!("a first node failure is retried")
+    };
+    assert_eq!((budget.name.as_str(), budget.spent, resume), ("infrastructure", 1.0, true));
+}
+
+/// Proves that out of memory walks the plan once, keeps what is in force for later retries, and then stops.
+#[test]
+fn a_plan_is_used_in_order_and_once() {
+    let policy = RetryPolicy { device_oom: plan(&[("BATCH", "16"), ("ACT_CKPT", "1")]), ..Default::default() };
+    let mut attempts = vec![ended(Reason::DeviceOom, None)];
+    for expected in [0, 1] {
+        let Decision::Retry { set, plan_index, rule, .. } = after(&attempts, &policy) else {
+            panic!("entry {expected} is left")
+        };
+        assert_eq!((rule, plan_index), ("C3.changed_plan", Some(expected)));
+        let mut next = ended(Reason::DeviceOom, None);
+        (next.set, next.plan_index, next.plan_reason) = (set, plan_index, Some(Reason::DeviceOom));
+        attempts.push(next);
+    }
+    assert_eq!(after(&attempts, &policy).rule(), "C3.no_plan_left");
+    attempts.last_mut().unwrap().reason = Reason::NetworkError;
+    let Decision::Retry { set, .. } = after(&attempts, &policy) else { panic!("a network error is retried") };
+    assert_eq!(set.len(), 2, "both entries stay in force");
+}
+
+/// Proves that a data error stays shut until the manifest changes, and does not reopen for data seen before.
+#[test]
+fn data_errors_wait_for_other_data() {
+    let mut history = History { attempts: vec![ended(Reason::DataError, None)], data_manifest_now: "v2".into() };
+    assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
+    history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
+    history.data_manifest_now = "v1".into();
+    assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_seen_before");
+}
+
+/// Proves that a crash loop stops with budget left, that a newly committed step breaks it, and that preemptions
+/// have a bound of their own.
+#[test]
+fn a_crash_loop_stops_and_progress_breaks_it() {
+    let policy = RetryPolicy::default();
+    let mut attempts = vec![ended(Reason::NetworkError, Some(50)); 4];
+    assert_eq!(after(&attempts, &policy).rule(), "C6.crash_loop");
+    attempts[3].last_committed_step = Some(60);
+    assert_eq!(after(&attempts, &policy).rule(), "C1.transient_fault");
+    let preempted = vec![ended(Reason::Preempted, None); 9];
+    assert_eq!(after(&preempted, &policy).rule(), "C2.preempted");
+    let preempted = vec![ended(Reason::Preempted, None); 10];
+    assert_eq!(after(&preempted, &policy).rule(), "C6.crash_loop");
+}
+
+/// Proves that money stops a run that every other budget would let go on.
+#[test]
+fn money_and_gpu_time_are_the_outer_bound() {
+    let attempts = vec![ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))];
+    let policy = RetryPolicy { max_usd: Some(4.0), ..Default::default() };
+    assert_eq!(after(&attempts, &policy).rule(), "C6.money");
+    let policy = RetryPolicy { max_gpu_hours: Some(2.0), ..Default::default() };
+    assert_eq!(after(&attempts, &policy).rule(), "C6.gpu_time");
+}
+
+/// Proves that the delay doubles up to its bound and that jitter moves it by at most half.
+#[test]
+fn backoff_doubles_within_bounds() {
+    let budget = RetryPolicy::default().infrastructure;
+    assert_eq!([1, 2, 3, 20].map(|retry| budget.delay_seconds(retry, 0.0)), [5.0, 10.0, 20.0, 150.0]);
+    assert_eq!(budget.delay_seconds(u32::MAX, 0.999_999).round(), 300.0);
+}
+
+proptest! {
+    /// Proves that whatever ends follow one another, with or without progress, the run stops by itself within the
+    /// sum of its budgets, and never spends more of a budget than its limit.
+    #[test]
+    fn every_run_terminates_within_its_budgets(
+        ends in proptest::collection::vec((0..Reason::ALL.len(), any::<bool>(), 0..3usize), 300),
+        jitter in 0.0..1.0f64,
+    ) {
+        let policy = RetryPolicy {
+            device_oom: plan(&[("A", "1"), ("B", "1")]),
+            host_oom: plan(&[("C", "1")]),
+            ..Default::default()
+        };
+        let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
+        let mut history = History { attempts: vec![], data_manifest_now: "v1".into() };
+        let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
+        let mut stopped = false;
+        for (reason, progress, confidence) in ends {
+            committed += u64::from(progress);
+            let mut attempt = ended(Reason::ALL[reason], Some(committed));
+            attempt.confidence = Confidence::ALL[confidence];
+            attempt.set = std::mem::take(&mut set);
+            if let Some((index, why)) = std::mem::take(&mut taken) {
+                (attempt.plan_index, attempt.plan_reason) = (Some(index), Some(why));
+            }
+            let reason = attempt.reason;
+            history.attempts.push(attempt);
+            match decide(&history, &policy, jitter) {
+                Decision::Stop { .. } => { stopped = true; break; }
+                Decision::Retry { set: next, plan_index, budget, delay_seconds, .. } => {
+                    prop_assert!(budget.spent <= budget.limit);
+                    prop_assert!((0.0..=300.0).contains(&delay_seconds));
+                    set = next;
+                    taken = plan_index.map(|index| (index, reason));
+                }
+                Decision::RetryEvaluator { budget, .. } => prop_assert!(budget.spent <= budget.limit),
+            }
+        }
+        prop_assert!(stopped && history.attempts.len() <= limit, "{} attempts", history.attempts.len());
+    }
+}

@@ -1,0 +1,102 @@
+//! What a scan leaves behind.
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{TerminationReason, Timestamp};
+
+use crate::signatures::Role;
+
+/// What the code that raised an error was doing, from the frames of its traceback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// An evaluation or a metric.
+    Evaluate,
+    /// Writing a checkpoint.
+    SaveCheckpoint,
+    /// Reading a checkpoint.
+    LoadCheckpoint,
+    /// Reading data.
+    LoadData,
+    /// A library checking the numbers it was given.
+    CheckInput,
+    /// A table library looking up columns by name.
+    SelectColumns,
+    /// Talking to a sibling process on the same machine.
+    LocalPeer,
+    /// A process starter such as torchrun, which only reports its children.
+    Launcher,
+}
+
+/// Whether the run went on after a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Handling {
+    /// Nothing says that it was dealt with.
+    Open,
+    /// It was logged below error level.
+    Warned,
+    /// The line names it only as one possibility or as advice.
+    Supposed,
+    /// The log says that it was skipped or retried, or progress was printed after it.
+    Handled,
+}
+
+/// One line that matched one signature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The signature's name.
+    pub signature: String,
+    /// What the signature stands for.
+    pub reason: TerminationReason,
+    /// What the line says about the end.
+    pub role: Role,
+    /// Whether the signature admits one reading only.
+    pub conclusive: bool,
+    /// 1-based.
+    pub line_number: u64,
+    /// Where the line (or the piece of an endless line) starts, from the start of the stream.
+    pub byte_offset: u64,
+    /// The line around the match, at most [`MAX_TEXT_BYTES`](crate::MAX_TEXT_BYTES), invalid UTF-8 replaced.
+    pub text: String,
+    /// Whether the run went on.
+    pub handling: Handling,
+    /// What the enclosing frames were doing.
+    pub phases: Vec<Phase>,
+    /// When the line was written, where the caller knows it.
+    pub at: Option<Timestamp>,
+}
+
+/// The last traceback of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracebackEnd {
+    /// The line of its last frame, 1-based.
+    pub line_number: u64,
+    /// The last frame's text.
+    pub text: String,
+    /// What its frames were doing.
+    pub phases: Vec<Phase>,
+}
+
+/// Everything that classification needs from one stream.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogEvidence {
+    /// In order of appearance; the first few and the last of each signature.
+    pub hits: Vec<Hit>,
+    /// The last traceback seen, whether or not its exception line was.
+    pub last_traceback: Option<TracebackEnd>,
+    /// Line ends seen, plus one for an unfinished last line.
+    pub line_count: u64,
+    /// Bytes fed.
+    pub byte_count: u64,
+    /// The last lines as text.
+    pub last_lines: Vec<String>,
+}
+
+impl LogEvidence {
+    /// Fills [`Hit::at`] from the caller's knowledge of when each byte offset was written.
+    pub fn set_times(&mut self, time_of_offset: impl Fn(u64) -> Option<Timestamp>) {
+        for hit in &mut self.hits {
+            hit.at = time_of_offset(hit.byte_offset);
+        }
+    }
+}

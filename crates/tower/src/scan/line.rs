@@ -1,0 +1,104 @@
+//! Reading one line: where it starts, what of it is shown, how it was meant.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::compiled::regex;
+
+/// The longest text kept of a line.
+pub const MAX_TEXT_BYTES: usize = 480;
+/// How much of the text stands before the match when a line is longer than the bound.
+const LEAD_BYTES: usize = 120;
+
+/// How far to either side of a literal a line is read; what lies beyond is not shown to any expression.
+const REACH_BYTES: usize = 4096;
+
+/// The bounds of what a terminal shows as the line at `position`: up to the nearest line feed or carriage return
+/// (a progress bar redraws itself with the latter), and no further than the bound.
+pub(super) fn bounds(block: &[u8], position: usize) -> (usize, usize) {
+    let from = position.saturating_sub(REACH_BYTES);
+    let to = block.len().min(position + REACH_BYTES);
+    let start = memchr::memrchr2(b'\n', b'\r', &block[from..position]).map_or(from, |at| from + at + 1);
+    let end = memchr::memchr2(b'\n', b'\r', &block[position..to]).map_or(to, |at| position + at);
+    (start, end)
+}
+
+/// The part of the line worth showing for a match that starts at `matched_at`: all of it, or the bound's worth.
+pub(super) fn text_around(line: &[u8], matched_at: usize) -> String {
+    let start = if line.len() <= MAX_TEXT_BYTES { 0 } else { matched_at.saturating_sub(LEAD_BYTES) };
+    let end = line.len().min(start + MAX_TEXT_BYTES);
+    String::from_utf8_lossy(&line[start..end]).trim().to_owned()
+}
+
+/// Source code quoted by a traceback, a comment or a usage text: what it names did not happen.
+static QUOTED_CODE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r#"^\s*(#|//|\*)\s|^[^A-Za-z"'@#]*(\[rank\d+\]:|\([^)]*\))?\s*(raise \w|except\b.*:|if .*:\s*$|elif |return |def |with .*:\s*$|for .* in .*:\s*$|from \w+ import|import \w|logger\.|log\.|print\(|warnings\.warn|assert |class \w+|self\.\w+ =|\w+ = [\w.]+\(.*\)?$|await |yield |super\(\))"#,
+    )
+});
+
+/// A level below error, as loggers write it. NCCL's WARN is its error level, so it does not count.
+static BELOW_ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?-i:(^|[\s|\[(:\-])(WARN|WARNING|INFO|DEBUG)\b)|\b\w*Warning: |(^|\s)(?-i:[WI])(\d{4}|\s*tensorflow|\s+external)[ /]|^\s*warning\b|(^|\W)(?-i:\d{2}\.\d+: [WI] )",
+    )
+});
+static NCCL_LEVEL: LazyLock<Regex> = LazyLock::new(|| regex(r"nccl warn|\.(cc|cu|h|cpp):\d+ warn"));
+
+/// Words that turn the rest of the sentence into a possibility or an advice.
+static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(may|might|could|can (happen|be caused|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
+    )
+});
+/// Words that make a list of guesses of the whole rest of the line.
+static LIST_OF_GUESSES: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(potential|possible) (root )?causes|may be due to|could be due to|might be due to"));
+
+static HANDLED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\bskipp(ing|ed)\b|\bretrying\b|\bwill retry\b|trying again|\bignor(ing|ed)\b|falling back|fall ?back to|exception ignored in|\brecovered\b|continuing\b|entering retry loop",
+    )
+});
+
+/// Whether the line is source text rather than something that happened.
+pub(super) fn is_quoted_code(line: &[u8]) -> bool {
+    QUOTED_CODE.is_match(line)
+}
+
+/// Whether the line was logged below error level.
+pub(super) fn is_below_error(line: &[u8]) -> bool {
+    let head = &line[..line.len().min(200)];
+    BELOW_ERROR.is_match(head) && !NCCL_LEVEL.is_match(head)
+}
+
+/// Whether the line says that what it reports was dealt with.
+pub(super) fn says_handled(line: &[u8]) -> bool {
+    HANDLED.is_match(line)
+}
+
+/// Whether the match at `start` is only one possibility that the line names.
+pub(super) fn is_hedged(line: &[u8], start: usize) -> bool {
+    let before = &line[start.saturating_sub(400)..start];
+    if LIST_OF_GUESSES.is_match(before) {
+        return true;
+    }
+    let sentence = before
+        .windows(2)
+        .rposition(|pair| matches!(pair, b". " | b"; " | b": " | b") "))
+        .map_or(0, |at| at + 2);
+    HEDGE.is_match(&before[sentence..])
+}
+
+static PROGRESS: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(step|epoch|iter|iteration|global_step|update|batch)s?\b['\x22]?[\s:=#\[(]{0,4}\d[^\n]*\b(loss|lr|acc|accuracy|ppl|grad|speed|tokens|samples|auc|time)|\bloss\w*['\x22]?\s*[:=]\s*\d[^\n]*\b(step|epoch|iter|lr|grad)",
+    )
+});
+
+/// Whether the line reports training progress. Bars are left out: they are redrawn after the end.
+pub(super) fn is_progress(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    !line.contains("wandb") && !line.contains("%|") && !line.contains("it/s") && PROGRESS.is_match(bytes)
+}

@@ -1,0 +1,288 @@
+//! The streaming part: blocks, line numbers, bounds.
+
+use std::collections::HashMap;
+
+use super::compiled::{Compiled, Found, Owner};
+use super::evidence::{Handling, Hit, LogEvidence};
+use super::line;
+use super::traceback::TracebackState;
+use crate::signatures::{Role, Signature};
+
+/// Hits kept from the start of each signature's series; its latest hit is kept as well.
+pub const FIRST_HITS_PER_SIGNATURE: usize = 4;
+/// Lines kept as text from the end of the stream.
+pub const LAST_LINES: usize = 40;
+/// Bytes scanned at a time: small enough that block and lower-cased copy stay in the second-level cache.
+const BLOCK_BYTES: usize = 128 * 1024;
+/// A line longer than a block is scanned in pieces that overlap by this much.
+const PIECE_OVERLAP_BYTES: usize = 512;
+/// Bytes kept from the end of the stream for [`LogEvidence::last_lines`].
+const TAIL_BYTES: usize = 16 * 1024;
+/// A line that says "skipping batch" speaks of the hits this close before it.
+const HANDLED_REACH_LINES: u64 = 6;
+/// That many progress lines after a hit mean that the run went on.
+const PROGRESS_LINES_AFTER: usize = 2;
+
+/// Scans a log that arrives in pieces of any size. Memory is bounded whatever the log holds.
+#[derive(Debug)]
+pub struct LogScanner {
+    pending: Vec<u8>,
+    lowered: Vec<u8>,
+    found: Vec<Found>,
+    tail: Vec<u8>,
+    /// Newlines before `pending`.
+    lines_before: u64,
+    /// Bytes before `pending`.
+    bytes_before: u64,
+    byte_count: u64,
+    series: HashMap<&'static str, Series>,
+    hits: Vec<(u64, Hit)>,
+    sequence: u64,
+    traceback: TracebackState,
+}
+
+#[derive(Debug, Default)]
+struct Series {
+    kept: usize,
+    last: Option<(u64, Hit)>,
+    last_offset: u64,
+}
+
+impl Default for LogScanner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LogScanner {
+    /// A scanner at the start of a stream. The signatures are compiled once per process, on first use.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            pending: Vec::with_capacity(BLOCK_BYTES),
+            lowered: Vec::new(),
+            found: Vec::new(),
+            tail: Vec::new(),
+            lines_before: 0,
+            bytes_before: 0,
+            byte_count: 0,
+            series: HashMap::new(),
+            hits: Vec::new(),
+            sequence: 0,
+            traceback: TracebackState::default(),
+        }
+    }
+
+    /// Scans a whole log at once.
+    #[must_use]
+    pub fn scan(bytes: &[u8]) -> LogEvidence {
+        let mut scanner = Self::new();
+        scanner.feed(bytes);
+        scanner.finish()
+    }
+
+    /// Takes in the next bytes; a line may be split anywhere.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        self.byte_count += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let taken = bytes.len().min(BLOCK_BYTES.saturating_sub(self.pending.len()).max(1));
+            self.pending.extend_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            if self.pending.len() >= BLOCK_BYTES {
+                self.scan_pending();
+            }
+        }
+    }
+
+    /// Ends the stream.
+    #[must_use]
+    pub fn finish(mut self) -> LogEvidence {
+        let rest = self.pending.len();
+        self.scan_block(rest);
+        let open_line = u64::from(self.pending.last().is_some_and(|byte| *byte != b'\n'));
+        let line_count = self.lines_before + newlines(&self.pending) + open_line;
+        let pending = std::mem::take(&mut self.pending);
+        self.keep_tail(&pending);
+        let last_lines = last_lines(&self.tail);
+        let mut hits = self.hits;
+        hits.extend(self.series.into_values().filter_map(|series| series.last));
+        hits.sort_by_key(|(sequence, hit)| (hit.line_number, *sequence));
+        let mut hits: Vec<Hit> = hits.into_iter().map(|(_, hit)| hit).collect();
+        mark_passed(&mut hits, line_count, &last_lines);
+        LogEvidence {
+            hits,
+            last_traceback: self.traceback.finish(),
+            line_count,
+            byte_count: self.byte_count,
+            last_lines,
+        }
+    }
+
+    /// Scans up to the last whole line; a line that fills the block is scanned as it is, in overlapping pieces.
+    fn scan_pending(&mut self) {
+        let (end, next) = match memchr::memrchr(b'\n', &self.pending) {
+            Some(newline) => (newline + 1, newline + 1),
+            None => (self.pending.len(), self.pending.len() - PIECE_OVERLAP_BYTES),
+        };
+        self.scan_block(end);
+        self.lines_before += newlines(&self.pending[..next]);
+        self.bytes_before += next as u64;
+        let mut pending = std::mem::take(&mut self.pending);
+        self.keep_tail(&pending[..next]);
+        pending.copy_within(next.., 0);
+        pending.truncate(pending.len() - next);
+        self.pending = pending;
+    }
+
+    fn scan_block(&mut self, end: usize) {
+        let block = std::mem::take(&mut self.pending);
+        let mut lowered = std::mem::take(&mut self.lowered);
+        let mut found = std::mem::take(&mut self.found);
+        lowered.clear();
+        lowered.extend(block[..end].iter().map(u8::to_ascii_lowercase));
+        found.clear();
+        Compiled::get().find_literals(&lowered, &mut found);
+        self.visit_lines(&block[..end], &found);
+        (self.pending, self.lowered, self.found) = (block, lowered, found);
+    }
+
+    fn visit_lines(&mut self, block: &[u8], found: &[Found]) {
+        let mut line_number = self.lines_before + 1;
+        let mut counted_to = 0;
+        let mut rest = found;
+        let mut owners = Vec::new();
+        while let Some(first) = rest.first() {
+            let (start, end) = line::bounds(block, first.end - 1);
+            let in_line = rest.iter().take_while(|literal| literal.end <= end.max(first.end)).count();
+            owners.clear();
+            owners.extend(rest[..in_line].iter().map(|literal| literal.owner));
+            owners.sort_unstable();
+            owners.dedup();
+            line_number += newlines(&block[counted_to..start]);
+            counted_to = start;
+            self.visit_line(&block[start..end], line_number, self.bytes_before + start as u64, &owners);
+            rest = &rest[in_line..];
+        }
+    }
+
+    fn visit_line(&mut self, line: &[u8], line_number: u64, byte_offset: u64, owners: &[Owner]) {
+        for owner in owners {
+            let Owner::Signature(index) = owner else {
+                self.traceback.see(line, line_number);
+                continue;
+            };
+            let signature = Compiled::get().signature(*index);
+            if let Some(matched_at) = Compiled::get().confirm(*index, line) {
+                self.take_hit(signature, line, line_number, byte_offset, matched_at);
+            }
+        }
+    }
+
+    fn take_hit(
+        &mut self,
+        signature: &'static Signature,
+        line: &[u8],
+        line_number: u64,
+        byte_offset: u64,
+        matched_at: usize,
+    ) {
+        if signature.role == Role::Handled {
+            self.mark_handled(line_number);
+            return;
+        }
+        if line::is_quoted_code(line) && !matches!(signature.role, Role::Chain) {
+            return;
+        }
+        let position = byte_offset + matched_at as u64;
+        let series = self.series.entry(signature.name).or_default();
+        if series.kept > 0 && position <= series.last_offset {
+            return; // the overlap of two pieces of one endless line
+        }
+        series.last_offset = position;
+        let handling = handling(signature.role, line, matched_at);
+        let hit = Hit {
+            signature: signature.name.to_owned(),
+            reason: signature.reason,
+            role: signature.role,
+            conclusive: signature.conclusive,
+            line_number,
+            byte_offset,
+            text: line::text_around(line, matched_at),
+            handling,
+            phases: self.traceback.phases_at(line_number).unwrap_or_default(),
+            at: None,
+        };
+        self.sequence += 1;
+        if series.kept < FIRST_HITS_PER_SIGNATURE {
+            series.kept += 1;
+            self.hits.push((self.sequence, hit));
+        } else {
+            series.last = Some((self.sequence, hit));
+        }
+    }
+
+    fn mark_handled(&mut self, line_number: u64) {
+        let lasts = self.series.values_mut().filter_map(|series| series.last.as_mut());
+        let near = self.hits.iter_mut().chain(lasts).map(|(_, hit)| hit).filter(|hit| {
+            line_number - hit.line_number.min(line_number) <= HANDLED_REACH_LINES && hit.role != Role::Verdict
+        });
+        for hit in near {
+            hit.handling = Handling::Handled;
+        }
+    }
+
+    fn keep_tail(&mut self, bytes: &[u8]) {
+        let newest = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
+        let kept_before = self.tail.len().min(TAIL_BYTES - newest.len());
+        let cut = self.tail.len() - kept_before;
+        self.tail.copy_within(cut.., 0);
+        self.tail.truncate(kept_before);
+        self.tail.extend_from_slice(newest);
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+fn handling(role: Role, line: &[u8], matched_at: usize) -> Handling {
+    match role {
+        Role::Verdict | Role::Cause | Role::Exception if line::is_hedged(line, matched_at) => Handling::Supposed,
+        Role::Verdict | Role::Chain | Role::Handled | Role::Hint | Role::Consequence => Handling::Open,
+        Role::Cause | Role::Exception if line::says_handled(line) => Handling::Handled,
+        Role::Cause | Role::Exception if line::is_below_error(line) => Handling::Warned,
+        Role::Cause | Role::Exception => Handling::Open,
+    }
+}
+
+fn last_lines(tail: &[u8]) -> Vec<String> {
+    let text = tail.strip_suffix(b"\n").unwrap_or(tail);
+    let mut lines: Vec<String> = text
+        .rsplit(|byte| *byte == b'\n')
+        .take(LAST_LINES)
+        .map(|line| {
+            let shown = memchr::memrchr(b'\r', line.strip_suffix(b"\r").unwrap_or(line))
+                .map_or(line, |at| &line[at + 1..]);
+            let cut = &shown[..shown.len().min(line::MAX_TEXT_BYTES)];
+            String::from_utf8_lossy(cut).trim_end().to_owned()
+        })
+        .collect();
+    lines.reverse();
+    lines
+}
+
+/// An error after which the log reports more progress did not end the run.
+fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String]) {
+    let first_kept = line_count + 1 - (last_lines.len() as u64).min(line_count + 1);
+    let progress: Vec<u64> = last_lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line::is_progress(line))
+        .map(|(index, _)| first_kept + index as u64)
+        .collect();
+    for hit in hits.iter_mut().filter(|hit| matches!(hit.role, Role::Cause | Role::Exception)) {
+        if progress.iter().filter(|number| **number > hit.line_number).count() >= PROGRESS_LINES_AFTER {
+            hit.handling = Handling::Handled;
+        }
+    }
+}

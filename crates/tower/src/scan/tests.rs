@@ -1,0 +1,97 @@
+use super::compiled::regex;
+use super::*;
+use crate::signatures;
+
+fn names(evidence: &LogEvidence) -> Vec<&str> {
+    evidence.hits.iter().map(|hit| hit.signature.as_str()).collect()
+}
+
+/// Proves that every pattern of the tables compiles, that every literal is lower case, and that names are unique.
+#[test]
+fn the_tables_are_well_formed() {
+    let mut seen = std::collections::BTreeSet::new();
+    for signature in signatures::all() {
+        assert!(seen.insert(signature.name), "`{}` stands twice", signature.name);
+        regex(signature.pattern);
+        signature.unless.map(regex);
+        for needle in signature.needles {
+            assert_eq!(*needle, needle.to_lowercase(), "`{}`", signature.name);
+        }
+    }
+}
+
+/// Proves that the answer does not depend on how the bytes arrive, nor on line ends.
+#[test]
+fn any_split_and_any_line_end_give_the_same_hits() {
+    let log = "epoch 1\nTraceback (most recent call last):\n  File \"/a/b.py\", line 3, in step\n    y = f(x)\n\
+               torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\nbye";
+    let whole = LogScanner::scan(log.as_bytes());
+    assert_eq!(whole.line_count, 6);
+    for size in [1, 3, 7, 64] {
+        let mut scanner = LogScanner::new();
+        log.as_bytes().chunks(size).for_each(|piece| scanner.feed(piece));
+        assert_eq!(scanner.finish(), whole, "pieces of {size}");
+    }
+    let windows = LogScanner::scan(log.replace('\n', "\r\n").as_bytes());
+    assert_eq!(names(&windows), names(&whole));
+    let found = whole.hits.iter().find(|hit| hit.signature == "device_oom.allocator").unwrap();
+    assert_eq!(found.line_number, 5);
+}
+
+/// Proves that megabytes without a newline, binary bytes and a hit across a block's edge neither lose the hit nor
+/// grow memory.
+#[test]
+fn an_endless_binary_line_is_scanned_in_bounded_memory() {
+    for lead in [131_072 - 20, 131_072 - 3, 1_000_000] {
+        let mut log: Vec<u8> = (0..lead).map(|index: usize| [0xff, 0x00, b'x', b' '][index % 4]).collect();
+        log.extend_from_slice(b" OSError: [Errno 28] No space left on device ");
+        log.extend(std::iter::repeat_n(b'y', 300_000));
+        let evidence = LogScanner::scan(&log);
+        let hits: Vec<_> = evidence.hits.iter().filter(|hit| hit.signature == "storage.no_space").collect();
+        assert_eq!(hits.len(), 1, "lead {lead}");
+        assert!(hits[0].text.len() <= 3 * MAX_TEXT_BYTES, "invalid bytes become three bytes each at most");
+        assert_eq!((evidence.line_count, evidence.byte_count), (1, log.len() as u64));
+    }
+}
+
+/// Proves that a flood of one line keeps a bounded number of hits, the first ones and the last.
+#[test]
+fn a_flood_keeps_the_first_hits_and_the_last() {
+    let log = "RuntimeError: CUDA out of memory\n".repeat(50_000);
+    let evidence = LogScanner::scan(log.as_bytes());
+    let lines: Vec<u64> = evidence
+        .hits
+        .iter()
+        .filter(|hit| hit.signature == "device_oom.allocator")
+        .map(|hit| hit.line_number)
+        .collect();
+    assert_eq!(lines, [1, 2, 3, 4, 50_000]);
+    assert_eq!(evidence.last_lines.len(), LAST_LINES);
+}
+
+/// Proves that a message glued to a redrawn bar is shown without the bar's earlier states.
+#[test]
+fn progress_bars_are_cut_from_the_text() {
+    let log = b" 1%|\r 2%|#\r 3%|##   | 3/100[rank3]: MemoryError\n";
+    let evidence = LogScanner::scan(log);
+    assert_eq!(evidence.hits[0].text, "3%|##   | 3/100[rank3]: MemoryError");
+}
+
+/// Proves that skipped, retried, warned, supposed and outlived errors are told apart from open ones, and that source
+/// lines quoted by a traceback are no hits.
+#[test]
+fn handling_is_read_from_the_lines_around() {
+    let cases = [
+        ("RuntimeError: CUDA out of memory\n", Some(Handling::Open)),
+        ("RuntimeError: CUDA out of memory\nskipping batch 7\n", Some(Handling::Handled)),
+        ("WARNING: CUDA out of memory, smaller chunk next\n", Some(Handling::Warned)),
+        ("This may be due to CUDA out of memory\n", Some(Handling::Supposed)),
+        ("CUDA out of memory\nstep 8 loss 0.4 lr 0.1\nstep 9 loss 0.3 lr 0.1\n", Some(Handling::Handled)),
+        ("    raise RuntimeError('CUDA out of memory')\n", None),
+    ];
+    for (log, handling) in cases {
+        let evidence = LogScanner::scan(log.as_bytes());
+        let hit = evidence.hits.iter().find(|hit| hit.signature == "device_oom.allocator");
+        assert_eq!(hit.map(|hit| hit.handling), handling, "{log}");
+    }
+}

@@ -1,0 +1,96 @@
+//! What the frames of a Python traceback were doing.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::compiled::regex;
+use super::evidence::{Phase, TracebackEnd};
+
+/// Literals of the lines that this module reads.
+pub(super) const LITERALS: &[&str] = &[", line ", ", in ", ".py in ", ".pyx in ", ".pxi in ", "traceback (most recent call last)"];
+
+/// A frame further back than this belongs to another traceback. Interleaved ranks and quoted code fit in between.
+const SAME_TRACEBACK_LINES: u64 = 14;
+
+static FRAME: LazyLock<Regex> = LazyLock::new(|| regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#));
+
+static PHASES: LazyLock<[(Phase, Regex); 8]> = LazyLock::new(|| {
+    [
+        (
+            Phase::Evaluate,
+            regex(
+                r"\bin (evaluate|evaluation_loop|compute_metrics|_?simple_evaluate|_evaluate\w*|run_eval\w*|eval_\w+|do_eval\w*|\w*judge\w*|score_\w+|benchmark\w*|cli_evaluate\w*|compute_score\w*|run_benchmark|get_score|grade\w*|evaluate_\w+|\w+_evaluate|calc_metrics?|compute_metric\w*|eval_model|inference_on_dataset|evalute)\b|[/\\](lm_eval|lm-evaluation-harness|lmms_eval|lmms-eval|evals|evaluate|opencompass|bigcode_eval\w*|helm|ragas|deepeval|vlmeval\w*|mteb|evalplus|inspect_ai|langfuse|alpaca_eval|llm_judge|simple-evals|human_eval|evaluation|evaluators?|pycocotools|swebench|lighteval|promptfoo|trulens|torchmetrics)[/\\]|[/\\](eval\w*|\w+_eval|judge\w*|score\w*|benchmark\w*)\.py",
+            ),
+        ),
+        (
+            Phase::SaveCheckpoint,
+            regex(r"\bin (_?save_\w*checkpoint\w*|_?save_model\w*|save_pretrained|save_state\w*|_save|_legacy_save|save_sharded\w*|dump_checkpoint|save_weights|_save_to_state_dict|save_ckpt|torch_save|async_save|save_checkpoint)\b"),
+        ),
+        (
+            Phase::LoadCheckpoint,
+            regex(r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py"),
+        ),
+        (
+            Phase::LoadData,
+            regex(r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset)[/\\]"),
+        ),
+        (
+            Phase::CheckInput,
+            regex(r"\bin (check_array|check_X_y|_?assert_all_finite\w*|_validate_data|validate_data|_check_\w*sample\w*|column_or_1d)\b"),
+        ),
+        (
+            Phase::SelectColumns,
+            regex(r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index"),
+        ),
+        (
+            Phase::LocalPeer,
+            regex(r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py"),
+        ),
+        (
+            Phase::Launcher,
+            regex(r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b"),
+        ),
+    ]
+});
+
+/// Follows the tracebacks of a stream, one frame line at a time.
+#[derive(Debug, Default)]
+pub(super) struct TracebackState {
+    current: Option<TracebackEnd>,
+}
+
+impl TracebackState {
+    /// Takes in a line that holds one of [`LITERALS`].
+    pub(super) fn see(&mut self, line: &[u8], line_number: u64) {
+        let is_frame = FRAME.is_match(line);
+        if !is_frame && !line.to_ascii_lowercase().windows(9).any(|word| word == b"traceback") {
+            return;
+        }
+        let starts_anew = !is_frame
+            || self.current.as_ref().is_none_or(|open| line_number > open.line_number + SAME_TRACEBACK_LINES);
+        if starts_anew {
+            self.current = Some(TracebackEnd { line_number, text: String::new(), phases: Vec::new() });
+        }
+        if let Some(open) = &mut self.current {
+            open.line_number = line_number;
+            let end = line.len().min(super::MAX_TEXT_BYTES);
+            open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
+            for (phase, pattern) in PHASES.iter() {
+                if pattern.is_match(line) && !open.phases.contains(phase) {
+                    open.phases.push(*phase);
+                }
+            }
+        }
+    }
+
+    /// What the traceback that encloses `line_number` was doing; `None` outside of one.
+    pub(super) fn phases_at(&self, line_number: u64) -> Option<Vec<Phase>> {
+        let open = self.current.as_ref()?;
+        (line_number <= open.line_number + SAME_TRACEBACK_LINES).then(|| open.phases.clone())
+    }
+
+    pub(super) fn finish(self) -> Option<TracebackEnd> {
+        self.current
+    }
+}

@@ -1,0 +1,150 @@
+//! What the programs of this field print when something ends, as data.
+//!
+//! A [`Signature`] describes a *mechanism* (a kernel that kills, a library that reports ENOSPC, a scheduler that
+//! cancels), never one program's one line. Each family of mechanisms has its own table. The tables say what a line
+//! means when it stands alone; what it means beside other lines is decided in `classify`.
+
+mod budget;
+mod checkpoint;
+mod code;
+mod collective;
+mod data;
+mod early_stop;
+mod evaluator;
+mod markers;
+mod memory_device;
+mod memory_host;
+mod network;
+mod node;
+mod numeric;
+mod operator;
+mod scheduler;
+mod schema;
+mod storage;
+
+use trackway_core::TerminationReason;
+
+/// What a line that matches a signature says about the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// An authority outside the script (kernel, scheduler, platform) states why it ended the work.
+    Verdict,
+    /// The failing operation itself reports what went wrong.
+    Cause,
+    /// An exception of no particular family; it names a cause only when nothing more specific does.
+    Exception,
+    /// Something that follows from an earlier end elsewhere; read as a cause only when nothing earlier is seen.
+    Consequence,
+    /// Something that happens in healthy runs too.
+    Hint,
+    /// Says that the error just before it was dealt with.
+    Handled,
+    /// Joins two exceptions of one traceback.
+    Chain,
+}
+
+/// One mechanism and how to see it in a line.
+#[derive(Debug, Clone, Copy)]
+pub struct Signature {
+    /// A stable name, `family.mechanism`; it is the rule's name in a verdict.
+    pub name: &'static str,
+    /// The reason this mechanism stands for when it is the cause.
+    pub reason: TerminationReason,
+    /// What the line says about the end.
+    pub role: Role,
+    /// Whether the line, standing unhandled and uncontradicted, admits no other reading.
+    pub conclusive: bool,
+    /// Lower-case literals of which at least one occurs in every matching line (the prefilter).
+    pub needles: &'static [&'static str],
+    /// The regular expression that confirms; ASCII, case-insensitive unless it says `(?-i:…)`.
+    pub pattern: &'static str,
+    /// A line that matches this too is no hit.
+    pub unless: Option<&'static str>,
+}
+
+impl Signature {
+    const fn new(
+        name: &'static str,
+        reason: TerminationReason,
+        role: Role,
+        needles: &'static [&'static str],
+        pattern: &'static str,
+    ) -> Self {
+        Self { name, reason, role, conclusive: false, needles, pattern, unless: None }
+    }
+
+    const fn conclusive(mut self) -> Self {
+        self.conclusive = true;
+        self
+    }
+
+    const fn unless(mut self, pattern: &'static str) -> Self {
+        self.unless = Some(pattern);
+        self
+    }
+}
+
+type Needles = &'static [&'static str];
+
+const fn verdict(
+    name: &'static str,
+    reason: TerminationReason,
+    needles: Needles,
+    pattern: &'static str,
+) -> Signature {
+    Signature::new(name, reason, Role::Verdict, needles, pattern)
+}
+
+const fn cause(
+    name: &'static str,
+    reason: TerminationReason,
+    needles: Needles,
+    pattern: &'static str,
+) -> Signature {
+    Signature::new(name, reason, Role::Cause, needles, pattern)
+}
+
+const fn consequence(
+    name: &'static str,
+    reason: TerminationReason,
+    needles: Needles,
+    pattern: &'static str,
+) -> Signature {
+    Signature::new(name, reason, Role::Consequence, needles, pattern)
+}
+
+const fn hint(
+    name: &'static str,
+    reason: TerminationReason,
+    needles: Needles,
+    pattern: &'static str,
+) -> Signature {
+    Signature::new(name, reason, Role::Hint, needles, pattern)
+}
+
+/// Every family. Within one line, the signature of the earlier family is asked first.
+const FAMILIES: &[&[Signature]] = &[
+    operator::SIGNATURES,
+    scheduler::SIGNATURES,
+    node::SIGNATURES,
+    memory_device::SIGNATURES,
+    memory_host::SIGNATURES,
+    storage::SIGNATURES,
+    checkpoint::SIGNATURES,
+    numeric::SIGNATURES,
+    schema::SIGNATURES,
+    data::SIGNATURES,
+    budget::SIGNATURES,
+    evaluator::SIGNATURES,
+    collective::SIGNATURES,
+    network::SIGNATURES,
+    early_stop::SIGNATURES,
+    code::SIGNATURES,
+    markers::SIGNATURES,
+];
+
+/// Every signature, in the order in which they are asked.
+pub fn all() -> impl Iterator<Item = &'static Signature> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}

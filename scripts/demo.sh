@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The main job on real data: a wine classifier is killed in the middle, resumes, completes, and is explained.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+say "Building (profile quick)"
+"${CARGO:-cargo}" build --locked --profile quick -p trackway -p trackway-examples
+PATH="$(cd "$target" && pwd)/quick:$PATH"
+export PATH
+
+TRACKWAY_HOME=${TRACKWAY_HOME:-$(mktemp -d "${TMPDIR:-/tmp}/trackway-demo.XXXXXX")}
+export TRACKWAY_HOME
+
+say "trackway run examples/wine.toml --inject kill@step=250"
+trackway run examples/wine.toml --inject kill@step=250
+
+say "trackway explain last"
+trackway explain last
+
+say "trackway attempts"
+trackway attempts
+
+say "The same as SQL"
+query="select attempt_number, termination_reason, resumed_from_step, last_committed_step, exit_code, signal from training_attempts order by attempt_number"
+echo "trackway sql \"$query\""
+trackway sql "$query"
+
+[ "$(trackway sql "select count(*) as attempts from training_attempts where termination_reason = 'completed'" --csv | tail -n 1)" = 1 ]
+say "Done: everything is in $TRACKWAY_HOME"

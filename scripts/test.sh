@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# Everything that needs no system service. `make test` prepares the Python environment first.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export TRACKWAY_TEST_PYTHON=${TRACKWAY_TEST_PYTHON:-$PWD/.venv/bin/python}
+"${CARGO:-cargo}" test --locked --workspace
