@@ -52,6 +52,9 @@ mod tests {
         let mut text = std::fs::read_to_string(&path).unwrap();
         text.push_str("{\"at\":1,\"ki");
         std::fs::write(&path, text).unwrap();
-        assert_eq!(read(folder.path()).unwrap(), [action(ActionKind::StopRequested), action(ActionKind::HangKill)]);
+        assert_eq!(
+            read(folder.path()).unwrap(),
+            [action(ActionKind::StopRequested), action(ActionKind::HangKill)]
+        );
     }
 }

@@ -126,7 +126,9 @@ impl App {
         let target = view
             .resume_target()
             .map_err(|error| AppError::new(ErrorKind::Integrity, error.to_string()))?
-            .ok_or_else(|| AppError::new(ErrorKind::NotFound, format!("run `{run}` has no committed checkpoint")))?;
+            .ok_or_else(|| {
+                AppError::new(ErrorKind::NotFound, format!("run `{run}` has no committed checkpoint"))
+            })?;
         let fallbacks = target
             .fallbacks
             .iter()
@@ -160,7 +162,8 @@ impl App {
         loop {
             record.look();
             let answers = &record.facts.acknowledged;
-            let answer = answers.iter().rev().find(|(id, outcome)| *id == request_id && outcome != "accepted");
+            let answer =
+                answers.iter().rev().find(|(id, outcome)| *id == request_id && outcome != "accepted");
             let late = self.clock.monotonic_micros() >= deadline;
             if answer.is_some() || late {
                 let outcome = answer.map_or_else(|| "no_answer".into(), |(_, outcome)| outcome.clone());

@@ -29,7 +29,8 @@ pub struct Known {
 /// [`ErrorKind::NotFound`] when it does not exist; when it cannot be read.
 pub fn log_file(path: &Path, known: &Known) -> Result<Verdict, AppError> {
     let mut file = std::fs::File::open(path).map_err(|error| {
-        let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Fault };
+        let kind =
+            if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Fault };
         AppError::new(kind, format!("cannot read the log `{}`: {error}", path.display()))
     })?;
     log(&mut file, known)

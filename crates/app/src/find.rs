@@ -71,7 +71,10 @@ impl App {
         let run = self.find_run(run)?;
         let last = self.attempts_of(run.run_id)?.pop();
         last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
-            AppError::new(ErrorKind::NotFound, format!("run `{}` has no live attempt: it is {}", run.name, run.state))
+            AppError::new(
+                ErrorKind::NotFound,
+                format!("run `{}` has no live attempt: it is {}", run.name, run.state),
+            )
         })
     }
 

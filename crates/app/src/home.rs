@@ -28,7 +28,9 @@ impl Home {
     /// A path of a SQLite file, or a `postgres://` URL.
     #[must_use]
     pub fn ledger_location(&self) -> String {
-        self.ledger_url.clone().unwrap_or_else(|| self.folder.join("ledger.db").to_string_lossy().into_owned())
+        self.ledger_url
+            .clone()
+            .unwrap_or_else(|| self.folder.join("ledger.db").to_string_lossy().into_owned())
     }
 
     /// Everything one attempt leaves behind.

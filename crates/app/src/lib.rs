@@ -11,8 +11,8 @@ pub mod explain;
 mod find;
 pub mod home;
 pub mod logs;
-mod reconcile;
 mod query;
+mod reconcile;
 pub mod report;
 pub mod run;
 mod seal;
@@ -54,7 +54,8 @@ impl App {
     pub fn open(home: Home, shim_binary: PathBuf, create: bool) -> Result<Self, AppError> {
         let folder = home.folder();
         if create {
-            std::fs::create_dir_all(folder).map_err(|error| AppError::file("make the home", folder, &error))?;
+            std::fs::create_dir_all(folder)
+                .map_err(|error| AppError::file("make the home", folder, &error))?;
         } else if !folder.is_dir() {
             let message = format!("there is no Trackway home at `{}`", folder.display());
             return Err(AppError::new(ErrorKind::NotFound, message)

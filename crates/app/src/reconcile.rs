@@ -34,7 +34,10 @@ impl App {
             Ok(Some(true)) => match seal::seal(self, &id) {
                 Ok(sealed) => {
                     let reason = sealed.row.termination_reason.map(|reason| reason.to_string());
-                    Some(format!("attempt {id} had ended without a supervisor: {}", reason.unwrap_or_default()))
+                    Some(format!(
+                        "attempt {id} had ended without a supervisor: {}",
+                        reason.unwrap_or_default()
+                    ))
                 }
                 Err(error) => Some(format!("attempt {id} ended, and is not sealed yet: {error}")),
             },
@@ -54,10 +57,8 @@ impl App {
             // Without a supervisor and without a shim, nothing was ever started.
             return Ok(Some(true));
         };
-        let observed = self
-            .launcher
-            .observe(&placement)
-            .map_err(|error| AppError::fault("the launcher", &error))?;
+        let observed =
+            self.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
         Ok(match observed {
             Observation::Exited(_) | Observation::Gone { .. } => Some(true),
             Observation::Running(_) | Observation::Pending { .. } => Some(false),

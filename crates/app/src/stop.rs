@@ -54,7 +54,9 @@ impl App {
 
     fn grace_seconds(&self, run_id: RunId) -> f64 {
         let path = self.home.run_folder(run_id).join("plan.json");
-        let stored = std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<StoredJob>(&text).ok());
-        stored.map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
+        let stored =
+            std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<StoredJob>(&text).ok());
+        stored
+            .map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
     }
 }

@@ -101,9 +101,9 @@ impl Watcher<'_> {
         let now = self.app.clock.now();
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
-        view.running_seconds = attempt.wall_seconds.or_else(|| {
-            attempt.started_at.map(|started| now.seconds_since(started).max(0.0))
-        });
+        view.running_seconds = attempt
+            .wall_seconds
+            .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
         view.attempt_state = attempt.state.to_string();
         self.follow(attempt.attempt_id, &mut view);
         Ok(view)

@@ -6,14 +6,17 @@ use clap::{Args, Parser, Subcommand};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
-#[command(name = "trackway", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "trackway", version, propagate_version = true, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
   trackway run trackway.toml            run a training job from its run file
-  trackway run -- python train.py      no run file: receipt, logs and metrics for any command
-  trackway explain last                why did it end, and what now?
+  trackway run -- python train.py       no run file: receipt, logs and metrics for any command
+  trackway explain last                 why did it end, and what now?
 
-Exit codes: 0 done · 1 a fault of Trackway's own · 2 wrong usage or run file · 3 blocked before launch ·
-4 the run ended without completing · 5 a gate failed · 6 something asked for does not exist · 7 integrity")]
+Exit codes:
+  0  done                                   4  the run ended without completing
+  1  a fault of Trackway's own              5  a gate failed
+  2  wrong usage or run file                6  something asked for does not exist
+  3  blocked before launch                  7  integrity: a hash, a fence or a sealed receipt")]
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,

@@ -64,7 +64,12 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
 }
 
 /// Opens the home, and first of all seals what ended while nobody watched.
-fn open(global: &GlobalArgs, run_file: Option<&Path>, create: bool, printer: Printer) -> Result<App, Failure> {
+fn open(
+    global: &GlobalArgs,
+    run_file: Option<&Path>,
+    create: bool,
+    printer: Printer,
+) -> Result<App, Failure> {
     let home = Home::new(home_folder(global, run_file), global.ledger.clone());
     let binary = std::env::current_exe()?;
     let app = App::open(home, binary, create)?;

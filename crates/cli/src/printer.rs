@@ -118,6 +118,9 @@ impl Printer {
         for row in rows {
             table.add_row(row);
         }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
         let text = table.to_string();
         for (number, line) in text.lines().enumerate() {
             let line = line.trim_end();

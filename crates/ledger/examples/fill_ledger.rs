@@ -19,7 +19,9 @@ const SPAN_SECONDS: f64 = 365.0 * 86_400.0;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (location, count) = (&arguments[0], arguments[1].parse::<u32>().unwrap());
-    let now = Timestamp::from_micros(arguments.get(2).map_or_else(now_seconds, |text| text.parse().unwrap()) * 1_000_000);
+    let now = Timestamp::from_micros(
+        arguments.get(2).map_or_else(now_seconds, |text| text.parse().unwrap()) * 1_000_000,
+    );
     let ledger = Ledger::open(location).unwrap();
     let (ids, mut rng) = (SequentialIds::default(), SplitMix64::new(17));
     // What a real plan and real evidence weigh: about 1.5 KB a row.
@@ -28,7 +30,8 @@ fn main() {
     for first in (0..count).step_by(PER_RUN as usize) {
         let family = FAMILIES[rng.next_u64() as usize % FAMILIES.len()];
         let made = now.plus_seconds(-SPAN_SECONDS * (1.0 - f64::from(first) / f64::from(count)));
-        let mut run = RunRow::planned(RunId::new(&ids), &format!("job-{}", first % 97), "c0ffee", config.clone(), made);
+        let mut run =
+            RunRow::planned(RunId::new(&ids), &format!("job-{}", first % 97), "c0ffee", config.clone(), made);
         run.model_family = Some(family.into());
         let attempts: Vec<AttemptRow> = (1..=PER_RUN.min(count - first))
             .map(|number| attempt(&ids, &mut rng, &run, number, &evidence))
@@ -38,7 +41,13 @@ fn main() {
     println!("{count} attempts in {location}");
 }
 
-fn attempt(ids: &SequentialIds, rng: &mut SplitMix64, run: &RunRow, number: u32, evidence: &serde_json::Value) -> AttemptRow {
+fn attempt(
+    ids: &SequentialIds,
+    rng: &mut SplitMix64,
+    run: &RunRow,
+    number: u32,
+    evidence: &serde_json::Value,
+) -> AttemptRow {
     let mut attempt = AttemptRow::planned(AttemptId::new(ids), number, LaunchKind::Train, run);
     let reasons = TerminationReason::ALL;
     let seconds = 60.0 + rng.next_unit() * 36_000.0;

@@ -36,7 +36,13 @@ fn columns(columns: &[Column]) -> String {
     let mut text = String::from("| column | type | null | meaning |\n|---|---|---|---|\n");
     for column in columns {
         let null = if column.nullable { "yes" } else { "" };
-        let _ = writeln!(text, "| `{}` | {} | {null} | {} |", column.name, column.kind.title(), column.doc.trim());
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {null} | {} |",
+            column.name,
+            column.kind.title(),
+            column.doc.trim()
+        );
     }
     text
 }

@@ -202,8 +202,11 @@ fn segment_row(subject: &Subject, named: &NamedSegment) -> RecordSegmentRow {
         size_bytes: named.size_bytes,
         frame_count: segment.map_or(0, |segment| segment.frames.len() as u64) + header_frames,
         lost_frame_count: segment.map_or(0, |segment| segment.lost_frames),
-        dropped_frame_count: segment.and_then(|segment| segment.close).map_or(0, |close| close.dropped_frames),
-        torn_bytes: segment.map_or(0, |segment| segment.damage.iter().map(|damage| damage.skipped_bytes).sum()),
+        dropped_frame_count: segment
+            .and_then(|segment| segment.close)
+            .map_or(0, |close| close.dropped_frames),
+        torn_bytes: segment
+            .map_or(0, |segment| segment.damage.iter().map(|damage| damage.skipped_bytes).sum()),
         closed: segment.is_some_and(|segment| segment.close.is_some()),
         parquet_path: None,
         unreadable: named.segment.as_ref().err().cloned(),
@@ -279,7 +282,15 @@ impl Summaries {
 impl Gathered {
     fn starting(step: Step, value: f64) -> Self {
         let (first, last) = ((step, value), (step, value));
-        Self { point_count: 0, finite_count: 0, first, last, min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 }
+        Self {
+            point_count: 0,
+            finite_count: 0,
+            first,
+            last,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            mean: 0.0,
+        }
     }
 
     fn take(&mut self, step: Step, value: f64) {

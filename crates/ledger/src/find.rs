@@ -6,8 +6,8 @@ use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, RetryRow, RunDataRow,
-    RunRow, RunState,
+    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, RetryRow,
+    RunDataRow, RunRow, RunState,
 };
 use crate::value::{Field, Record, Value};
 

@@ -105,9 +105,8 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when the attempt or its number exists, or its run does not.
     pub fn insert_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        self.backend().transaction(true, |backend| {
-            backend.insert_into(AttemptRow::table_of(attempt.kind), attempt)
-        })
+        self.backend()
+            .transaction(true, |backend| backend.insert_into(AttemptRow::table_of(attempt.kind), attempt))
     }
 
     /// Stores a run and attempts of it in one go, durably: what an import needs.
@@ -154,8 +153,10 @@ impl Ledger {
             return Ok(false);
         }
         let table = AttemptRow::table_of(kind).name;
-        let sql =
-            format!("UPDATE {table} SET {} WHERE attempt_id = ? AND sealed_at IS NULL", touch.sets.join(", "));
+        let sql = format!(
+            "UPDATE {table} SET {} WHERE attempt_id = ? AND sealed_at IS NULL",
+            touch.sets.join(", ")
+        );
         touch.values.push(attempt_id.to_value());
         Ok(self.backend().execute("noting progress", &sql, &touch.values)? == 1)
     }
@@ -204,7 +205,10 @@ impl Ledger {
         files: &[DataSnapshotFileRow],
     ) -> Result<bool, LedgerError> {
         self.backend().transaction(false, |backend| {
-            let added = backend.insert_if_absent(snapshot)?;
+            // Looked up first: the same content seen again under another name or at another time is no change.
+            let known: Vec<DataSnapshotRow> =
+                backend.select("WHERE data_sha256 = ?", &[snapshot.data_sha256.to_value()])?;
+            let added = known.is_empty() && backend.insert_if_absent(snapshot)?;
             if added {
                 files.iter().try_for_each(|file| backend.insert(file))?;
             }

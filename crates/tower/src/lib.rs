@@ -1,4 +1,4 @@
-//! Pure decisions: what an end was ([`classify`]), what comes next ([`decide`]), what a person should do
+//! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]). No clock, no I/O, no randomness: time and jitter come in as arguments, so the same functions
 //! run live, in tests and in simulation.
 

@@ -7,27 +7,90 @@ use trackway_core::TerminationReason as Reason;
 pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::Completed => &["evaluate the last committed checkpoint, then check the gates"],
-        Reason::EarlyStopped => &["evaluate the best checkpoint, not the last", "look at the validation curve before giving more patience"],
-        Reason::Cancelled => &["nothing is wrong: launch the run again to resume from the last committed checkpoint"],
-        Reason::Preempted => &["let it resume; if it never commits in time, commit more often or at the preemption notice", "move to capacity with a higher priority if this repeats"],
-        Reason::NodeFailure => &["keep the named node or device out of the next placement", "have it checked (Xid, ECC, link counters) before it returns"],
-        Reason::HostOom => &["fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm", "watch memory over time: a steady rise is a leak", "add an entry to retry.host_oom.plan"],
-        Reason::DeviceOom => &["smaller batch with gradient accumulation, then activation checkpointing, then sharding", "add entries to retry.device_oom.plan so that the next run falls back by itself", "check for other processes on the device and for tensors kept in lists"],
-        Reason::DataError => &["open the named file or row; quarantine it or repair the source", "run `trackway data validate` on the manifest: nothing is launched until it changes"],
-        Reason::SchemaDrift => &["compare the schema with the last good run: `trackway data diff`", "fix the producer, or change the contract and the code together"],
-        Reason::CodeError => &["read the deciding line and the frame above it", "reproduce it with one batch: `trackway preflight --only one_batch`"],
-        Reason::Hang => &["look at which rank is behind: its stack, its last collective", "same operations on every rank? uneven batches? set time-outs on barriers", "a slow save or download longer than the collective's time-out looks the same"],
-        Reason::Timeout => &["ask for more time, or resume: commits before the limit are kept", "commit before the limit: act on the scheduler's warning signal"],
-        Reason::NumericDivergence => &["learning rate ÷ 10, clip gradients, longer warm-up", "check the inputs of the step for NaN and Inf", "resume from a checkpoint before the divergence; bf16 instead of fp16"],
-        Reason::CheckpointError => &["`trackway checkpoint verify`, then resume from the one before", "model, world size or library version changed since it was written?"],
-        Reason::StorageError => &["free space or raise the quota; count inodes too", "check the mount or the bucket from the same node, then launch again"],
-        Reason::NetworkError => &["is the service or the peer reachable from that node? name, port, proxy, certificate", "download models and data before the run, so that it needs no network"],
-        Reason::EvaluatorError => &["the training attempt is good: repeat the evaluation alone with `trackway evaluate`", "check the judge's quota, key and rate limit, the task's files, the metric's input"],
-        Reason::BudgetExhausted => &["raise the budget or the quota, or stop here: what was committed is kept", "see which attempts spent it: `trackway explain`"],
-        Reason::StageRejected => &["compare with the stage before: did the metric or only its interval move?", "change the recipe, or relax the promotion rule and say why"],
-        Reason::Fenced => &["another attempt owns the run's checkpoints: look for a second launch", "nothing this attempt wrote after the fence counts"],
+        Reason::EarlyStopped => &[
+            "evaluate the best checkpoint, not the last",
+            "look at the validation curve before giving more patience",
+        ],
+        Reason::Cancelled => {
+            &["nothing is wrong: launch the run again to resume from the last committed checkpoint"]
+        }
+        Reason::Preempted => &[
+            "let it resume; if it never commits in time, commit more often or at the preemption notice",
+            "move to capacity with a higher priority if this repeats",
+        ],
+        Reason::NodeFailure => &[
+            "keep the named node or device out of the next placement",
+            "have it checked (Xid, ECC, link counters) before it returns",
+        ],
+        Reason::HostOom => &[
+            "fewer loader workers or less prefetch; a larger memory request or a larger /dev/shm",
+            "watch memory over time: a steady rise is a leak",
+            "add an entry to retry.host_oom.plan",
+        ],
+        Reason::DeviceOom => &[
+            "smaller batch with gradient accumulation, then activation checkpointing, then sharding",
+            "add entries to retry.device_oom.plan so that the next run falls back by itself",
+            "check for other processes on the device and for tensors kept in lists",
+        ],
+        Reason::DataError => &[
+            "open the named file or row; quarantine it or repair the source",
+            "run `trackway data validate` on the manifest: nothing is launched until it changes",
+        ],
+        Reason::SchemaDrift => &[
+            "compare the schema with the last good run: `trackway data diff`",
+            "fix the producer, or change the contract and the code together",
+        ],
+        Reason::CodeError => &[
+            "read the deciding line and the frame above it",
+            "reproduce it with one batch: `trackway preflight --only one_batch`",
+        ],
+        Reason::Hang => &[
+            "look at which rank is behind: its stack, its last collective",
+            "same operations on every rank? uneven batches? set time-outs on barriers",
+            "a slow save or download longer than the collective's time-out looks the same",
+        ],
+        Reason::Timeout => &[
+            "ask for more time, or resume: commits before the limit are kept",
+            "commit before the limit: act on the scheduler's warning signal",
+        ],
+        Reason::NumericDivergence => &[
+            "learning rate ÷ 10, clip gradients, longer warm-up",
+            "check the inputs of the step for NaN and Inf",
+            "resume from a checkpoint before the divergence; bf16 instead of fp16",
+        ],
+        Reason::CheckpointError => &[
+            "`trackway checkpoint verify`, then resume from the one before",
+            "model, world size or library version changed since it was written?",
+        ],
+        Reason::StorageError => &[
+            "free space or raise the quota; count inodes too",
+            "check the mount or the bucket from the same node, then launch again",
+        ],
+        Reason::NetworkError => &[
+            "is the service or the peer reachable from that node? name, port, proxy, certificate",
+            "download models and data before the run, so that it needs no network",
+        ],
+        Reason::EvaluatorError => &[
+            "the training attempt is good: repeat the evaluation alone with `trackway evaluate`",
+            "check the judge's quota, key and rate limit, the task's files, the metric's input",
+        ],
+        Reason::BudgetExhausted => &[
+            "raise the budget or the quota, or stop here: what was committed is kept",
+            "see which attempts spent it: `trackway explain`",
+        ],
+        Reason::StageRejected => &[
+            "compare with the stage before: did the metric or only its interval move?",
+            "change the recipe, or relax the promotion rule and say why",
+        ],
+        Reason::Fenced => &[
+            "another attempt owns the run's checkpoints: look for a second launch",
+            "nothing this attempt wrote after the fence counts",
+        ],
         Reason::Superseded => &["look at the attempt that replaced it"],
-        Reason::Unknown => &["look at the last lines and the launcher's records; the evidence did not decide", "a bare kill: check host memory, the scheduler's log and who was logged in"],
+        Reason::Unknown => &[
+            "look at the last lines and the launcher's records; the evidence did not decide",
+            "a bare kill: check host memory, the scheduler's log and who was logged in",
+        ],
     }
 }
 
@@ -44,26 +107,96 @@ pub struct Symptom {
     pub try_first: &'static str,
 }
 
-const fn symptom(name: &'static str, seen: &'static str, causes: &'static str, try_first: &'static str) -> Symptom {
+const fn symptom(
+    name: &'static str,
+    seen: &'static str,
+    causes: &'static str,
+    try_first: &'static str,
+) -> Symptom {
     Symptom { name, seen, causes, try_first }
 }
 
 /// Common complaints of training practice, with what is usually behind them.
 pub const SYMPTOMS: &[Symptom] = &[
-    symptom("loss_nan", "loss is NaN", "learning rate too high; NaN or Inf in features; overflow or division by zero", "learning rate ÷ 10; validate the data; clip gradients"),
-    symptom("loss_flat", "loss is flat from the start", "learning rate too low; frozen layers; the pipeline repeats one batch", "raise it; list the parameters that require gradients; log the batch's identity"),
-    symptom("device_oom", "device out of memory", "batch or model too large; tensors kept alive", "smaller batch and accumulation; sharding; recompute; find the leak"),
-    symptom("distributed_hang", "a distributed run stands still", "one rank died silently; ranks took different branches", "the collective library's debug output; time-outs on barriers; same operations on every rank"),
-    symptom("slow", "training is slow", "waiting for input; device under-used; too much logging", "profile; more loader workers; prefetch; log less"),
-    symptom("validation_rises", "validation loss rises", "overfitting; leakage in the splits; learning rate too high late", "regularise; verify the splits; decay"),
-    symptom("train_test_gap", "high on train, low on test", "label leakage or wrong labels", "audit labels; robust splits"),
-    symptom("not_reproducible", "identical runs differ", "seeds not set; data not versioned", "version the data, seed everything, deterministic evaluation"),
-    symptom("device_idle", "device idle though allocated", "waiting for storage", "pre-batch; cache near the worker"),
-    symptom("checkpoint_gone", "checkpoint missing after the job", "written to temporary storage", "durable storage with a life cycle"),
-    symptom("silent_failure", "the job fails silently", "exceptions swallowed; unstructured logs", "fail loudly; structured logs"),
-    symptom("preempted_again", "preempted again and again", "no checkpoint in time; no backoff", "atomic checkpoints; commit at the notice; retry policy"),
+    symptom(
+        "loss_nan",
+        "loss is NaN",
+        "learning rate too high; NaN or Inf in features; overflow or division by zero",
+        "learning rate ÷ 10; validate the data; clip gradients",
+    ),
+    symptom(
+        "loss_flat",
+        "loss is flat from the start",
+        "learning rate too low; frozen layers; the pipeline repeats one batch",
+        "raise it; list the parameters that require gradients; log the batch's identity",
+    ),
+    symptom(
+        "device_oom",
+        "device out of memory",
+        "batch or model too large; tensors kept alive",
+        "smaller batch and accumulation; sharding; recompute; find the leak",
+    ),
+    symptom(
+        "distributed_hang",
+        "a distributed run stands still",
+        "one rank died silently; ranks took different branches",
+        "the collective library's debug output; time-outs on barriers; same operations on every rank",
+    ),
+    symptom(
+        "slow",
+        "training is slow",
+        "waiting for input; device under-used; too much logging",
+        "profile; more loader workers; prefetch; log less",
+    ),
+    symptom(
+        "validation_rises",
+        "validation loss rises",
+        "overfitting; leakage in the splits; learning rate too high late",
+        "regularise; verify the splits; decay",
+    ),
+    symptom(
+        "train_test_gap",
+        "high on train, low on test",
+        "label leakage or wrong labels",
+        "audit labels; robust splits",
+    ),
+    symptom(
+        "not_reproducible",
+        "identical runs differ",
+        "seeds not set; data not versioned",
+        "version the data, seed everything, deterministic evaluation",
+    ),
+    symptom(
+        "device_idle",
+        "device idle though allocated",
+        "waiting for storage",
+        "pre-batch; cache near the worker",
+    ),
+    symptom(
+        "checkpoint_gone",
+        "checkpoint missing after the job",
+        "written to temporary storage",
+        "durable storage with a life cycle",
+    ),
+    symptom(
+        "silent_failure",
+        "the job fails silently",
+        "exceptions swallowed; unstructured logs",
+        "fail loudly; structured logs",
+    ),
+    symptom(
+        "preempted_again",
+        "preempted again and again",
+        "no checkpoint in time; no backoff",
+        "atomic checkpoints; commit at the notice; retry policy",
+    ),
     symptom("cost_explodes", "cost explodes in a sweep", "no budget or quota", "limits and alerts"),
-    symptom("slow_convergence", "convergence is slow", "schedule or optimizer", "tune the schedule; an adaptive optimizer"),
+    symptom(
+        "slow_convergence",
+        "convergence is slow",
+        "schedule or optimizer",
+        "tune the schedule; an adaptive optimizer",
+    ),
 ];
 
 /// The symptoms that belong beside an end for `reason`.

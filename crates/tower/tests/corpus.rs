@@ -21,10 +21,8 @@ struct Tail {
 }
 
 fn corpus_path() -> PathBuf {
-    let shared = std::env::var_os("TRACKWAY_SHARED").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-        PathBuf::from,
-    );
+    let shared = std::env::var_os("TRACKWAY_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
     std::env::var_os("TRACKWAY_FAILURES").map_or_else(|| shared.join("failures/dev.jsonl"), PathBuf::from)
 }
 
@@ -76,7 +74,10 @@ fn real_log_tails_are_understood() {
         } else {
             counts.entry(given.clone()).or_default()[1] += 1.0;
             counts.entry(tail.label.clone()).or_default()[2] += 1.0;
-            println!("{}: {} read as {given} by {} ({})", tail.id, tail.label, verdict.rule, verdict.confidence);
+            println!(
+                "{}: {} read as {given} by {} ({})",
+                tail.id, tail.label, verdict.rule, verdict.confidence
+            );
             if verdict.confidence == Confidence::Certain {
                 wrong_certain.push(tail.id.clone());
             }

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
-use trackway_ledger::{AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState};
+use trackway_ledger::{
+    AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState,
+};
 use trackway_tower::next_actions;
 
 use self::diff::{Change, changes};
 use self::page::{
-    AttemptCard, AttemptLine, CheckpointLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,
-    RetryLine, RunCard, SameInputs, Termination,
+    AttemptCard, AttemptLine, CheckpointLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
+    Placement, RetryLine, RunCard, SameInputs, Termination,
 };
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
@@ -39,7 +41,10 @@ impl App {
             Found::Attempt(attempt) => (self.find_run(&attempt.run_id.to_string())?, *attempt),
             Found::Run(run) => {
                 let attempt = self.attempts_of(run.run_id)?.pop().ok_or_else(|| {
-                    AppError::new(ErrorKind::NotFound, format!("run `{}` has no attempt to explain", run.name))
+                    AppError::new(
+                        ErrorKind::NotFound,
+                        format!("run `{}` has no attempt to explain", run.name),
+                    )
                 })?;
                 (*run, attempt)
             }
@@ -143,7 +148,8 @@ impl App {
                     .into_iter()
                     .map(|file| (file.path, json!({ "blake3": file.blake3, "rows": file.rows })))
                     .collect();
-                let described = json!({ "rows": snapshot.rows, "schema": snapshot.schema_json, "files": files });
+                let described =
+                    json!({ "rows": snapshot.rows, "schema": snapshot.schema_json, "files": files });
                 sets.insert(name, described);
             }
             Ok(json!(sets))
@@ -219,7 +225,8 @@ impl App {
         visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
     ) -> Result<(), AppError> {
         let folder = self.home.attempt_folder(self.find_attempt(attempt)?.attempt_id);
-        visit_lines(&folder, selection, visit).map_err(|error| AppError::file("read the logs in", &folder, &error))
+        visit_lines(&folder, selection, visit)
+            .map_err(|error| AppError::file("read the logs in", &folder, &error))
     }
 }
 
@@ -391,7 +398,10 @@ fn cost(run: &RunRow, attempt: &AttemptRow, attempts: &[AttemptRow]) -> Cost {
 fn lost_steps(attempt: &AttemptRow) -> Option<Step> {
     let completed = attempt.termination_reason.is_some_and(TerminationReason::is_success);
     let kept = attempt.last_committed_step.or(attempt.resumed_from_step).unwrap_or(0);
-    attempt.last_step.filter(|_| !completed && attempt.termination_reason.is_some()).map(|last| last.saturating_sub(kept))
+    attempt
+        .last_step
+        .filter(|_| !completed && attempt.termination_reason.is_some())
+        .map(|last| last.saturating_sub(kept))
 }
 
 fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<String> {
@@ -405,9 +415,8 @@ fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<
     if !run.state.is_final() && run.state != RunState::Running {
         actions.push(format!("take the run up again: trackway resume {}", run.run_id));
     }
-    let followed = retries.iter().any(|retry| {
-        retry.attempt_id == attempt.attempt_id && retry.next_attempt_id.is_some()
-    });
+    let followed =
+        retries.iter().any(|retry| retry.attempt_id == attempt.attempt_id && retry.next_attempt_id.is_some());
     if followed {
         actions.push(format!("see what became of it: trackway explain {}", run.run_id));
     }

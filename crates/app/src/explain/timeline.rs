@@ -4,7 +4,8 @@ use super::page::Moment;
 
 /// What happened, oldest first: launches and ends of attempts, events, decisions.
 pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<Moment> {
-    let number_of = |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
+    let number_of =
+        |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
     let mut moments: Vec<Moment> = attempts.iter().flat_map(of_attempt).collect();
     moments.extend(events.iter().map(|event| Moment {
         at: event.at,
@@ -52,5 +53,9 @@ fn of_attempt(attempt: &AttemptRow) -> Vec<Moment> {
 
 fn event_text(event: &EventRow) -> String {
     let step = event.step.map(|step| format!(" at step {step}")).unwrap_or_default();
-    if event.message.is_empty() { format!("{}{step}", event.kind) } else { format!("{}{step}: {}", event.kind, event.message) }
+    if event.message.is_empty() {
+        format!("{}{step}", event.kind)
+    } else {
+        format!("{}{step}: {}", event.kind, event.message)
+    }
 }

@@ -57,7 +57,9 @@ pub fn drive(
             Ended::Attempt => {}
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
-                    text: format!("let go of the run; the attempt goes on. Take it up with: trackway resume {run_id}"),
+                    text: format!(
+                        "let go of the run; the attempt goes on. Take it up with: trackway resume {run_id}"
+                    ),
                 });
                 break;
             }
@@ -76,19 +78,27 @@ pub fn drive(
 
 /// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
 fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
-    let Some(last) = app.attempts_of(prepared.run.run_id)?.pop() else { return Ok(Next::Launch(BTreeMap::new())) };
+    let Some(last) = app.attempts_of(prepared.run.run_id)?.pop() else {
+        return Ok(Next::Launch(BTreeMap::new()));
+    };
     if last.state == AttemptState::Sealed {
         let decision = seal::decision_of(app, &last)?;
         // A stopped run that somebody takes up again goes on where it stopped.
         let stopped = decision.decision == Decision::Stop;
-        return if stopped { Ok(Next::Launch(BTreeMap::new())) } else { after(app, prepared, &decision, reporter) };
+        return if stopped {
+            Ok(Next::Launch(BTreeMap::new()))
+        } else {
+            after(app, prepared, &decision, reporter)
+        };
     }
     let Some(placement) = app.placement_of(&last)? else {
         let sealed = seal::seal(app, &last.attempt_id)?;
         report_end(&sealed, reporter);
         return after(app, prepared, &sealed.decision, reporter);
     };
-    reporter.notice(&Notice::Note { text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id) });
+    reporter.notice(&Notice::Note {
+        text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id),
+    });
     Ok(Next::Watch(Launched { row: last, placement }))
 }
 
@@ -132,7 +142,8 @@ fn watch(
         // Progress in the ledger is a convenience; the flight record has it all.
         if let (Err(error), false) = (touched, told) {
             told = true;
-            reporter.notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
+            reporter
+                .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
         }
     };
     Ok(supervise(watched, &app.launcher, &app.clock, reporter, &mut touch))
@@ -199,4 +210,3 @@ fn wait(app: &App, seconds: f64) -> bool {
     }
     interrupt::stop_requests() == 0
 }
-

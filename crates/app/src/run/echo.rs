@@ -22,7 +22,8 @@ impl Echo {
     /// From the beginning, or only what comes from now on.
     #[must_use]
     pub fn new(files: &AttemptFiles, from_end: bool) -> Self {
-        let streams = vec![(Stream::Stdout, files.stdout_log(), None), (Stream::Stderr, files.stderr_log(), None)];
+        let streams =
+            vec![(Stream::Stdout, files.stdout_log(), None), (Stream::Stderr, files.stderr_log(), None)];
         Self { streams, from_end }
     }
 

@@ -95,13 +95,16 @@ impl Job {
                 .hint("for a command without a run file: trackway run -- COMMAND …")
         })?;
         let name = path.to_string_lossy();
-        let file = runfile::parse(&text, &name, overrides).map_err(|errors| AppError::run_file(&errors, &text))?;
+        let file =
+            runfile::parse(&text, &name, overrides).map_err(|errors| AppError::run_file(&errors, &text))?;
         let unsupported = file.unsupported();
         if let Some(first) = unsupported.first() {
             let wanted: Vec<String> = unsupported.iter().map(|part| format!("`{}`", part.what)).collect();
             let line = text.get(..first.span.start).map_or(1, |before| before.matches('\n').count() + 1);
-            let message =
-                format!("{name}:{line}: this version does not do {}: nothing was launched", wanted.join(", "));
+            let message = format!(
+                "{name}:{line}: this version does not do {}: nothing was launched",
+                wanted.join(", ")
+            );
             let error = AppError::new(ErrorKind::Usage, message);
             return Err(unsupported.iter().fold(error, |error, part| error.hint(&part.hint)));
         }
@@ -132,7 +135,8 @@ impl Job {
             return Self::new(plan, base, run_file, overrides, redactor);
         }
         let Some(path) = run_file else {
-            let message = "the command of this run held secrets, which are not stored: it cannot be launched again";
+            let message =
+                "the command of this run held secrets, which are not stored: it cannot be launched again";
             return Err(AppError::new(ErrorKind::Usage, message).hint("run it again with its full command"));
         };
         let job = Self::read_file(&path, &overrides, redactor)?;
@@ -163,7 +167,11 @@ impl Job {
     /// Where the script runs.
     #[must_use]
     pub fn working_directory(&self) -> PathBuf {
-        self.plan.run.working_directory.as_ref().map_or_else(|| self.base.clone(), |folder| self.base.join(folder))
+        self.plan
+            .run
+            .working_directory
+            .as_ref()
+            .map_or_else(|| self.base.clone(), |folder| self.base.join(folder))
     }
 
     /// Looks whether the command can start at all, before anything is written or launched.
@@ -178,7 +186,11 @@ impl Job {
         }
         let program = self.plan.run.command.first().map_or("", String::as_str);
         if program.contains('/') {
-            return if is_executable(&folder.join(program)) { Ok(()) } else { Err(no_program(program, &folder)) };
+            return if is_executable(&folder.join(program)) {
+                Ok(())
+            } else {
+                Err(no_program(program, &folder))
+            };
         }
         let path = self.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"));
         let found =
@@ -193,7 +205,8 @@ fn no_program(program: &str, folder: &Path) -> AppError {
     } else {
         format!("the command `{program}` is not in the PATH")
     };
-    AppError::new(ErrorKind::Usage, message).hint("the command is an argument list, not a shell line: check its first word")
+    AppError::new(ErrorKind::Usage, message)
+        .hint("the command is an argument list, not a shell line: check its first word")
 }
 
 fn is_executable(path: &Path) -> bool {

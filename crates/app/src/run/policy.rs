@@ -119,10 +119,7 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
         committed = committed.max(attempt.last_committed_step);
         past_attempt(attempt, changes_before(attempt), committed)
     });
-    Ok(History {
-        attempts: past.collect(),
-        data_manifest_now: row.data_sha256.clone().unwrap_or_default(),
-    })
+    Ok(History { attempts: past.collect(), data_manifest_now: row.data_sha256.clone().unwrap_or_default() })
 }
 
 fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
@@ -168,7 +165,11 @@ fn once(policy: RetryPolicy) -> RetryPolicy {
 
 /// The run file's `[retry]` in tower's terms; what it leaves out keeps tower's defaults.
 fn policy_of(section: &RetrySection) -> RetryPolicy {
-    let mut policy = RetryPolicy { max_usd: section.max_usd, max_gpu_hours: section.max_gpu_hours, ..RetryPolicy::default() };
+    let mut policy = RetryPolicy {
+        max_usd: section.max_usd,
+        max_gpu_hours: section.max_gpu_hours,
+        ..RetryPolicy::default()
+    };
     for (name, rule) in &section.rules {
         let plan = || rule.plan.iter().map(|set| PlanEntry { set: set.clone() }).collect();
         match name.as_str() {
@@ -214,7 +215,10 @@ mod tests {
         let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap();
         let policy = policy_of(&file.retry);
         assert_eq!(policy.preempted.attempts, 7);
-        assert_eq!(policy.preempted.backoff_max_seconds, RetryPolicy::default().preempted.backoff_max_seconds);
+        assert_eq!(
+            policy.preempted.backoff_max_seconds,
+            RetryPolicy::default().preempted.backoff_max_seconds
+        );
         assert_eq!(policy.infrastructure, RetryPolicy::default().infrastructure);
         assert_eq!(policy.by_reason[&TerminationReason::NetworkError].backoff_max_seconds, 2.0);
         assert_eq!(policy.device_oom[0].set["BATCH"], "16");

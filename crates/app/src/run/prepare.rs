@@ -61,20 +61,25 @@ pub fn prepare(app: &App, request: &RunRequest, reporter: &dyn Reporter) -> Resu
 /// A run whose supervisor is gone, as it was prepared.
 pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
     let folder = app.home.run_folder(run.run_id);
-    let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?.ok_or_else(|| {
-        AppError::new(ErrorKind::Usage, format!("run `{}` has a supervisor already", run.name))
-            .hint(format!("follow it with: trackway watch {}", run.run_id))
-    })?;
+    let lock = RunLock::try_take(&folder)
+        .map_err(|error| AppError::file("lock", &folder, &error))?
+        .ok_or_else(|| {
+            AppError::new(ErrorKind::Usage, format!("run `{}` has a supervisor already", run.name))
+                .hint(format!("follow it with: trackway watch {}", run.run_id))
+        })?;
     // Another command may have sealed its attempt since the row was read.
     let run = app.find_run(&run.run_id.to_string())?;
     if run.state.is_final() && run.state != RunState::Stopped {
-        return Err(AppError::new(ErrorKind::Usage, format!("run `{}` is at its end: {}", run.name, run.state))
-            .hint(format!("see why with: trackway explain {}", run.run_id)));
+        return Err(AppError::new(
+            ErrorKind::Usage,
+            format!("run `{}` is at its end: {}", run.name, run.state),
+        )
+        .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
     let path = folder.join("plan.json");
     let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
-    let stored: StoredJob =
-        serde_json::from_str(&text).map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    let stored: StoredJob = serde_json::from_str(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
     let job = Job::restore(stored, &app.redactor)?;
     let capture = capture_surroundings(app, &job);
     Ok(Prepared { run, job, capture, _lock: lock })
@@ -92,7 +97,7 @@ fn resolve_data(app: &App, job: &Job, reporter: &dyn Reporter) -> Result<Vec<Dat
     for (name, spec) in &job.plan.data {
         let manifest = resolver
             .resolve(name, spec)
-            .map_err(|error| AppError::new(ErrorKind::Usage, format!("`[data.{name}]`: {error}")))?;
+            .map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
         manifests.push(manifest);
     }
     if let Some(folder) = cache_path.parent() {
@@ -116,7 +121,9 @@ fn refuse_known_data_error(app: &App, job: &Job, data_sha256: Option<&str>) -> R
     };
     let Some(run) = app.ledger_read(|ledger| ledger.list_runs(&same))?.pop() else { return Ok(()) };
     let Some(last) = app.attempts_of(run.run_id)?.pop() else { return Ok(()) };
-    let Some(reason @ (TerminationReason::DataError | TerminationReason::SchemaDrift)) = last.termination_reason else {
+    let Some(reason @ (TerminationReason::DataError | TerminationReason::SchemaDrift)) =
+        last.termination_reason
+    else {
         return Ok(());
     };
     let message = format!(
@@ -146,7 +153,8 @@ fn capture_surroundings(app: &App, job: &Job) -> Capture {
 
 fn run_row(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>, capture: &Capture) -> RunRow {
     let plan = &job.stored_plan;
-    let config = serde_json::to_value(plan).unwrap_or_else(|error| json!({ "unreadable": error.to_string() }));
+    let config =
+        serde_json::to_value(plan).unwrap_or_else(|error| json!({ "unreadable": error.to_string() }));
     let mut run = RunRow::planned(run_id, &plan.run.name, &job.config_sha256, config, app.clock.now());
     run.model_family.clone_from(&plan.run.model_family);
     run.owner = plan.owner.name.clone().or_else(|| capture.owner_default.clone());
@@ -160,7 +168,8 @@ fn run_row(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>, cap
 fn store_plan(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>) -> Result<(), AppError> {
     let path = app.home.run_folder(run_id).join("plan.json");
     let stored = job.stored(run_id, data_sha256, &app.redactor);
-    let text = serde_json::to_vec_pretty(&stored).map_err(|error| AppError::fault("the plan is no JSON", &error))?;
+    let text =
+        serde_json::to_vec_pretty(&stored).map_err(|error| AppError::fault("the plan is no JSON", &error))?;
     std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
 }
 

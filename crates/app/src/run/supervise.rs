@@ -183,7 +183,8 @@ impl Supervisor<'_> {
             step: self.record.facts.last_step,
         };
         let injection = self.watched.injection.as_ref();
-        let Some((intervention, why)) = watchdog::intervention(&vitals, &self.watched.limits, injection) else {
+        let Some((intervention, why)) = watchdog::intervention(&vitals, &self.watched.limits, injection)
+        else {
             return;
         };
         match intervention {

@@ -72,17 +72,26 @@ fn timed_out(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)>
 fn spent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     let spent_usd = vitals.running_seconds * limits.usd_per_second;
     if let Some(usd_left) = limits.usd_left.filter(|left| limits.usd_per_second > 0.0 && spent_usd >= *left) {
-        return Some((Intervention::Budget, format!("`retry.max_usd`: the {usd_left:.2} USD left are spent")));
+        return Some((
+            Intervention::Budget,
+            format!("`retry.max_usd`: the {usd_left:.2} USD left are spent"),
+        ));
     }
     let gpu_seconds = vitals.running_seconds * limits.gpus;
     let left = limits.gpu_seconds_left.filter(|left| limits.gpus > 0.0 && gpu_seconds >= *left)?;
-    Some((Intervention::Budget, format!("`retry.max_gpu_hours`: the {:.2} GPU hours left are spent", left / 3600.0)))
+    Some((
+        Intervention::Budget,
+        format!("`retry.max_gpu_hours`: the {:.2} GPU hours left are spent", left / 3600.0),
+    ))
 }
 
 fn hung(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     let limit = limits.hang_after_seconds?;
     let quiet = vitals.quiet_seconds.filter(|quiet| *quiet >= limit)?;
-    Some((Intervention::Hang, format!("no step or heartbeat for {quiet:.0} s (`supervise.hang_after` is {limit} s)")))
+    Some((
+        Intervention::Hang,
+        format!("no step or heartbeat for {quiet:.0} s (`supervise.hang_after` is {limit} s)"),
+    ))
 }
 
 #[cfg(test)]
@@ -137,7 +146,8 @@ mod tests {
     fn faults_happen_at_or_after_their_step() {
         let injection = Injection { fault: Fault::Kill, step: 7 };
         let at = |step| {
-            intervention(&Vitals { step, ..CALM }, &Limits::default(), Some(&injection)).map(|(found, _)| found)
+            intervention(&Vitals { step, ..CALM }, &Limits::default(), Some(&injection))
+                .map(|(found, _)| found)
         };
         assert_eq!(at(Some(6)), None);
         assert_eq!(at(None), None);

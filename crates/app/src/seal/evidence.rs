@@ -45,13 +45,19 @@ impl End {
 }
 
 /// Everything tower needs to name the reason.
-pub fn gather(row: &AttemptRow, end: &End, closed: &ClosedRecords, files: &AttemptFiles) -> Result<Evidence, AppError> {
+pub fn gather(
+    row: &AttemptRow,
+    end: &End,
+    closed: &ClosedRecords,
+    files: &AttemptFiles,
+) -> Result<Evidence, AppError> {
     let mut evidence = Evidence::new(row.kind);
     let folder = files.directory();
     evidence.own_actions =
         actions::read(folder).map_err(|error| AppError::file("read the actions in", folder, &error))?;
     evidence.progress.last_step = closed.last_step;
-    evidence.progress.handshake_seen = closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
+    evidence.progress.handshake_seen =
+        closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
     match end {
         End::Recorded(record) => take_record(&mut evidence, record, closed),
         End::Lost { why, rebooted } => {

@@ -6,11 +6,11 @@
 mod evidence;
 
 use trackway_core::{AttemptId, Clock as _, LaunchKind};
-use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow, EventRow,
-    RetryRow, close_records,
-};
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
+use trackway_ledger::{
+    AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
+    EventRow, RetryRow, close_records,
+};
 use trackway_tower::{Verdict, classify};
 
 use self::evidence::{End, gather};
@@ -115,7 +115,10 @@ fn end_of(app: &App, row: &AttemptRow) -> Result<End, AppError> {
     let observed =
         app.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
     End::of(observed).ok_or_else(|| {
-        AppError::new(ErrorKind::Fault, format!("attempt {} has not ended, as far as can be seen", row.attempt_id))
+        AppError::new(
+            ErrorKind::Fault,
+            format!("attempt {} has not ended, as far as can be seen", row.attempt_id),
+        )
     })
 }
 
@@ -130,15 +133,17 @@ fn receipt(
 ) -> AttemptRow {
     match end {
         End::Recorded(record) => take_record(&mut row, record),
-        End::Lost { .. } | End::NeverLaunched => row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at),
+        End::Lost { .. } | End::NeverLaunched => {
+            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at)
+        }
     }
     // The flight record has all of it; what was touched meanwhile may be older.
     row.first_step = closed.first_step.or(row.first_step);
     row.last_step = closed.last_step.max(row.last_step);
     row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
-    let own = checkpoints.iter().filter(|checkpoint| {
-        checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some()
-    });
+    let own = checkpoints
+        .iter()
+        .filter(|checkpoint| checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some());
     if let Some(newest) = own.max_by_key(|checkpoint| checkpoint.step) {
         row.last_committed_step = Some(newest.step);
         row.last_committed_manifest_sha256.clone_from(&newest.manifest_sha256);
@@ -222,7 +227,8 @@ fn checkpoint_events(row: &AttemptRow, closed: &ClosedRecords) -> Vec<EventRow> 
 /// What Trackway did to the attempt, as history.
 fn action_events(app: &App, row: &AttemptRow) -> Result<Vec<EventRow>, AppError> {
     let folder = app.home.attempt_folder(row.attempt_id);
-    let actions = actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
+    let actions =
+        actions::read(&folder).map_err(|error| AppError::file("read the actions in", &folder, &error))?;
     let event = |(place, action): (usize, actions::OwnAction)| EventRow {
         event_id: format!("{}:action:{place}", row.attempt_id),
         run_id: row.run_id,
@@ -258,6 +264,7 @@ fn costs(row: &AttemptRow) -> Vec<CostRow> {
 }
 
 fn first_evidence(row: &AttemptRow) -> String {
-    let first = row.termination_evidence.as_ref().and_then(|items| items.get(0)).and_then(|item| item.get("text"));
+    let first =
+        row.termination_evidence.as_ref().and_then(|items| items.get(0)).and_then(|item| item.get("text"));
     first.and_then(serde_json::Value::as_str).unwrap_or("no evidence").to_owned()
 }

@@ -43,5 +43,7 @@ fn signal_number(text: &str) -> Result<i32, Failure> {
     text.parse::<i32>()
         .ok()
         .or_else(|| name.parse::<nix::sys::signal::Signal>().ok().map(|signal| signal as i32))
-        .ok_or_else(|| Failure::usage(format!("`{text}` is no signal"), "use a number or a name, such as 9 or SIGKILL"))
+        .ok_or_else(|| {
+            Failure::usage(format!("`{text}` is no signal"), "use a number or a name, such as 9 or SIGKILL")
+        })
 }

@@ -86,11 +86,7 @@ fn why(printer: Printer, page: &Explanation) {
 fn ended(printer: Printer, termination: &Termination) {
     let tone = if termination.reason == "completed" { Tone::Good } else { Tone::Bad };
     let reason = printer.tone(tone, &termination.reason);
-    fact(
-        printer,
-        "ended",
-        &format!("{reason} ({}, rule `{}`)", termination.confidence, termination.rule),
-    );
+    fact(printer, "ended", &format!("{reason} ({}, rule `{}`)", termination.confidence, termination.rule));
     fact(printer, "matter of", &format!("{}; outlook {}", termination.domain, termination.retry_outlook));
     for item in &termination.evidence {
         fact(printer, "evidence", &evidence_line(item));
@@ -148,7 +144,11 @@ fn tried(printer: Printer, page: &Explanation) {
     let seed = page.run.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
     fact(printer, "config", &format!("{}{seed}", short_hash(&page.run.config_sha256)));
     let dirty = if attempt.git_dirty == Some(true) { ", with changes that are not committed" } else { "" };
-    optional(printer, "git", attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", short_hash(commit))));
+    optional(
+        printer,
+        "git",
+        attempt.git_commit.as_deref().map(|commit| format!("{}{dirty}", short_hash(commit))),
+    );
     optional(
         printer,
         "environment",
@@ -161,8 +161,12 @@ fn tried(printer: Printer, page: &Explanation) {
     for set in &page.data.sets {
         let rows = set.rows.map(|rows| format!(", {rows} rows")).unwrap_or_default();
         let files = if set.file_count == 1 { "1 file".into() } else { format!("{} files", set.file_count) };
-        let text =
-            format!("{}: {files}{rows}, {}, {}", set.name, bytes(set.size_bytes), short_hash(&set.data_sha256));
+        let text = format!(
+            "{}: {files}{rows}, {}, {}",
+            set.name,
+            bytes(set.size_bytes),
+            short_hash(&set.data_sha256)
+        );
         fact(printer, "data", &text);
     }
     let resumed = attempt.resumed_from_step.map(|step| {
@@ -260,7 +264,8 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
     }
     section(printer, "Decisions");
     for retry in retries {
-        let after = retry.after_attempt_number.map(|number| format!("after attempt {number}: ")).unwrap_or_default();
+        let after =
+            retry.after_attempt_number.map(|number| format!("after attempt {number}: ")).unwrap_or_default();
         let budget = match (&retry.budget_name, retry.budget_spent, retry.budget_limit) {
             (Some(name), Some(spent), Some(limit)) => format!("; budget `{name}`: {spent} of {limit}"),
             _ => String::new(),

@@ -42,7 +42,18 @@ pub fn attempts(app: &App, args: &AttemptsArgs, printer: Printer) -> Result<u8, 
         printer.note("no attempt yet");
     } else {
         printer.table(
-            &["attempt", "#", "state", "ended by", "confidence", "status", "from", "last step", "committed", "took"],
+            &[
+                "attempt",
+                "#",
+                "state",
+                "ended by",
+                "confidence",
+                "status",
+                "from",
+                "last step",
+                "committed",
+                "took",
+            ],
             attempts.iter().map(attempt_cells).collect(),
         );
     }

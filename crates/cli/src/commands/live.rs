@@ -125,4 +125,3 @@ fn status_line(progress: &Progress) -> String {
     parts.extend(progress.last_committed_step.map(|step| format!("committed {step}")));
     if parts.is_empty() { "running".into() } else { parts.join(" · ") }
 }
-

@@ -16,7 +16,8 @@ struct Record<'a> {
 }
 
 pub fn logs(app: &App, args: &LogsArgs, printer: Printer) -> Result<u8, Failure> {
-    let stream = args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
+    let stream =
+        args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
     let selection = LogSelection { stream, tail: args.tail };
     let mut show = |line: LogLine| show_line(&line, args, printer);
     app.visit_logs(&args.attempt, selection, &mut show)?;

@@ -41,14 +41,20 @@ fn what_is_not_supported_is_refused_by_name() {
 fn missing_things_are_told_before_the_launch() {
     let home = Home::new();
     home.write("command.toml", "[run]\nname = \"x\"\ncommand = [\"pyhton3\", \"train.py\"]\n");
-    home.write("data.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"trian.csv\"\n");
+    home.write(
+        "data.toml",
+        "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"trian.csv\"\n",
+    );
     home.write("train.csv", "a,b\n1,2\n");
     home.write(
         "column.toml",
         "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"train.csv\"\nlabel = \"c\"\n",
     );
     home.write("broken.parquet", "this is no parquet file at all");
-    home.write("broken.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"broken.parquet\"\n");
+    home.write(
+        "broken.toml",
+        "[run]\nname = \"x\"\ncommand = [\"true\"]\n[data.train]\npath = \"broken.parquet\"\n",
+    );
     for (name, file) in [
         ("run_file", "absent.toml"),
         ("command", "command.toml"),
@@ -65,6 +71,7 @@ fn missing_things_are_told_before_the_launch() {
 #[test]
 fn wrong_words_are_usage_errors() {
     let home = Home::new();
+    home.write("x.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n");
     for (name, arguments) in [
         ("no_command", &["run"][..]),
         ("bad_fault", &["run", "--inject", "burn@step=1", "--", "true"]),
@@ -76,24 +83,27 @@ fn wrong_words_are_usage_errors() {
     assert_nothing_ran(&home);
 }
 
-/// Proves that asking for what does not exist is exit code 6 in every command, and makes no home.
+/// Proves that asking for what does not exist is exit code 6 in every command, with a home and without one.
 #[test]
 fn unknown_names_are_exit_code_6() {
     let home = Home::new();
+    assert_eq!(home.trackway(&["explain", "no-such-thing"]).code, 6);
+    assert!(!home.state().exists(), "asking made a home");
+    assert_eq!(home.run_script(&[], "true").0, 0);
     for arguments in [
-        &["explain", "x"][..],
-        &["logs", "x"],
-        &["watch", "x", "--once"],
-        &["stop", "x"],
-        &["resume", "x"],
-        &["attempts", "x"],
-        &["checkpoint", "ls", "x"],
-        &["checkpoint", "now", "x"],
-        &["checkpoint", "resume-target", "x"],
+        &["explain", "no-such-thing"][..],
+        &["logs", "no-such-thing"],
+        &["watch", "no-such-thing", "--once"],
+        &["stop", "no-such-thing"],
+        &["resume", "no-such-thing"],
+        &["attempts", "no-such-thing"],
+        &["checkpoint", "ls", "no-such-thing"],
+        &["checkpoint", "now", "no-such-thing"],
+        &["checkpoint", "resume-target", "no-such-thing"],
     ] {
         let answer = home.trackway(arguments);
         assert_eq!(answer.code, 6, "{arguments:?}: {}", answer.stderr);
-        assert!(answer.stderr.contains('x'), "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains("no-such-thing"), "{arguments:?}: {}", answer.stderr);
     }
 }
 
@@ -101,7 +111,9 @@ fn unknown_names_are_exit_code_6() {
 #[test]
 fn help_has_examples() {
     let home = Home::new();
-    for command in ["run", "resume", "runs", "attempts", "logs", "watch", "explain", "stop", "sql", "classify"] {
+    for command in
+        ["run", "resume", "runs", "attempts", "logs", "watch", "explain", "stop", "sql", "classify"]
+    {
         let answer = home.trackway(&[command, "--help"]);
         assert_eq!(answer.code, 0);
         assert!(answer.stdout.contains("Examples:"), "{command}");

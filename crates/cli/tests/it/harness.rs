@@ -43,7 +43,11 @@ impl Home {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
-        command.args(arguments).current_dir(self.path()).env("TRACKWAY_HOME", self.state()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env("TRACKWAY_HOME", self.state())
+            .stdin(Stdio::null());
         command.env_remove("TRACKWAY_LEDGER").env("NO_COLOR", "1");
         command
     }

@@ -26,7 +26,8 @@ fn any_command_leaves_a_receipt() {
     for key in ["run_id", "evaluation", "gates"] {
         assert!(run.get(key).is_some(), "{key} is missing in {run}");
     }
-    let rows = home.sql("select exit_code, termination_reason, sealed_at is not null as sealed from training_attempts");
+    let rows = home
+        .sql("select exit_code, termination_reason, sealed_at is not null as sealed from training_attempts");
     assert_eq!(rows[0]["termination_reason"], "completed");
     assert_eq!(rows[0]["sealed"], true);
 }
@@ -49,7 +50,8 @@ fn output_is_kept_unaltered_and_apart() {
     let logs = home.trackway(&["logs", "last", "--stream", "stderr"]);
     assert_eq!(logs.stdout, "err\n");
     let line: Value =
-        serde_json::from_str(home.trackway(&["logs", "last", "--json"]).stdout.lines().next().unwrap()).unwrap();
+        serde_json::from_str(home.trackway(&["logs", "last", "--json"]).stdout.lines().next().unwrap())
+            .unwrap();
     assert!(line["at"].is_string() && line["stream"].is_string(), "{line}");
 }
 
@@ -115,7 +117,12 @@ fn the_a4_query_runs_verbatim() {
 #[test]
 fn planted_secrets_are_nowhere_in_the_home() {
     let home = Home::new();
-    let planted = ["ghp_abcdefghijklmnopqrstuvwxyz0123456789", "correct-horse-battery", "AKIAIOSFODNN7EXAMPLE", "tok-argument-9876543210"];
+    let planted = [
+        "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "correct-horse-battery",
+        "AKIAIOSFODNN7EXAMPLE",
+        "tok-argument-9876543210",
+    ];
     let file = home.write(
         "trackway.toml",
         &format!(
@@ -150,8 +157,18 @@ fn explain_tells_why() {
     assert_eq!(run["attempts"][0]["termination_reason"], "device_oom");
     let page = home.json(&["explain", "last"]);
     for key in [
-        "attempt", "run", "config_diff", "data_diff", "placement", "timeline", "termination", "checkpoints", "retries",
-        "evaluations", "cost", "next_actions",
+        "attempt",
+        "run",
+        "config_diff",
+        "data_diff",
+        "placement",
+        "timeline",
+        "termination",
+        "checkpoints",
+        "retries",
+        "evaluations",
+        "cost",
+        "next_actions",
     ] {
         assert!(page.get(key).is_some(), "{key} is missing");
     }

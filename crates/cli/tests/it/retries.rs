@@ -31,13 +31,16 @@ fn a_data_error_blocks_until_the_data_changes() {
     home.write("table.csv", "a,b\n1,2\n");
     let file = home.write(
         "data.toml",
-        "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"echo 'pyarrow.lib.ArrowInvalid: CSV parse error: Expected 2 columns, got 3: 1,2,3' >&2; exit 1\"]\n[data.train]\npath = \"table.csv\"\n",
+        "[run]\nname = \"d\"\ncommand = [\"sh\", \"-c\", \"echo 'pandas.errors.ParserError: Error tokenizing data. C error: EOF inside string starting at row 7' >&2; exit 1\"]\n[data.train]\npath = \"table.csv\"\n",
     );
     let run = |extra: &[&str]| home.trackway(&[&["run", file.to_str().unwrap()], extra].concat());
     let first = run(&[]);
     assert_eq!(first.code, 4, "{}", first.stderr);
     let attempts = || home.sql("select termination_reason from training_attempts").len();
-    assert_eq!(home.sql("select termination_reason from training_attempts")[0]["termination_reason"], "data_error");
+    assert_eq!(
+        home.sql("select termination_reason from training_attempts")[0]["termination_reason"],
+        "data_error"
+    );
     let second = run(&[]);
     assert_eq!(second.code, 3, "{}", second.stderr);
     assert_eq!(attempts(), 1);

@@ -216,7 +216,9 @@ mod tests {
     /// Proves that no message can show a password, wherever the URL carries it.
     #[test]
     fn a_password_is_never_shown() {
-        for url in ["postgres://ana:se@cret@db:5432/tracks?sslmode=prefer", "postgres://ana@db/t?password=secret"] {
+        for url in
+            ["postgres://ana:se@cret@db:5432/tracks?sslmode=prefer", "postgres://ana@db/t?password=secret"]
+        {
             let shown = without_password(url);
             assert!(!shown.contains("cret") && shown.contains("ana@db"), "{shown}");
         }

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
+use arrow::array::PrimitiveArray;
 use arrow::array::{
     ArrayRef, Float64Builder, Int64Builder, RecordBatch, StringArray, StringBuilder,
     TimestampMicrosecondBuilder,
 };
 use arrow::datatypes::Int64Type;
-use arrow::array::PrimitiveArray;
 use arrow::error::ArrowError;
 
 use super::{NamedSegment, Subject};
@@ -28,7 +28,8 @@ pub(crate) fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<Re
     }
     let steps: ArrayRef = Arc::new(steps.finish());
     let rows = steps.len();
-    let same = |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows))) };
+    let same =
+        |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, rows))) };
     let number = PrimitiveArray::<Int64Type>::from_value(i64::from(subject.attempt_number), rows);
     let origin = named.origin().map_or_else(|| "unknown".into(), |origin| origin.to_string());
     RecordBatch::try_new(

@@ -43,7 +43,8 @@ pub fn run_all(open: Open<'_>, home: &Path) {
 /// Eight openers at once, on nothing: each finds one ledger, migrated once.
 fn an_empty_ledger_is_migrated_once(open: Open<'_>) {
     std::thread::scope(|scope| {
-        let openers: Vec<_> = (0..8).map(|_| scope.spawn(|| open(&OpenOptions::default()).unwrap())).collect();
+        let openers: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| open(&OpenOptions::default()).unwrap())).collect();
         for opener in openers {
             let ledger = opener.join().unwrap();
             assert_eq!(numbers(&ledger, "SELECT version FROM schema_version"), [1]);
@@ -88,12 +89,15 @@ fn columns_in_database(ledger: &Ledger, table: &Table) -> Vec<String> {
     let mut columns = Vec::new();
     let parameters = [Value::from(table.name)];
     let kinds = [ColumnKind::Text];
-    ledger.backend().query("reading", sql, &parameters, &kinds, &mut |values| {
-        if let Some(Value::Text(text)) = values.into_iter().next() {
-            columns.push(text);
-        }
-        Ok(())
-    }).unwrap();
+    ledger
+        .backend()
+        .query("reading", sql, &parameters, &kinds, &mut |values| {
+            if let Some(Value::Text(text)) = values.into_iter().next() {
+                columns.push(text);
+            }
+            Ok(())
+        })
+        .unwrap();
     columns
 }
 
@@ -109,12 +113,15 @@ fn a_newer_ledger_is_refused(open: Open<'_>, ledger: &Ledger) {
 /// The first column of a query, as numbers.
 fn numbers(ledger: &Ledger, sql: &str) -> Vec<i64> {
     let mut numbers = Vec::new();
-    ledger.backend().query("reading", sql, &[], &[ColumnKind::Integer], &mut |values| {
-        if let Some(Value::Integer(number)) = values.first() {
-            numbers.push(*number);
-        }
-        Ok(())
-    }).unwrap();
+    ledger
+        .backend()
+        .query("reading", sql, &[], &[ColumnKind::Integer], &mut |values| {
+            if let Some(Value::Integer(number)) = values.first() {
+                numbers.push(*number);
+            }
+            Ok(())
+        })
+        .unwrap();
     numbers
 }
 

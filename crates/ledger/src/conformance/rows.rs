@@ -12,7 +12,8 @@ use crate::find::{AttemptFilter, Found, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, RetryRow, RunDataRow, RunRow, RunState,
+    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, RetryRow, RunDataRow, RunRow,
+    RunState,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -137,7 +138,13 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
         attempt.last_committed_step = Some(40);
         assert_eq!(ledger.attempt(attempt.attempt_id).unwrap(), Some(attempt));
     }
-    assert_eq!((ledger.attempts_of_run(run.run_id).unwrap().len(), ledger.launches_of_run(run.run_id).unwrap().len()), (1, 1));
+    assert_eq!(
+        (
+            ledger.attempts_of_run(run.run_id).unwrap().len(),
+            ledger.launches_of_run(run.run_id).unwrap().len()
+        ),
+        (1, 1)
+    );
     children_come_back(ledger, &run);
     data_and_evaluations_come_back(ledger, &run);
 }
@@ -195,8 +202,11 @@ fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {
         rows: Some(3),
         schema_json: None,
     };
-    assert!(ledger.insert_data_snapshot(&snapshot, &[file.clone()]).unwrap());
-    assert!(!ledger.insert_data_snapshot(&snapshot, &[file.clone()]).unwrap(), "content is stored once");
+    assert!(ledger.insert_data_snapshot(&snapshot, std::slice::from_ref(&file)).unwrap());
+    assert!(
+        !ledger.insert_data_snapshot(&snapshot, std::slice::from_ref(&file)).unwrap(),
+        "content is stored once"
+    );
     assert_eq!(ledger.data_snapshot("d1").unwrap(), [snapshot]);
     assert_eq!(ledger.data_snapshot_files("d1").unwrap(), [file]);
     let reader = RunRow::planned(RunId::new(&SpreadIds), "reader", "c", json!({}), at(2));
@@ -206,7 +216,7 @@ fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {
         path: "data/*.csv".into(),
         data_sha256: "d1".into(),
     };
-    ledger.insert_run(&reader, &[data.clone()]).unwrap();
+    ledger.insert_run(&reader, std::slice::from_ref(&data)).unwrap();
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
     let mut evaluation = EvaluationRow {
         evaluation_id: format!("eval-{}", run.run_id),
@@ -262,7 +272,8 @@ pub(super) fn names_find_runs_and_attempts(ledger: &Ledger) {
         let error = ledger.find(name).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}");
     }
-    let filter = RunFilter { name: Some("income".into()), seed: Some(17), limit: Some(1), ..RunFilter::default() };
+    let filter =
+        RunFilter { name: Some("income".into()), seed: Some(17), limit: Some(1), ..RunFilter::default() };
     assert_eq!(ledger.list_runs(&filter).unwrap(), [second.clone()]);
     let filter = AttemptFilter { run_id: Some(second.run_id), ..AttemptFilter::default() };
     assert_eq!(ledger.list_attempts(&filter).unwrap().len(), 1);

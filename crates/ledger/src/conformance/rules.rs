@@ -69,13 +69,20 @@ pub(super) fn a_sealed_receipt_does_not_change(ledger: &Ledger) {
         let attempt = new_attempt(&run, 1, kind);
         ledger.insert_attempt(&attempt).unwrap();
         let mut undecided = AttemptSeal::of(attempt.clone());
-        assert_eq!(ledger.seal_attempt(&undecided, at(1)).unwrap_err().kind(), ErrorKind::Integrity, "no reason");
+        assert_eq!(
+            ledger.seal_attempt(&undecided, at(1)).unwrap_err().kind(),
+            ErrorKind::Integrity,
+            "no reason"
+        );
         undecided.attempt = ended(attempt);
         let seal = complete_seal(&run, undecided.attempt);
         assert_eq!(ledger.seal_attempt(&seal, at(101)).unwrap(), Sealed::Now);
         assert_eq!(ledger.seal_attempt(&seal, at(102)).unwrap(), Sealed::Before);
         let stored = ledger.attempt(seal.attempt.attempt_id).unwrap().unwrap();
-        assert_eq!((stored.sealed_at, stored.receipt_sha256.as_deref()), (Some(at(101)), Some(seal.receipt_sha256().as_str())));
+        assert_eq!(
+            (stored.sealed_at, stored.receipt_sha256.as_deref()),
+            (Some(at(101)), Some(seal.receipt_sha256().as_str()))
+        );
         assert_eq!(ledger.verify_receipt(stored.attempt_id).unwrap(), Some(true));
         code_cannot_change(ledger, &seal);
         let table = AttemptRow::table_of(kind).name;
@@ -98,7 +105,10 @@ fn code_cannot_change(ledger: &Ledger, seal: &AttemptSeal) {
 fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
     let id = attempt.attempt_id;
     assert_refused(ledger, &format!("UPDATE {table} SET exit_code = 0 WHERE attempt_id = '{id}'"));
-    assert_refused(ledger, &format!("UPDATE {table} SET sealed_at = NULL, state = 'ended' WHERE attempt_id = '{id}'"));
+    assert_refused(
+        ledger,
+        &format!("UPDATE {table} SET sealed_at = NULL, state = 'ended' WHERE attempt_id = '{id}'"),
+    );
     assert_refused(ledger, &format!("DELETE FROM {table} WHERE attempt_id = '{id}'"));
     for child in ["metric_summaries", "parameters", "record_segments", "costs"] {
         assert_eq!(numbers(ledger, &format!("SELECT count(*) FROM {child} WHERE attempt_id = '{id}'")), [1]);
@@ -107,14 +117,23 @@ fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
     }
     assert_refused(
         ledger,
-        &format!("INSERT INTO parameters (attempt_id, run_id, name, value) VALUES ('{id}', '{}', 'x', 'y')", attempt.run_id),
+        &format!(
+            "INSERT INTO parameters (attempt_id, run_id, name, value) VALUES ('{id}', '{}', 'x', 'y')",
+            attempt.run_id
+        ),
     );
     if is_postgres(ledger) {
         return;
     }
     // SQLite deletes for REPLACE without firing DELETE triggers.
-    assert_refused(ledger, &format!("INSERT OR REPLACE INTO {table} SELECT * FROM {table} WHERE attempt_id = '{id}'"));
-    assert_refused(ledger, &format!("REPLACE INTO parameters SELECT * FROM parameters WHERE attempt_id = '{id}'"));
+    assert_refused(
+        ledger,
+        &format!("INSERT OR REPLACE INTO {table} SELECT * FROM {table} WHERE attempt_id = '{id}'"),
+    );
+    assert_refused(
+        ledger,
+        &format!("REPLACE INTO parameters SELECT * FROM parameters WHERE attempt_id = '{id}'"),
+    );
 }
 
 /// Events, decisions and data: added once, never changed, told twice without harm.
@@ -146,7 +165,9 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
         return raw_truncate_is_refused(ledger);
     }
     let columns = "run_id, attempt_id, at, kind, step, fields_json, source, event_id, message";
-    let replace = format!("REPLACE INTO events ({columns}) SELECT run_id, attempt_id, at, kind, step, fields_json, source, event_id, 'x' FROM events");
+    let replace = format!(
+        "REPLACE INTO events ({columns}) SELECT run_id, attempt_id, at, kind, step, fields_json, source, event_id, 'x' FROM events"
+    );
     assert_refused(ledger, &replace);
 }
 
@@ -162,14 +183,24 @@ pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
     let id = attempt.attempt_id;
-    assert_refused(ledger, &format!("UPDATE training_attempts SET termination_reason = 'oom' WHERE attempt_id = '{id}'"));
+    assert_refused(
+        ledger,
+        &format!("UPDATE training_attempts SET termination_reason = 'oom' WHERE attempt_id = '{id}'"),
+    );
     assert_refused(ledger, &format!("UPDATE training_attempts SET kind = 'prove' WHERE attempt_id = '{id}'"));
-    assert_refused(ledger, &format!("UPDATE training_attempts SET state = 'sealed' WHERE attempt_id = '{id}'"));
+    assert_refused(
+        ledger,
+        &format!("UPDATE training_attempts SET state = 'sealed' WHERE attempt_id = '{id}'"),
+    );
     assert_refused(ledger, &format!("UPDATE runs SET state = 'completed' WHERE run_id = '{}'", run.run_id));
     run.ended_at = Some(Timestamp::from_micros(1));
     assert_eq!(ledger.update_run(&run).unwrap_err().kind(), ErrorKind::Integrity, "an end while it runs");
     let twin = new_attempt(&run, 1, LaunchKind::Train);
-    assert_eq!(ledger.insert_attempt(&twin).unwrap_err().kind(), ErrorKind::Integrity, "a number is given once");
+    assert_eq!(
+        ledger.insert_attempt(&twin).unwrap_err().kind(),
+        ErrorKind::Integrity,
+        "a number is given once"
+    );
     let mut orphan = new_attempt(&run, 2, LaunchKind::Train);
     orphan.run_id = "run_7zzzzzzzzzzzzzzzzzzzzzzzzz".parse().unwrap();
     assert_eq!(ledger.insert_attempt(&orphan).unwrap_err().kind(), ErrorKind::Integrity, "no such run");
@@ -196,16 +227,19 @@ pub(super) fn writers_take_turns(open: Open<'_>, ledger: &Ledger) {
 pub(super) fn a_held_ledger_times_out(open: Open<'_>, ledger: &Ledger) {
     let run = stored_run(ledger, "held");
     let waiting = open(&OpenOptions { busy_timeout_millis: 50 }).unwrap();
-    ledger.backend().transaction(true, |backend| {
-        if matches!(backend, Backend::Postgres(_)) {
-            backend.execute("holding", "LOCK TABLE events IN ACCESS EXCLUSIVE MODE", &[])?;
-        }
-        backend.insert(&event(&run, "held-1"))?;
-        let error = waiting.append_event(&event(&run, "held-2")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
-        assert!(error.to_string().contains("locked by another process"), "{error}");
-        Ok(())
-    }).unwrap();
+    ledger
+        .backend()
+        .transaction(true, |backend| {
+            if matches!(backend, Backend::Postgres(_)) {
+                backend.execute("holding", "LOCK TABLE events IN ACCESS EXCLUSIVE MODE", &[])?;
+            }
+            backend.insert(&event(&run, "held-1"))?;
+            let error = waiting.append_event(&event(&run, "held-2")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Locked, "{error}");
+            assert!(error.to_string().contains("locked by another process"), "{error}");
+            Ok(())
+        })
+        .unwrap();
     assert!(waiting.append_event(&event(&run, "held-2")).unwrap(), "free again");
     assert_eq!(ledger.events_of_run(run.run_id).unwrap().len(), 2);
 }

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, SchemaRef, TimeUnit, TimestampMicrosecondType, UInt64Type};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int64Type, SchemaRef, TimeUnit, TimestampMicrosecondType, UInt64Type,
+};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Map, Value as Json};
@@ -107,7 +109,8 @@ impl Answer {
     /// [`LedgerError::File`], [`LedgerError::Parquet`].
     pub fn write_parquet(&self, path: &Path) -> Result<usize, LedgerError> {
         write_whole(path, |file| {
-            let mut writer = ArrowWriter::try_new(file, SchemaRef::clone(&self.schema), Some(parquet_properties()))?;
+            let mut writer =
+                ArrowWriter::try_new(file, SchemaRef::clone(&self.schema), Some(parquet_properties()))?;
             self.batches.iter().try_for_each(|batch| writer.write(batch))?;
             writer.close().map(|_| ())
         })?;

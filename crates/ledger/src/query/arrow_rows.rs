@@ -54,9 +54,7 @@ impl Builder {
             ColumnKind::Integer => Self::Integer(Int64Builder::new()),
             ColumnKind::Real => Self::Real(Float64Builder::new()),
             ColumnKind::Boolean => Self::Boolean(BooleanBuilder::new()),
-            ColumnKind::Timestamp => {
-                Self::Timestamp(TimestampMicrosecondBuilder::new().with_timezone(UTC))
-            }
+            ColumnKind::Timestamp => Self::Timestamp(TimestampMicrosecondBuilder::new().with_timezone(UTC)),
         }
     }
 

@@ -98,7 +98,9 @@ impl Filter {
         let Expr::Literal(scalar, _) = literal else { return None };
         let (comparison, value) = match column.kind {
             // The order of texts depends on a database's collation; equality does not.
-            ColumnKind::Text if comparison == Comparison::Equal => (comparison, Value::Text(text_of(scalar)?)),
+            ColumnKind::Text if comparison == Comparison::Equal => {
+                (comparison, Value::Text(text_of(scalar)?))
+            }
             ColumnKind::Integer => (comparison, Value::Integer(integer_of(scalar)?)),
             ColumnKind::Real => (comparison, Value::Real(real_of(scalar)?)),
             ColumnKind::Timestamp => widened(comparison, nanos_of(scalar)?)?,

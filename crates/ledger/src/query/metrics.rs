@@ -53,7 +53,11 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
     column("step", ColumnKind::Integer, "The step it belongs to."),
     column("value", ColumnKind::Real, "The value, bit for bit: NaN and infinities are kept."),
     column("recorded_at", ColumnKind::Timestamp, "When it was recorded, by the script's clock."),
-    column("sequence", ColumnKind::Integer, "The number of its frame in the segment: the order of recording."),
+    column(
+        "sequence",
+        ColumnKind::Integer,
+        "The number of its frame in the segment: the order of recording.",
+    ),
 ];
 
 const STEP_COLUMN: usize = 8;
@@ -100,7 +104,8 @@ impl MetricsTable {
             }
         }
         let cut = if self.effective { cut_offs(&attempts) } else { HashMap::new() };
-        let wanted = |attempt: &&AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
+        let wanted =
+            |attempt: &&AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
         let source = |attempt: &AttemptRow| Source {
             subject: Subject::of(attempt),
             last_effective_step: cut.get(&attempt.attempt_id).copied(),
@@ -124,7 +129,11 @@ impl MetricsTable {
         Ok(Some(runs))
     }
 
-    fn read(&self, filters: &[Filter], projection: Option<&Vec<usize>>) -> Result<Vec<RecordBatch>, LedgerError> {
+    fn read(
+        &self,
+        filters: &[Filter],
+        projection: Option<&Vec<usize>>,
+    ) -> Result<Vec<RecordBatch>, LedgerError> {
         let mut batches = Vec::new();
         for source in self.sources(filters)? {
             let path = parquet_path(&self.home, source.subject.attempt_id);
@@ -139,7 +148,11 @@ impl MetricsTable {
                 Ok(())
             };
             match File::open(&path) {
-                Ok(file) => read_closed(file, &mut take).map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
+                Ok(file) => read_closed(file, &mut take).map_err(|why| LedgerError::Parquet {
+                    doing: "read",
+                    path,
+                    why,
+                })?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     for named in read_segments(&self.home, source.subject.attempt_id)? {
                         metric_batch(&source.subject, &named)
@@ -203,7 +216,8 @@ fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
                 cut_offs.insert(attempt.attempt_id, step);
             }
             if attempt.started_at.is_some() {
-                let resumed = attempt.resumed_from_step.map_or(-1, |step| i64::try_from(step).unwrap_or(i64::MAX));
+                let resumed =
+                    attempt.resumed_from_step.map_or(-1, |step| i64::try_from(step).unwrap_or(i64::MAX));
                 lowest = Some(lowest.map_or(resumed, |lowest| lowest.min(resumed)));
             }
         }
@@ -224,7 +238,10 @@ fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
     texts_of(filters, column).is_none_or(|texts| texts.iter().any(|allowed| allowed == text))
 }
 
-fn read_closed(file: File, take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>) -> Result<(), String> {
+fn read_closed(
+    file: File,
+    take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>,
+) -> Result<(), String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
     let names = METRIC_COLUMNS.iter().map(|column| column.name);
     let mask = ProjectionMask::columns(builder.parquet_schema(), names);
@@ -261,7 +278,9 @@ fn keep(batch: &RecordBatch, filters: &[Filter], last_step: Option<i64>) -> Resu
 }
 
 fn admitted(batch: &RecordBatch, filter: &Filter) -> Result<Option<BooleanArray>, ArrowError> {
-    let (Some(column), Test::Compare(comparison, value)) = (batch.column_by_name(filter.column), &filter.test) else {
+    let (Some(column), Test::Compare(comparison, value)) =
+        (batch.column_by_name(filter.column), &filter.test)
+    else {
         return Ok(None);
     };
     let Some(value) = scalar(value) else { return Ok(None) };

@@ -21,8 +21,8 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 
 pub use self::answer::Answer;
-pub(crate) use self::metrics::{METRIC_COLUMNS, metric_schema};
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable};
+pub(crate) use self::metrics::{METRIC_COLUMNS, metric_schema};
 use self::tables::LedgerTable;
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
@@ -45,11 +45,13 @@ async fn answer(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, Led
     let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
     let state = SessionStateBuilder::new_with_default_features().with_config(config).build();
     let context = SessionContext::new_with_state(state);
-    let statement = context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| told(&error))?;
+    let statement =
+        context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| told(&error))?;
     refuse_writes(&statement)?;
     register(&context, ledger, home, &statement)?;
     let plan = context.state().statement_to_plan(statement).await.map_err(|error| told(&error))?;
-    let read_only = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    let read_only =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     read_only.verify_plan(&plan).map_err(|_| read_only_error("a statement that writes"))?;
     let frame = context.execute_logical_plan(plan).await.map_err(|error| told(&error))?;
     let schema = Arc::new(frame.schema().as_arrow().clone());

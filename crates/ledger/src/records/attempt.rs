@@ -172,7 +172,12 @@ pub const LAUNCHES: &Table = &Table {
 impl AttemptRow {
     /// An attempt that is about to be launched for `run`; every field the run does not tell is empty.
     #[must_use]
-    pub fn planned(attempt_id: AttemptId, attempt_number: u32, kind: LaunchKind, run: &super::RunRow) -> Self {
+    pub fn planned(
+        attempt_id: AttemptId,
+        attempt_number: u32,
+        kind: LaunchKind,
+        run: &super::RunRow,
+    ) -> Self {
         Self {
             attempt_id,
             attempt_number,

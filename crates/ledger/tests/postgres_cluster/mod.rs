@@ -37,7 +37,8 @@ impl PostgresCluster {
         let options = format!("-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {socket}");
         let log = cluster.folder.path().join("log");
         let mut start = cluster.as_server_user("pg_ctl");
-        cluster.succeed(start.args(["-w", "-D"]).arg(&data).arg("-l").arg(log).args(["-o", &options, "start"]));
+        cluster
+            .succeed(start.args(["-w", "-D"]).arg(&data).arg("-l").arg(log).args(["-o", &options, "start"]));
         Some(cluster)
     }
 
@@ -105,6 +106,8 @@ fn programs() -> PathBuf {
     folders.sort();
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let mut all = folders.into_iter().rev().chain(std::env::split_paths(&in_path));
-    let has_all = |folder: &PathBuf| ["initdb", "pg_ctl", "psql"].iter().all(|name| Path::new(folder).join(name).exists());
+    let has_all = |folder: &PathBuf| {
+        ["initdb", "pg_ctl", "psql"].iter().all(|name| Path::new(folder).join(name).exists())
+    };
     all.find(has_all).unwrap_or_else(|| panic!("{ASKED_FOR}=1, but no folder holds initdb, pg_ctl and psql"))
 }

@@ -13,8 +13,10 @@ static PREFIX: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a fixed pattern")
 });
 static CHANGING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"0x[0-9a-fA-F]+|(?:[A-Za-z]:)?(?:[/\\][\w.@+~-]+){2,}[/\\]?|\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*"#)
-        .expect("a fixed pattern")
+    Regex::new(
+        r#"0x[0-9a-fA-F]+|(?:[A-Za-z]:)?(?:[/\\][\w.@+~-]+){2,}[/\\]?|\b[0-9a-f]{8,}\b|\d+(?:[.,:]\d+)*"#,
+    )
+    .expect("a fixed pattern")
 });
 
 /// The reason and the deciding line, with paths, addresses, hashes and numbers replaced by `#`.

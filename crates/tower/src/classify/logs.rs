@@ -55,11 +55,7 @@ pub(super) fn read(evidence: &Evidence) -> LogReading {
         .map(|found| secondary(found))
         .take(MAX_OTHERS)
         .collect();
-    LogReading {
-        cause: cause.map(|(found, strength)| finding(found, strength, &placed)),
-        weak,
-        others,
-    }
+    LogReading { cause: cause.map(|(found, strength)| finding(found, strength, &placed)), weak, others }
 }
 
 /// All hits in one order: the error file first (torchrun keeps the first failure there), then by time where every
@@ -103,8 +99,12 @@ fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
     let exception = final_exception(placed).map(|found| (found, Strength::Exception));
     exception
         .or_else(|| {
-            first(&|found| is_causal(found.hit) && found.hit.handling == Handling::Warned && found.hit.reason != Reason::Unknown)
-                .map(|found| (found, Strength::Warned))
+            first(&|found| {
+                is_causal(found.hit)
+                    && found.hit.handling == Handling::Warned
+                    && found.hit.reason != Reason::Unknown
+            })
+            .map(|found| (found, Strength::Warned))
         })
         .or_else(|| consequence(placed).map(|found| (found, Strength::Consequence)))
 }
@@ -135,9 +135,12 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
         found.hit.role == Role::Exception
             && found.hit.handling == Handling::Open
             && !found.hit.phases.contains(&Phase::LocalPeer)
+            && !carries_consequence(placed, found)
     });
     match exception {
-        Some(found) if found.order < earliest.order && !on_its_line(&found) && !chained(placed, found, earliest) => {
+        Some(found)
+            if found.order < earliest.order && !on_its_line(&found) && !chained(placed, found, earliest) =>
+        {
             Some(found)
         }
         _ => Some(earliest),
@@ -157,7 +160,10 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
         && later.reason == Reason::Preempted
         && earlier.reason == Reason::NodeFailure;
     let crash = is_crash(earlier)
-        && matches!(later.reason, Reason::HostOom | Reason::DeviceOom | Reason::StorageError | Reason::NodeFailure);
+        && matches!(
+            later.reason,
+            Reason::HostOom | Reason::DeviceOom | Reason::StorageError | Reason::NodeFailure
+        );
     let store = earlier.reason == Reason::NetworkError
         && later.reason == Reason::StorageError
         && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
@@ -205,13 +211,18 @@ fn carries_consequence(placed: &[Placed<'_>], exception: &Placed<'_>) -> bool {
 
 /// A consequence that has a reading of its own: the collective's own words before what followed from them.
 fn consequence<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
-    let read = |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.reason != Reason::Unknown;
+    let read =
+        |found: &&Placed<'a>| found.hit.role == Role::Consequence && found.hit.reason != Reason::Unknown;
     let hang = placed.iter().find(|found| read(found) && found.hit.reason == Reason::Hang);
     hang.or_else(|| placed.iter().find(read)).copied()
 }
 
 fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Finding {
-    let reason = reason_in_phase(found.hit);
+    let mut hit = found.hit.clone();
+    // A chained traceback prints the exception twice: before its frames and after them.
+    let again = placed.iter().filter(|other| other.hit.role == hit.role && other.hit.text == hit.text);
+    hit.phases.extend(again.flat_map(|other| &other.hit.phases));
+    let reason = reason_in_phase(&hit);
     let mut finding = Finding::new(reason, found.hit.signature.clone(), confidence(found, strength, placed));
     finding.is_open_cause = strength == Strength::Open;
     finding.is_platform_statement = found.hit.role == Role::Verdict;
@@ -227,15 +238,28 @@ fn finding(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> Find
 fn reason_in_phase(hit: &Hit) -> Reason {
     let phases = &hit.phases;
     let in_evaluation = phases.contains(&Phase::Evaluate)
-        && matches!(hit.reason, Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift);
+        && matches!(
+            hit.reason,
+            Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
+        );
     let specific_code = hit.role == Role::Cause;
     if in_evaluation {
         Reason::EvaluatorError
-    } else if hit.reason == Reason::CodeError && !specific_code && has_checkpoint_frames(phases) && !is_code_type(&hit.text) {
+    } else if hit.reason == Reason::CodeError
+        && !specific_code
+        && has_checkpoint_frames(phases)
+        && !is_code_type(&hit.text)
+    {
         Reason::CheckpointError
-    } else if hit.role == Role::Exception && hit.text.contains("KeyError") && phases.contains(&Phase::SelectColumns) {
+    } else if hit.role == Role::Exception
+        && hit.text.contains("KeyError")
+        && phases.contains(&Phase::SelectColumns)
+    {
         Reason::SchemaDrift
-    } else if hit.role == Role::Exception && hit.text.contains("ValueError") && phases.contains(&Phase::CheckInput) {
+    } else if hit.role == Role::Exception
+        && hit.text.contains("ValueError")
+        && phases.contains(&Phase::CheckInput)
+    {
         Reason::DataError
     } else {
         hit.reason
@@ -260,7 +284,9 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
             && (other.order < found.order || other.hit.role != Role::Exception)
     });
     match strength {
-        Strength::Open if found.hit.conclusive && !contradicted && found.hit.phases.is_empty() => Confidence::Certain,
+        Strength::Open if found.hit.conclusive && !contradicted && found.hit.phases.is_empty() => {
+            Confidence::Certain
+        }
         Strength::Open => Confidence::Likely,
         Strength::Exception if is_code_type(&found.hit.text) => Confidence::Likely,
         Strength::Exception | Strength::Warned => Confidence::Guess,
@@ -271,11 +297,11 @@ fn confidence(found: Placed<'_>, strength: Strength, placed: &[Placed<'_>]) -> C
 
 /// Hints, and a traceback whose exception line is missing.
 fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Option<Finding> {
-    let specific = |found: &&Placed<'_>| found.hit.role == Role::Hint && found.hit.reason != Reason::CodeError;
+    let specific =
+        |found: &&Placed<'_>| found.hit.role == Role::Hint && found.hit.reason != Reason::CodeError;
     let torn = traceback.filter(|end| !end.phases.contains(&Phase::Launcher)).map(torn_traceback);
     let hinted = |found: &Placed<'_>| {
-        let mut finding =
-            Finding::new(found.hit.reason, found.hit.signature.clone(), Confidence::Guess);
+        let mut finding = Finding::new(found.hit.reason, found.hit.signature.clone(), Confidence::Guess);
         finding.items.push(item(*found));
         finding
     };
@@ -289,9 +315,9 @@ fn weak_reading(placed: &[Placed<'_>], traceback: Option<&TracebackEnd>) -> Opti
 
 /// The log itself says that the reason is not known.
 fn unknown_by_name(placed: &[Placed<'_>]) -> Option<Finding> {
-    let found = placed.iter().find(|found| {
-        found.hit.reason == Reason::Unknown && found.hit.role == Role::Consequence
-    })?;
+    let found = placed
+        .iter()
+        .find(|found| found.hit.reason == Reason::Unknown && found.hit.role == Role::Consequence)?;
     let mut finding = Finding::new(Reason::Unknown, found.hit.signature.clone(), Confidence::Guess);
     finding.items.push(item(*found));
     Some(finding)

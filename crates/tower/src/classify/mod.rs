@@ -6,7 +6,7 @@
 //! 3. the launcher's statement, unless the log holds an earlier cause that the statement only followed from;
 //! 4. the kernel's count of OOM kills in our own cgroup;
 //! 5. the log and the error file, where the earliest cause that was not dealt with wins, and consequences are read as
-//!    causes only when nothing else is there (see [`logs`]);
+//!    causes only when nothing else is there ;
 //! 6. exit code 0;
 //! 7. the signal or exit code alone, which never says more than it can.
 
@@ -22,8 +22,8 @@ pub use evidence::{
 };
 pub use fingerprint::fingerprint;
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
-pub use verdict::{EvidenceItem, EvidenceSource, SecondaryFinding, Verdict};
 use verdict::Finding;
+pub use verdict::{EvidenceItem, EvidenceSource, SecondaryFinding, Verdict};
 
 /// Says why an attempt ended, by which rule, how sure that is, and from which evidence.
 #[must_use]
@@ -69,15 +69,18 @@ fn own_action(evidence: &Evidence) -> Option<Finding> {
         finding.domain = Some(Domain::Operator);
     }
     let killed = if action.kill_sent { ", SIGKILL after the grace period" } else { "" };
-    Some(finding.with(EvidenceSource::OwnAction, format!("{} at {}{killed}: {}", rule, action.at, action.why)))
+    Some(
+        finding.with(EvidenceSource::OwnAction, format!("{} at {}{killed}: {}", rule, action.at, action.why)),
+    )
 }
 
 fn could_not_start(evidence: &Evidence) -> Option<Finding> {
     let error = evidence.spawn_error.as_ref()?;
     let lower = error.to_lowercase();
-    let is_ours = ["no such file", "not found", "permission denied", "exec format", "enoent", "eacces", "enoexec"]
-        .iter()
-        .any(|words| lower.contains(words));
+    let is_ours =
+        ["no such file", "not found", "permission denied", "exec format", "enoent", "eacces", "enoexec"]
+            .iter()
+            .any(|words| lower.contains(words));
     let (reason, confidence) = if is_ours {
         (Reason::CodeError, Confidence::Certain)
     } else if lower.contains("cannot allocate memory") || lower.contains("enomem") {
@@ -96,7 +99,10 @@ fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
     let may_follow = matches!(stated.reason, Reason::Timeout | Reason::Cancelled);
     let earlier = log.cause.as_ref().filter(|cause| {
         cause.is_open_cause
-            && matches!(cause.reason, Reason::DeviceOom | Reason::HostOom | Reason::NodeFailure | Reason::StorageError)
+            && matches!(
+                cause.reason,
+                Reason::DeviceOom | Reason::HostOom | Reason::NodeFailure | Reason::StorageError
+            )
     });
     match earlier {
         Some(cause) if may_follow => {
@@ -107,7 +113,8 @@ fn unless_caused_earlier(stated: Finding, log: &logs::LogReading) -> Finding {
 }
 
 fn detector(evidence: &Evidence) -> Option<Finding> {
-    let event = evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
+    let event =
+        evidence.detector_events.iter().filter(|event| event.ends_run).min_by_key(|event| event.at)?;
     Some(
         Finding::new(event.reason, "detector.ended_run", Confidence::Likely)
             .with(EvidenceSource::Detector, format!("{} at {}: {}", event.detector, event.at, event.text)),

@@ -35,8 +35,11 @@ pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Findin
     if let Some(killed) = log.cause.as_ref().filter(killed_for_memory) {
         return Some(killed.clone()); // a container can be killed for memory and report exit code 0
     }
-    let exited = |finding: Finding| finding.with(EvidenceSource::WaitStatus, "the script ended by itself with exit code 0");
-    if let Some(stopped) = log.cause.iter().chain(&log.weak).find(|found| found.reason == Reason::EarlyStopped)
+    let exited = |finding: Finding| {
+        finding.with(EvidenceSource::WaitStatus, "the script ended by itself with exit code 0")
+    };
+    if let Some(stopped) =
+        log.cause.iter().chain(&log.weak).find(|found| found.reason == Reason::EarlyStopped)
         && evidence.kind == LaunchKind::Train
     {
         return Some(exited(stopped.clone()));

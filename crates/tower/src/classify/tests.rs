@@ -26,7 +26,8 @@ const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate
 #[test]
 fn process_level_table() {
     use Confidence::{Certain, Guess, Likely};
-    let slurm = |code, signal, state, reason, log| with_state(ended(code, signal, log), "slurm", state, reason);
+    let slurm =
+        |code, signal, state, reason, log| with_state(ended(code, signal, log), "slurm", state, reason);
     let pod = |code, reason, log| with_state(ended(code, None, log), "kubernetes", "Failed", reason);
     let rows = [
         // code and signal alone
@@ -70,7 +71,11 @@ fn process_level_table() {
         (pod(None, "PreemptionByScheduler", ""), Reason::Preempted, Certain),
         (pod(None, "DeletionByTaintManager", ""), Reason::NodeFailure, Likely),
         (pod(None, "Evicted: The node was low on resource: memory", ""), Reason::HostOom, Certain),
-        (pod(None, "Evicted: The node was low on resource: ephemeral-storage", ""), Reason::StorageError, Certain),
+        (
+            pod(None, "Evicted: The node was low on resource: ephemeral-storage", ""),
+            Reason::StorageError,
+            Certain,
+        ),
         (with_state(ended(None, None, ""), "ray", "STOPPED", ""), Reason::Cancelled, Likely),
         // the log beside the code
         (ended(Some(1), None, OOM), Reason::DeviceOom, Likely),
@@ -117,7 +122,10 @@ fn other_sources_are_heard() {
 
     let mut evidence = ended(None, Some(9), "");
     evidence.oom_kill_delta = Some(1);
-    assert_eq!((classify(&evidence).reason, classify(&evidence).confidence), (Reason::HostOom, Confidence::Certain));
+    assert_eq!(
+        (classify(&evidence).reason, classify(&evidence).confidence),
+        (Reason::HostOom, Confidence::Certain)
+    );
 
     let mut evidence = Evidence::new(LaunchKind::Train);
     evidence.shim_lost = Some("no exit record".into());
@@ -143,24 +151,69 @@ fn other_sources_are_heard() {
 fn hostile_tails() {
     let rows = [
         // consequence after cause, and the other way round in the log's order
-        (Reason::DeviceOom, "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9 GiB\n[rank0]:[E] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n[rank1]: ncclRemoteError: remote process exited\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"),
-        (Reason::HostOom, "slurmstepd: error: Detected 3 oom_kill events in StepId=9.0\nslurmstepd: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n"),
-        (Reason::CodeError, "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\nAttributeError: 'NoneType' object has no attribute 'x'\n[rank1]: RuntimeError: [../gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.1]\n"),
-        (Reason::Preempted, "slurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\nKeyboardInterrupt\n"),
-        (Reason::Timeout, "KeyboardInterrupt\nslurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n"),
+        (
+            Reason::DeviceOom,
+            "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9 GiB\n[rank0]:[E] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=4)\n[rank1]: ncclRemoteError: remote process exited\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n",
+        ),
+        (
+            Reason::HostOom,
+            "slurmstepd: error: Detected 3 oom_kill events in StepId=9.0\nslurmstepd: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n",
+        ),
+        (
+            Reason::CodeError,
+            "Traceback (most recent call last):\n  File \"a.py\", line 2, in <module>\nAttributeError: 'NoneType' object has no attribute 'x'\n[rank1]: RuntimeError: [../gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.1]\n",
+        ),
+        (
+            Reason::Preempted,
+            "slurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\nKeyboardInterrupt\n",
+        ),
+        (
+            Reason::Timeout,
+            "KeyboardInterrupt\nslurmstepd: error: *** JOB 5 ON n2 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
+        ),
         // handled, then something else
-        (Reason::CodeError, "| WARNING: ran out of memory, CUDA out of memory; skipping batch\nTraceback (most recent call last):\n  File \"t.py\", line 9, in go\nNameError: name 'grad' is not defined\n"),
-        (Reason::StorageError, "ConnectionError: hub unreachable\nRetrying in 1s [Retry 1/5].\nstep 100 loss 2.0 lr 0.1\nOSError: [Errno 28] No space left on device\n"),
-        (Reason::NumericDivergence, "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 2, reducing to 1\nException: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n"),
+        (
+            Reason::CodeError,
+            "| WARNING: ran out of memory, CUDA out of memory; skipping batch\nTraceback (most recent call last):\n  File \"t.py\", line 9, in go\nNameError: name 'grad' is not defined\n",
+        ),
+        (
+            Reason::StorageError,
+            "ConnectionError: hub unreachable\nRetrying in 1s [Retry 1/5].\nstep 100 loss 2.0 lr 0.1\nOSError: [Errno 28] No space left on device\n",
+        ),
+        (
+            Reason::NumericDivergence,
+            "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 2, reducing to 1\nException: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n",
+        ),
         // words that mean something else than they say
-        (Reason::Unknown, "The worker died. There are some possible causes: (1) OOM killer (2) SIGSEGV (3) preempted.\n"),
+        (
+            Reason::Unknown,
+            "The worker died. There are some possible causes: (1) OOM killer (2) SIGSEGV (3) preempted.\n",
+        ),
         (Reason::StorageError, "OSError: [Errno 122] Disk quota exceeded: '/home/u/ckpt'\n"),
-        (Reason::NetworkError, "requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded\n"),
-        (Reason::EarlyStopped, "Monitored metric val_loss did not improve in the last 3 records. Best score: 0.12. Signaling Trainer to stop.\n"),
-        (Reason::EvaluatorError, "Traceback (most recent call last):\n  File \"/x/lm_eval/evaluator.py\", line 3, in simple_evaluate\n    t = f()\nKeyError: 'doc'\n"),
-        (Reason::CheckpointError, "RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: \"a.b\".\n"),
-        (Reason::Hang, "[rank0]:[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\nFatal Python error: Aborted\n"),
-        (Reason::BudgetExhausted, "Job rejected: your organization has exceeded its monthly spending limit\n"),
+        (
+            Reason::NetworkError,
+            "requests.exceptions.ConnectTimeout: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded\n",
+        ),
+        (
+            Reason::EarlyStopped,
+            "Monitored metric val_loss did not improve in the last 3 records. Best score: 0.12. Signaling Trainer to stop.\n",
+        ),
+        (
+            Reason::EvaluatorError,
+            "Traceback (most recent call last):\n  File \"/x/lm_eval/evaluator.py\", line 3, in simple_evaluate\n    t = f()\nKeyError: 'doc'\n",
+        ),
+        (
+            Reason::CheckpointError,
+            "RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: \"a.b\".\n",
+        ),
+        (
+            Reason::Hang,
+            "[rank0]:[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\nFatal Python error: Aborted\n",
+        ),
+        (
+            Reason::BudgetExhausted,
+            "Job rejected: your organization has exceeded its monthly spending limit\n",
+        ),
     ];
     for (reason, log) in rows {
         let verdict = classify(&of_log(log));
@@ -171,8 +224,10 @@ fn hostile_tails() {
 /// Proves that the fingerprint of a cause met again is the same, whatever the rank, address, path or step.
 #[test]
 fn the_same_cause_has_the_same_fingerprint() {
-    let one = classify(&of_log("[rank3]: OSError: [Errno 28] No space left on device: '/a/b/c-100.pt' 0x7f00\n"));
-    let two = classify(&of_log("[rank0]: OSError: [Errno 28] No space left on device: '/x/y/c-200.pt' 0x7e11\n"));
+    let one =
+        classify(&of_log("[rank3]: OSError: [Errno 28] No space left on device: '/a/b/c-100.pt' 0x7f00\n"));
+    let two =
+        classify(&of_log("[rank0]: OSError: [Errno 28] No space left on device: '/x/y/c-200.pt' 0x7e11\n"));
     assert_eq!(one.fingerprint, two.fingerprint);
     assert_ne!(one.fingerprint, classify(&of_log(OOM)).fingerprint);
 }

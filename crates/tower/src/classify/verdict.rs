@@ -162,7 +162,10 @@ fn surroundings(evidence: &Evidence) -> Vec<EvidenceItem> {
     }
     if let Some(seconds) = evidence.progress.seconds_since_last_heartbeat {
         let step = evidence.progress.last_step.map_or(String::new(), |step| format!(" at step {step}"));
-        items.push(item(EvidenceSource::Heartbeat, format!("last heartbeat{step} {seconds:.0} s before the end")));
+        items.push(item(
+            EvidenceSource::Heartbeat,
+            format!("last heartbeat{step} {seconds:.0} s before the end"),
+        ));
     }
     items
 }

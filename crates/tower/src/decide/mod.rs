@@ -112,7 +112,13 @@ impl Decision {
 #[must_use]
 pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision {
     let Some(last) = history.attempts.last() else {
-        return stop("no_attempt", "nothing was launched yet".into(), None, FinalState::Failed, Reason::Unknown);
+        return stop(
+            "no_attempt",
+            "nothing was launched yet".into(),
+            None,
+            FinalState::Failed,
+            Reason::Unknown,
+        );
     };
     finished(last)
         .or_else(|| ended_on_purpose(last))
@@ -138,7 +144,13 @@ fn stop(
 
 fn finished(last: &PastAttempt) -> Option<Decision> {
     last.reason.is_success().then(|| {
-        stop("finished", format!("the attempt ended as `{}`", last.reason), None, FinalState::Completed, last.reason)
+        stop(
+            "finished",
+            format!("the attempt ended as `{}`", last.reason),
+            None,
+            FinalState::Completed,
+            last.reason,
+        )
     })
 }
 
@@ -151,7 +163,13 @@ fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
         Reason::BudgetExhausted => ("C6.budget_exhausted", FinalState::BudgetExhausted),
         _ => return None,
     };
-    Some(stop(rule, format!("the attempt ended as `{}`; it is not launched again", last.reason), None, state, last.reason))
+    Some(stop(
+        rule,
+        format!("the attempt ended as `{}`; it is not launched again", last.reason),
+        None,
+        state,
+        last.reason,
+    ))
 }
 
 /// Money and GPU time bound everything, evaluations and preemptions included.

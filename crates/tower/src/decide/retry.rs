@@ -18,12 +18,16 @@ pub(super) fn after_data_change(
         return None;
     }
     if history.data_manifest_now == last.data_manifest {
-        let why = format!("`{}`: nothing is launched until the data manifest or the schema contract changes", last.reason);
+        let why = format!(
+            "`{}`: nothing is launched until the data manifest or the schema contract changes",
+            last.reason
+        );
         return Some(stop("C4.data_unchanged", why, None, FinalState::Blocked, last.reason));
     }
-    let seen_before = history.attempts.iter().any(|attempt| {
-        DATA.contains(&attempt.reason) && attempt.data_manifest == history.data_manifest_now
-    });
+    let seen_before = history
+        .attempts
+        .iter()
+        .any(|attempt| DATA.contains(&attempt.reason) && attempt.data_manifest == history.data_manifest_now);
     if seen_before {
         let why = "this data already stopped an earlier attempt".to_owned();
         return Some(stop("C4.data_seen_before", why, None, FinalState::Blocked, last.reason));
@@ -125,11 +129,15 @@ pub(super) fn same_again(
     let budget =
         BudgetUse { name: spending.name.into(), spent: f64::from(spent.min(limit)), limit: f64::from(limit) };
     if spent > limit {
-        let why = format!("all {limit} retries of the `{}` budget are spent; the last attempt ended as `{}`", spending.name, last.reason);
+        let why = format!(
+            "all {limit} retries of the `{}` budget are spent; the last attempt ended as `{}`",
+            spending.name, last.reason
+        );
         return stop("C6.attempts_spent", why, Some(budget), FinalState::BudgetExhausted, last.reason);
     }
     let resume = last.last_committed_step.is_some();
-    let from = last.last_committed_step.map_or("the start".to_owned(), |step| format!("committed step {step}"));
+    let from =
+        last.last_committed_step.map_or("the start".to_owned(), |step| format!("committed step {step}"));
     Decision::Retry {
         rule: spending.rule,
         why: format!("`{}`: retry {spent} of {limit}, from {from}", last.reason),

@@ -81,7 +81,8 @@ fn preemptions_are_free() {
 /// Proves that out of memory walks the plan once, keeps what is in force for later retries, and then stops.
 #[test]
 fn a_plan_is_used_in_order_and_once() {
-    let policy = RetryPolicy { device_oom: plan(&[("BATCH", "16"), ("ACT_CKPT", "1")]), ..Default::default() };
+    let policy =
+        RetryPolicy { device_oom: plan(&[("BATCH", "16"), ("ACT_CKPT", "1")]), ..Default::default() };
     let mut attempts = vec![ended(Reason::DeviceOom, None)];
     for expected in [0, 1] {
         let Decision::Retry { set, plan_index, rule, .. } = after(&attempts, &policy) else {
@@ -101,7 +102,8 @@ fn a_plan_is_used_in_order_and_once() {
 /// Proves that a data error stays shut until the manifest changes, and does not reopen for data seen before.
 #[test]
 fn data_errors_wait_for_other_data() {
-    let mut history = History { attempts: vec![ended(Reason::DataError, None)], data_manifest_now: "v2".into() };
+    let mut history =
+        History { attempts: vec![ended(Reason::DataError, None)], data_manifest_now: "v2".into() };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
     history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
     history.data_manifest_now = "v1".into();

@@ -2,11 +2,12 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::automaton::Automaton;
+use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind, StartKind};
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::literals;
 use crate::signatures::{self, Signature};
 
 /// How many parts of a block are walked at once. Four hide the latency of the transition table's cache misses.
@@ -50,13 +51,15 @@ impl Compiled {
     }
 
     fn build() -> Self {
-        let mut by_literal = std::collections::BTreeMap::<&'static str, Vec<Owner>>::new();
+        let mut by_literal = std::collections::BTreeMap::<Vec<u8>, Vec<Owner>>::new();
         for literal in super::traceback::LITERALS {
-            by_literal.entry(literal).or_default().push(Owner::Traceback);
+            by_literal.entry(literal.as_bytes().to_vec()).or_default().push(Owner::Traceback);
         }
         let sources: Vec<_> = signatures::all().collect();
         for (index, signature) in sources.iter().enumerate() {
-            for literal in signature.needles {
+            let literals = literals::required(signature.pattern)
+                .expect("every pattern of the tables has literals: a test derives them all");
+            for literal in literals {
                 by_literal.entry(literal).or_default().push(Owner::Signature(index as u16));
             }
         }
@@ -95,14 +98,16 @@ impl Compiled {
     pub(super) fn find_literals(&self, lowered: &[u8], found: &mut Vec<Found>) {
         let lane_bytes = lowered.len() / LANES;
         if lane_bytes <= self.longest_literal_bytes {
-            self.walk_one(lowered, 0, found);
+            self.walk(&mut self.start_state(), lowered, 0, found);
             return;
         }
         let overlap = self.longest_literal_bytes - 1;
         let start = |lane: usize| if lane == 0 { 0 } else { lane * lane_bytes - overlap };
         let mut lane_found: [Vec<Found>; LANES] = Default::default();
         let mut states = [self.start_state(); LANES];
-        let lanes: [&[u8]; LANES] = std::array::from_fn(|lane| &lowered[start(lane)..start(lane) + lane_bytes]);
+        let lanes: [&[u8]; LANES] =
+            std::array::from_fn(|lane| &lowered[start(lane)..start(lane) + lane_bytes]);
+        #[allow(clippy::needless_range_loop)] // one position in all lanes at once is the point
         for position in 0..lane_bytes {
             for lane in 0..LANES {
                 let state = self.literals.next_state(Anchored::No, states[lane], lanes[lane][position]);
@@ -116,31 +121,26 @@ impl Compiled {
             found.extend(list);
             let end = if lane + 1 == LANES { lowered.len() } else { start(lane + 1) + overlap };
             let mut state = states[lane];
-            for position in start(lane) + lane_bytes..end {
-                state = self.literals.next_state(Anchored::No, state, lowered[position]);
-                if self.literals.is_special(state) {
-                    self.record(state, position + 1, found);
-                }
+            let walked = start(lane) + lane_bytes;
+            self.walk(&mut state, &lowered[walked..end], walked, found);
+        }
+    }
+
+    fn walk(&self, state: &mut StateID, bytes: &[u8], base: usize, found: &mut Vec<Found>) {
+        for (position, byte) in bytes.iter().enumerate() {
+            *state = self.literals.next_state(Anchored::No, *state, *byte);
+            if self.literals.is_special(*state) {
+                self.record(*state, base + position + 1, found);
             }
         }
     }
 
-    fn walk_one(&self, lowered: &[u8], base: usize, found: &mut Vec<Found>) {
-        let mut state = self.start_state();
-        for (position, byte) in lowered.iter().enumerate() {
-            state = self.literals.next_state(Anchored::No, state, *byte);
-            if self.literals.is_special(state) {
-                self.record(state, base + position + 1, found);
-            }
-        }
-    }
-
-    fn start_state(&self) -> aho_corasick::automaton::StateID {
+    fn start_state(&self) -> StateID {
         self.literals.start_state(Anchored::No).expect("the automaton is built with an unanchored start")
     }
 
     #[cold]
-    fn record(&self, state: aho_corasick::automaton::StateID, end: usize, found: &mut Vec<Found>) {
+    fn record(&self, state: StateID, end: usize, found: &mut Vec<Found>) {
         if !self.literals.is_match(state) {
             return;
         }

@@ -53,8 +53,9 @@ static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// Words that make a list of guesses of the whole rest of the line.
-static LIST_OF_GUESSES: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(potential|possible) (root )?causes|may be due to|could be due to|might be due to"));
+static LIST_OF_GUESSES: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"(potential|possible) (root )?causes|may be due to|could be due to|might be due to")
+});
 
 static HANDLED: LazyLock<Regex> = LazyLock::new(|| {
     regex(

@@ -8,6 +8,7 @@
 mod compiled;
 mod evidence;
 mod line;
+mod literals;
 mod scanner;
 #[cfg(test)]
 mod tests;

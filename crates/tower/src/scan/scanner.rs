@@ -135,6 +135,9 @@ impl LogScanner {
     }
 
     fn scan_block(&mut self, end: usize) {
+        if end == 0 {
+            return; // a script that prints nothing does not pay for the tables
+        }
         let block = std::mem::take(&mut self.pending);
         let mut lowered = std::mem::take(&mut self.lowered);
         let mut found = std::mem::take(&mut self.found);
@@ -247,7 +250,9 @@ fn newlines(bytes: &[u8]) -> u64 {
 
 fn handling(role: Role, line: &[u8], matched_at: usize) -> Handling {
     match role {
-        Role::Verdict | Role::Cause | Role::Exception if line::is_hedged(line, matched_at) => Handling::Supposed,
+        Role::Verdict | Role::Cause | Role::Exception if line::is_hedged(line, matched_at) => {
+            Handling::Supposed
+        }
         Role::Verdict | Role::Chain | Role::Handled | Role::Hint | Role::Consequence => Handling::Open,
         Role::Cause | Role::Exception if line::says_handled(line) => Handling::Handled,
         Role::Cause | Role::Exception if line::is_below_error(line) => Handling::Warned,

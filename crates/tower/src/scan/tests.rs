@@ -6,7 +6,7 @@ fn names(evidence: &LogEvidence) -> Vec<&str> {
     evidence.hits.iter().map(|hit| hit.signature.as_str()).collect()
 }
 
-/// Proves that every pattern of the tables compiles, that every literal is lower case, and that names are unique.
+/// Proves that every pattern of the tables compiles, that each has literals to be found by, and that names are unique.
 #[test]
 fn the_tables_are_well_formed() {
     let mut seen = std::collections::BTreeSet::new();
@@ -14,9 +14,8 @@ fn the_tables_are_well_formed() {
         assert!(seen.insert(signature.name), "`{}` stands twice", signature.name);
         regex(signature.pattern);
         signature.unless.map(regex);
-        for needle in signature.needles {
-            assert_eq!(*needle, needle.to_lowercase(), "`{}`", signature.name);
-        }
+        let literals = super::literals::required(signature.pattern);
+        assert!(literals.is_some_and(|all| all.iter().all(|one| one.len() > 1)), "`{}`", signature.name);
     }
 }
 
@@ -94,4 +93,18 @@ fn handling_is_read_from_the_lines_around() {
         let hit = evidence.hits.iter().find(|hit| hit.signature == "device_oom.allocator");
         assert_eq!(hit.map(|hit| hit.handling), handling, "{log}");
     }
+}
+
+/// Proves that the literals derived from an expression stand in every match, through options, branches and gaps.
+#[test]
+fn literals_are_required_by_their_expression() {
+    let text = |pattern: &str| {
+        let literals = super::literals::required(pattern)?;
+        Some(literals.into_iter().map(|one| String::from_utf8(one).unwrap()).collect::<Vec<_>>())
+    };
+    assert_eq!(text(r"\bDisk (quota|is full)\b").unwrap(), ["disk is ", "disk quo"]);
+    assert_eq!(text(r"loss[^\n]{0,40} diverged").unwrap(), [" diverge"]);
+    assert_eq!(text(r"no spaces? left").unwrap(), ["no space"]);
+    assert_eq!(text(r"errno \d+|EIO").unwrap(), ["eio", "errno "]);
+    assert_eq!(text(r"\d+ ?\w*"), None);
 }

@@ -8,12 +8,15 @@ use super::compiled::regex;
 use super::evidence::{Phase, TracebackEnd};
 
 /// Literals of the lines that this module reads.
-pub(super) const LITERALS: &[&str] = &[", line ", ", in ", ".py in ", ".pyx in ", ".pxi in ", "traceback (most recent call last)"];
+pub(super) const LITERALS: &[&str] =
+    &[", line ", ", in ", ".py in ", ".pyx in ", ".pxi in ", "traceback (most recent call last)"];
 
 /// A frame further back than this belongs to another traceback. Interleaved ranks and quoted code fit in between.
 const SAME_TRACEBACK_LINES: u64 = 14;
 
-static FRAME: LazyLock<Regex> = LazyLock::new(|| regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#));
+static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#)
+});
 
 static PHASES: LazyLock<[(Phase, Regex); 8]> = LazyLock::new(|| {
     [
@@ -25,31 +28,45 @@ static PHASES: LazyLock<[(Phase, Regex); 8]> = LazyLock::new(|| {
         ),
         (
             Phase::SaveCheckpoint,
-            regex(r"\bin (_?save_\w*checkpoint\w*|_?save_model\w*|save_pretrained|save_state\w*|_save|_legacy_save|save_sharded\w*|dump_checkpoint|save_weights|_save_to_state_dict|save_ckpt|torch_save|async_save|save_checkpoint)\b"),
+            regex(
+                r"\bin (_?save_\w*checkpoint\w*|_?save_model\w*|save_pretrained|save_state\w*|_save|_legacy_save|save_sharded\w*|dump_checkpoint|save_weights|_save_to_state_dict|save_ckpt|torch_save|async_save|save_checkpoint)\b",
+            ),
         ),
         (
             Phase::LoadCheckpoint,
-            regex(r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py"),
+            regex(
+                r"\bin (_?load_\w*checkpoint\w*|load_state_dict\w*|load_from_checkpoint|_load_state_dict_into\w*|load_weights\w*|load_state\w*|restore\w*|_?resume\w*|_legacy_load|load_ckpt|_load_ckpt|_load_from_checkpoint|load_weights_from_hdf5\w*|_restore\w*)\b|[/\\]torch[/\\]serialization\.py",
+            ),
         ),
         (
             Phase::LoadData,
-            regex(r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset)[/\\]"),
+            regex(
+                r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset)[/\\]",
+            ),
         ),
         (
             Phase::CheckInput,
-            regex(r"\bin (check_array|check_X_y|_?assert_all_finite\w*|_validate_data|validate_data|_check_\w*sample\w*|column_or_1d)\b"),
+            regex(
+                r"\bin (check_array|check_X_y|_?assert_all_finite\w*|_validate_data|validate_data|_check_\w*sample\w*|column_or_1d)\b",
+            ),
         ),
         (
             Phase::SelectColumns,
-            regex(r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index"),
+            regex(
+                r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index",
+            ),
         ),
         (
             Phase::LocalPeer,
-            regex(r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py"),
+            regex(
+                r"[/\\]multiprocessing[/\\](connection|reductions?|resource_sharer|queues?|managers|popen\w*|spawn|resource_tracker)\.py|[/\\]torch[/\\]multiprocessing[/\\]|_utils[/\\]pin_memory\.py",
+            ),
         ),
         (
             Phase::Launcher,
-            regex(r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b"),
+            regex(
+                r"[/\\]torch[/\\]distributed[/\\](run|launch|launcher|elastic)\b|[/\\]accelerate[/\\]commands|[/\\]deepspeed[/\\]launcher|bin[/\\](torchrun|accelerate|deepspeed|horovodrun)\b",
+            ),
         ),
     ]
 });

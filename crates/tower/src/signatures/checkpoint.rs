@@ -8,58 +8,49 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.state_mismatch",
         CheckpointError,
-        &["state_dict", "state dict", "size mismatch", "from checkpoint", "in current model"],
         r"error\(s\) in loading state_dict|(missing|unexpected) key\(?s?\)? in (the )?(source )?(state_?dict|checkpoint)|size mismatch for \S+|copying a param with shape|from checkpoint, the shape in current model|state.?dict (contains|has|does not|doesn'?t|mismatch|is missing)[^\n]*|loaded state dict (contains|has) (a parameter group|a different number)|different number of parameter groups|incompatible (state_?dict|checkpoint)",
     )
     .unless(r"warning|were not used|newly initialized"),
     cause(
         "checkpoint.unreadable_archive",
         CheckpointError,
-        &["pytorchstreamreader", "central directory", "invalid header or archive", "filenotfounderror: file", "unexpected eof, expected", "the file might be corrupted", "pytorchfilereader", "invalid magic number", "invalid load key", "unpicklingerror", "pickle data was truncated", "weights_only", "weights only load"],
         r"pytorchstreamreader failed|failed finding central directory|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|UnpicklingError|pickle data was truncated|weights.only load failed",
     ),
     cause(
         "checkpoint.safetensors",
         CheckpointError,
-        &["safetensor", "headertoolarge", "metadataincompletebuffer", "invalidheader", "incompletemetadata"],
         r"HeaderTooLarge|HeaderTooSmall|InvalidHeader\w*|MetadataIncompleteBuffer|error while deserializing header|SafetensorError[^\n]*(deserializ|header|invalid|incomplete|does not contain|not found)",
     )
     .unless(r"no space|storagefull"),
     cause(
         "checkpoint.tensorflow",
         CheckpointError,
-        &["not found in checkpoint", "unsuccessful tensorslicereader", "checksum does not match", "from checkpoint", "checkpointreader", "tensor_bundle", "tensorslicereader", "no checkpoint", "is not a checkpoint", "data loss: ", "restoring from checkpoint", "assign requires shapes", "in checkpoint"],
         r"not found in checkpoint|unsuccessful tensorslicereader|checksum does not match[^\n]*|(not found|notfounderror)[^\n]*(restoring|checkpoint)|restoring from checkpoint failed|not an sstable|unable to open table file|tensor_bundle|tensor name \S+ not found in checkpoint|assign requires shapes of both tensors to match|tensor[^\n]*shapes? (in checkpoint|mismatch)[^\n]*",
     ),
     cause(
         "checkpoint.hdf5_weights",
         CheckpointError,
-        &["unable to open file", "unable to synchronously open", "hdf5", "h5py", "layer count mismatch", "weight file containing", "weight count mismatch", "into a model with", "weights for layer"],
         r"truncated file: eof|file signature not found|layer count mismatch|load(ing)? (a )?weights? file containing \d+|weight count mismatch|into a model with \d+ layers|unable to (synchronously )?open file \([^)]*(truncated|signature|unable to read)|shape mismatch in layer|expects \d+ weight\(s\), but",
     ),
     cause(
         "checkpoint.training_state",
         CheckpointError,
-        &["checkpoint", "ckpt", "resume", "global_step", "optimizer", "zero", "keyerror", "state_dict"],
-        r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|is missing|missing key|does not match|doesn'?t match|does not exist|not found|does not contain|is empty|wrong)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world).?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp).?(world )?(size|degree)[^\n]*",
+        r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|is missing|missing key|does not match|doesn'?t match|does not exist|not found|does not contain|is empty|wrong)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world)[_ -]?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp)[_ -](world )?(size|degree)[^\n]*",
     )
     .unless(r"\b(warning|warn|info)\b|no checkpoint found|starting from scratch|training from scratch|gradient.checkpoint|activation.checkpoint|use_reentrant"),
     cause(
         "checkpoint.distributed",
         CheckpointError,
-        &["checkpointexception", "missing key in checkpoint", "orbax", "tensorstore", "flax", "shardedtensor", "msgpack"],
         r"CheckpointException|missing key in checkpoint|(orbax|tensorstore|ocdbt|flax|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
     ),
     cause(
         "checkpoint.loader_class",
         CheckpointError,
-        &["trying to load weights", "error loading", "from_pretrained", "unable to load weights", "model file", "model.bin", "cannot load file", "xgboost", "booster", "model format", "doesn't support loading", "wrong model"],
         r"unable to load weights from|trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|failed to (load|read) (the )?(model|weights|booster)",
     ),
     hint(
         "checkpoint.saving",
         CheckpointError,
-        &["checkpoint"],
         r"error[^\n]{0,60}checkpoint",
     )
     .unless(r"\b(warning|warn|info)\b|no error"),

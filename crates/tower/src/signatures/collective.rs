@@ -8,94 +8,79 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.watchdog",
         Hang,
-        &["watchdog", "checktimeout", "collective operation timeout", "exec_timeout", "operation timed out", "heartbeatmonitor", "heartbeat monitor"],
         r"WorkNCCL::checkTimeout|ncclCommWatchdog|watchdogHandler|watchdog caught collective operation timeout|collective operation timeout|ran for \d+ milliseconds before timing out|watchdog thread[^\n]*(stuck|hang|heartbeat|terminated|got stuck)|heartbeat ?monitor[^\n]*|watchdog[^\n]{0,80}(timed? ?out|timeout|stuck|hang|hung)|stuck in (nccl|watchdog)|workers? (are|is) (stuck|hung)",
     ),
     consequence(
         "collective.barrier_timeout",
         Hang,
-        &["timed out waiting", "wait timeout", "barrier", "monitoredbarrier", "monitored barrier", "did not arrive", "not reached"],
-        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout after \d+ ?ms|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|rank \d+ failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
+        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout after \d+ ?ms|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
     ),
     consequence(
         "collective.stall",
         Hang,
-        &["stalled", "stall", "deadlock", "hung", "hang", "stuck", "no progress", "not progressing", "blocked for more", "freez", "frozen", "unresponsive", "not responding", "no heartbeat", "heartbeat timeout", "heartbeat timed", "no output"],
         r"stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
     )
-    .unless(r"handled|\bchange"),
+    .unless(r"handled|\bchange|wandb"),
     consequence(
         "collective.desync",
         Hang,
-        &["mismatch between collectives", "desync", "collective mismatch", "inconsistent collective", "sequence number", "last enqueued work", "last completed", "flight recorder", "flightrecorder"],
         r"mismatch between collectives|desync|collective mismatch|last enqueued (nccl )?work|flight ?recorder",
     ),
     consequence(
         "collective.abort",
         Hang,
-        &["to avoid data inconsistency", "some nccl operations have failed", "communicator was aborted", "ncclcommabort", "taking the entire process down", "aborted communicator"],
         r"to avoid data inconsistency|some nccl operations have failed or timed out|communicator was aborted|taking the entire process down",
     ),
     cause(
         "collective.nccl_usage",
         CodeError,
-        &["ncclinvalidusage", "invalid usage", "duplicate gpu", "ncclinvalidargument"],
         r"ncclInvalidUsage|duplicate gpu detected|nccl[^\n]*invalid (usage|argument)|ncclInvalidArgument",
     ),
     cause(
         "collective.nccl_remote",
         NetworkError,
-        &["remote process exited", "ncclremoteerror", "connection closed by remote peer", "closed by remote", "connection closed by peer", "connection closed by"],
         r"ncclRemoteError|remote process exited or there was a network error|connection closed by (remote )?peer|\bclosed by remote",
     ),
     cause(
         "collective.nccl_transport",
         NetworkError,
-        &["net/ib", "net/socket", "net/ofi", "ibv_", "socket timeout", "bootstrap", "got completion", "ncclsystemerror", "unhandled system error", "nccl warn net", "call to connect", "call to recv", "nccl warn call", "net :", "no socket interface", "ibvwrap", "infiniband", "mlx5", "ucx", "libfabric", "efa", "rdma", "no interface"],
         r"net/(ib|socket|ofi|plugin)[^\n]{0,60}(got completion|error|fail|timeout|unable|no )|ibv_\w+[^\n]{0,60}(fail|error|timed)|got completion (from peer|with)|ncclSystemError|unhandled system error|nccl[^\n]{0,20}warn (call to|net|bootstrap|socket)[^\n]*(fail|error|refused|timed|reset|closed)|bootstrap[^\n]{0,40}(no socket interface|fail|error|timed)|no socket interface found|call to \w+ (from|to) [^\n]*failed|(infiniband|mlx5|ucx|libfabric|\befa\b|rdma)[^\n]{0,80}(error|fail|timed|unreachable|reset)|local (protocol|length|QP) .{0,20}error|transport retry counter exceeded|unable to find (network )?interface",
     ),
     consequence(
         "collective.nccl_other",
         NetworkError,
-        &["nccl error", "nccl communicator", "ncclinternalerror", "nccl operation", "ncclunhandledcudaerror", "unhandled cuda error", "nccl warn", "processgroupnccl", "distbackenderror", "hccl", "rccl", "oneccl"],
         r"nccl error|ncclInternalError|ncclUnhandledCudaError|unhandled cuda error|DistBackendError|(hccl|rccl|oneccl)[^\n]{0,40}(error|fail|timeout)",
     ),
     consequence(
         "collective.gloo",
         NetworkError,
-        &["gloo", "connectfullmesh", "application timeout caused pair closure"],
         r"gloo[^\n]{0,120}(connect|connection (reset|closed|refused)|error|fail|unable)|connectfullmesh|application timeout caused pair closure",
     ),
     consequence(
         "collective.peer_gone",
         NetworkError,
-        &["connection reset by peer", "broken pipe", "socket closed", "connection closed", "brokenpipeerror", "connectionreseterror", "eoferror", "failed to recv", "recvvalue failed", "tcpstore", "sendbytes failed", "recv failed"],
         r"(tcpstore|c10d|socket)[^\n]{0,120}(broken pipe|connection reset|failed to recv|connection was likely closed|closed)|(sendbytes|recvbytes|recvvalue) failed|brokenpipeerror|connection (was )?(likely )?closed\. did the remote server|socket closed",
     ),
     consequence(
         "collective.mpi_abort",
         Unknown,
-        &["mpi_abort", "mpirun", "mpiexec", "primary job", "prterun", "orterun"],
         r"mpi_abort was invoked|mpirun (noticed|detected|has exited)|primary job +terminated|mpiexec[^\n]*(exit|abort)|prterun (noticed|detected)",
     ),
     consequence(
         "collective.rank_failed",
         Unknown,
-        &["childfailederror", "exitcode", "closing signal", "worker process has died", "actor died unexpectedly", "actordiederror", "rayactorerror", "workercrashederror", "worker died", "processexitedexception", "calledprocesserror", "workers failed", "local_rank:", "killing subprocess", "task exited", "exited with exit code", "terminated with", "sub-processes", "died with", "exits with return code", "actor is dead", "unexpectedly exits"],
         r"ChildFailedError|failed \(exitcode: -?\d+\)|closing signal SIG\w+|(worker process|actor)( has)? died|actor is dead|ActorDiedError|RayActorError|WorkerCrashedError|ProcessExitedException|ProcessRaisedException|CalledProcessError|killing subprocess \d+|exits with return code|exited with exit code \d+|worker \S+ died",
     ),
     consequence(
         "collective.step_aborted",
         Unknown,
-        &["force terminated", "step cancelled", "cancelled at", "srun: error", "job step aborted", "task exit notification", "signal terminated", "terminating step"],
         r"force terminated|\*\*\* step \S+ on \S+ cancelled at|job step aborted|srun: error: \S+ tasks? [^\n]*: (terminated|killed|exited|aborted)",
     )
     .unless(r"due to "),
     consequence(
         "collective.coordination",
         NetworkError,
-        &["coordination service", "coordinationservice", "heartbeat_timeout", "heartbeat timeout", "deadline_exceeded", "task heartbeat", "preemptionsync", "agent"],
         r"coordination ?(service|agent)[^\n]{0,160}(error|fail|unavailable|heartbeat|deadline|lost|abort)|deadline_exceeded: (getkeyvalue|connect|failed|rpc)|task[^\n]{0,40}heartbeat (timeout|timed)",
     ),
-    hint("collective.rank_left", NodeFailure, &["lame workers", "worker is lost", "peer is lost"], r"(worker|peer) is lost"),
+    hint("collective.rank_left", NodeFailure, r"(worker|peer) is lost"),
 ];

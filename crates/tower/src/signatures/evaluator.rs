@@ -8,21 +8,18 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "evaluator.judge_api",
         EvaluatorError,
-        &["ratelimiterror", "insufficient_quota", "current quota", "billing details", "openai", "anthropic", "overloaded_error", "context_length_exceeded", "rate_limit_exceeded", "rate limit reached", "rate limit exceeded", "api_error", "apierror", "apiconnectionerror", "apistatuserror", "tokens per min", "requests per min", "generativelanguage", "content_filter", "litellm", "vertexai", "internalservererror", "apitimeouterror", "azure", "resource_exhausted", "model_not_found", "invalid_api_key", "incorrect api key", "bedrock", "throttlingexception", "resource has been exhausted"],
         r"RateLimitError|insufficient_quota|exceeded your current quota|(openai|anthropic|cohere|mistralai|litellm|groq|together|bedrock|genai|azure openai|gemini)[\w.]*[^\n]{0,120}(error|exception|rate.?limit|overloaded|timed out|429|40[013]|50\d)|overloaded_error|context_length_exceeded|rate_limit_exceeded|rate limit (reached|exceeded)|\bAPI(Connection|Status|Timeout|Response)?Error\b|encountered api error|\bApiError\b|(tokens|requests) per min|content_filter|content management policy|incorrect api key|ThrottlingException|resource has been exhausted \(e\.g\. check quota\)|maximum context length is",
     )
     .unless(r"wandb|huggingface\.co|kubernetes|azure\.storage|azureml"),
     cause(
         "evaluator.harness",
         EvaluatorError,
-        &["lm_eval", "lm-eval", "lmms_eval", "lmms-eval", "evaluator", "evaluation", "evaluat", "judge", "opencompass", "helm", "ragas", "deepeval", "mteb", "inspect_ai", "humaneval", "human_eval", "grader", "scorer", "bigcode", "vlmeval", "evals.", "compute_metrics", "swe-bench", "swebench", "pycocotools", "cocoeval", "metric"],
         r"(evaluation|evaluator|eval(uation)? (job|run|task|harness|step|script|suite|server)|judge( model)?|grader|scorer|benchmark|scoring|metrics? (computation|calculation))\b[^\n]{0,60}\b(fail(ed|ure|s)?|crash(ed)?|error(ed)?|exception|timed out|aborted|could not|unable)\b|(fail(ed|ure)?|error|exception|unable|crash(ed)?|cannot|could not)\b[^\n]{0,50}\b(during|while|in|to|when|running|parse|parsing|from|by|load|run)[^\n]{0,20}\b(evaluat\w*|judge\w*|grad(er|ing)|scor(e|er|ing)|benchmark\w*|lm[-_]eval|the metric|metrics)\b|(judge|grader|evaluator)[^\n]{0,60}(invalid|malformed|unparsable|unparseable|could not parse|no (score|rating|verdict|valid)|not (valid|parse))|(lm_eval|lmms_eval|opencompass|ragas|deepeval|mteb|inspect_ai|vlmeval|bigcode_eval|human_eval|swebench|helm)[\w./:-]*[^\n]{0,60}(error|exception|fail|assert)|compute_metrics[^\n]{0,60}(fail|error|exception)|HumanEval|reference[^\n]{0,30}answers? (missing|not found)",
     )
     .unless(r"early stopp|^\s*file |evaluat(e|ing|ion) (loss|error)\b|metric[s]? error ?[:=] ?[\d.]|\b(eval|test|val)_error|INFO"),
     cause(
         "evaluator.task",
         EvaluatorError,
-        &["predictions and", "references", "bertscore", "rouge", "bleu", "classification metrics", "average='binary'", "tasks were not found", "tasks not found", "y_true", "y_pred", "roc auc", "roc_auc", "f1_score", "meteor", "perplexity metric", "coco", "loadgen", "taskmanager", "no metric", "gpt-4"],
         r"mismatch in the number of predictions|tasks? (were |was )?not found|classification metrics can'?t handle|average='binary'|target is multi(class|label)|roc.?auc[^\n]{0,40}(not defined|error|undefined)|y_(true|pred)[^\n]{0,60}(mismatch|different|inconsistent|contains|unknown|nan)|(rouge|bleu|bertscore|meteor|sacrebleu|comet)[^\n]{0,60}(error|fail|exception|empty)|results do not correspond to current coco set|predictions?[^\n]{0,40}references?[^\n]{0,60}(mismatch|length|match|expected)",
     ),
 ];

@@ -9,14 +9,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "marker.handled",
         Unknown,
         Role::Handled,
-        &["skipping", "retrying", "will retry", "retry ", "trying again", "ignoring", "ignored", "continuing", "falling back", "fallback", "recovered", "try again in", "reconnect", "entering retry", "backing off", "resuming", "restarting from", "restored", "reducing batch", "halving"],
         r"skipping (this |the |bad |corrupt\w* |batch|sample|step|file|record|image|epoch|row|line|update|broken)|\bretrying\b|will retry|\bretry \d+ ?(/|of)|trying again|\bignor(ing|ed)\b|\bcontinuing\b|falling back|fall ?back to|recovered|reconnected|entering retry|backing off|(resuming|restarting|restored|continuing) (training )?(from|with)|(reducing|halving)[^\n]{0,20}batch",
     ),
     Signature::new(
         "marker.another_exception",
         Unknown,
         Role::Chain,
-        &["another exception occurred", "direct cause of the following"],
         r"during handling of the above exception|direct cause of the following exception",
     ),
 ];

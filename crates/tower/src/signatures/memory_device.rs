@@ -8,90 +8,76 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.allocator",
         DeviceOom,
-        &["out of memory"],
         r"\b(cuda|hip|xpu|npu|mps backend|mps|musa|hpu|vulkan|metal|gpu|device)( is| ran)? out of memory\b",
     )
     .unless(r"not a failure|oom.?kill"),
     cause(
         "device_oom.cuda_status",
         DeviceOom,
-        &["out_of_memory", "memory_allocation", "memoryallocation", "alloc_failed", "out_of_device_memory", "out_of_resources", "allocation_failure", "out_of_host"],
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory",
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|out of memory allocating [\d,]+ bytes",
     ),
     cause(
         "device_oom.exception",
         DeviceOom,
-        &["outofmemoryerror"],
         r"(torch\.(cuda\.)?|cupy\.cuda\.memory\.|accelerator\w*\.)OutOfMemoryError|(?-i:OutOfGPUMemoryError)",
     ),
     cause(
         "device_oom.cuda_error_2",
         DeviceOom,
-        &["out of memory"],
         r"(cuda|cudnn|cublas|curand|thc\w*|nccl|gpu|\.cu\b|\.cuh\b|\bhip|ggml|rmm|thrust|nvrtc)[^\n]{0,160}out of memory|out of memory[^\n]{0,80}(\bcuda|\bgpu|\.cu\b|nvidia|device memory)|\(2 vs\. 0\)\s+out of memory",
     )
     .unless(r"not a failure|oom.?kill"),
     cause(
         "device_oom.resource_exhausted",
         DeviceOom,
-        &["resource_exhausted", "resource exhausted", "resourceexhausted"],
         r"(resource.?exhausted)[^\n]*(out ?of memory|oom when|out\s*$|failed to allocate|ran out of memory|attempting to (reserve|allocate)|hbm|allocating|memory space)",
     )
     .unless(r"device:cpu|allocator (cpu|mklcpu)|\bhost memory"),
     cause(
         "device_oom.tensor_allocation",
         DeviceOom,
-        &["oom when allocating"],
         r"oom when allocating tensor",
     )
     .unless(r"device:cpu|allocator (cpu|mklcpu)"),
     cause(
         "device_oom.hbm",
         DeviceOom,
-        &["memory space hbm", "of hbm", "hbm capacity", "in hbm"],
         r"ran out of memory in memory space hbm|exceeded hbm capacity|used \S+ of \S+ hbm|out of memory[^\n]*hbm",
     )
     .conclusive(),
     cause(
         "device_oom.xla_allocation",
         DeviceOom,
-        &["device ordinal", "failed to allocate request", "while trying to allocate"],
         r"failed to allocate request for [^\n]* on device|out of memory while trying to allocate \d+ bytes|of memory while trying to allocate \d+ bytes",
     ),
     cause(
         "device_oom.gpu_wording",
         DeviceOom,
-        &["gpu memory", "gpu ram", "vram", "device memory", "video memory", "on gpu"],
         r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video) ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
     ),
     cause(
         "device_oom.metal",
         DeviceOom,
-        &["insufficient memory", "erroroutofmemory"],
         r"command buffer[^\n]*insufficient memory|kIOGPUCommandBufferCallbackErrorOutOfMemory",
     ),
     cause(
         "device_oom.cache_blocks",
         DeviceOom,
-        &["cache blocks", "kv cache"],
         r"no available memory for the cache blocks|larger than the maximum number of tokens that can be stored in (the )?kv cache|not enough memory (is available )?(for|to)[^\n]{0,40}kv cache",
     ),
     cause(
         "device_oom.destination_tensor",
         DeviceOom,
-        &["dst tensor is not initialized"],
         r"dst tensor is not initialized",
     ),
     hint(
         "device_oom.bfc_warning",
         DeviceOom,
-        &["ran out of memory", "bfc_allocator"],
         r"allocator \([^)]*\) ran out of memory|bfc_allocator[^\n]*\*{8}",
     ),
     hint(
         "device_oom.cublas_handle",
         DeviceOom,
-        &["status_not_initialized", "status_internal_error"],
         r"(cublas|cudnn)_status_(not_initialized|internal_error)",
     ),
 ];

@@ -8,125 +8,106 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.kernel",
         HostOom,
-        &["killed process", "oom-kill:", "oom_reaper", "invoked oom-killer", "memory cgroup out", "cgroup out of memory"],
         r"out of memory: kill(ed)? process|oom-kill:constraint|oom_reaper: reaped|invoked oom-killer|memory cgroup out of memory|cgroup out of memory|killed process \d+ \([^)]*\)[^\n]*(total-vm|anon-rss)",
     )
     .conclusive(),
     verdict(
         "host_oom.slurm",
         HostOom,
-        &["oom-kill", "oom_kill", "oom killed", "memory limit", "exceeded memory", "out_of_me"],
         r"detected \d+ oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|exceeded (job|step|virtual) memory limit|exceeded memory limit|out_of_me(mory|\+)",
     )
     .conclusive(),
     verdict(
         "host_oom.container",
         HostOom,
-        &["oomkilled", "oom-killed", "oom killed", "low on resource: memory", "oomkilling"],
         r"\boom.?killed\b|oomkilling|low on resource: memory",
     ),
     verdict(
         "host_oom.resource_manager",
         HostOom,
-        &["memory limit", "memlimit", "memory used", "mem exceeded", "exceeded limit", "physical memory", "virtual memory", "low on memory", "memory usage threshold", "memory budget", "available ram", "out-of-memory", "outofmemory", "using all available", "memoryexceeded", "memory exceeded"],
-        r"term_memlimit|killed after reaching \S+ memory (usage )?limit|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|ran out.of.memory and exited|replicas? low on memory|exitcode 137 outofmemory|(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
+        r"term_memlimit|killed after reaching \S+ memory (usage )?limit|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|ran out.of.memory and exited|replicas? low on memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
     ),
     verdict(
         "host_oom.kill_statement",
         HostOom,
-        &["oom killer", "oom-killer", "memory pressure", "system ran out", "machine ran out", "host ran out", "insufficient memory", "out of system memory", "host memory", "system memory", "out of ram", "oom"],
         r"(killed|terminated) by (the )?(linux |kernel |system )?oom.?killer|(system|machine|host|instance|node|container|pod|driver|worker|executor) (is |has |was )?(ran|run|running) out of (memory|ram)|out of (system|host|cpu) (memory|ram)|not enough (host|system|cpu) memory|killed[^\n]{0,30}\(?(oom|out of memory)\)?|(ran )?out of ram\b|oom.?kill(ed)?\b[^\n]{0,30}(process|pid|container|task)|due to (high )?memory pressure",
     ),
     cause(
         "host_oom.ray",
         HostOom,
-        &["outofmemoryerror"],
         r"ray\.exceptions\.OutOfMemoryError|killed due to the node running low on memory",
     )
     .conclusive(),
     cause(
         "host_oom.loader_worker",
         HostOom,
-        &["killed by signal"],
         r"dataloader worker \(pid[^)]*\) is killed by signal: (killed|bus error)",
     ),
     cause(
         "host_oom.shared_memory",
         HostOom,
-        &["shared memory", "shm", "torch_"],
         r"out of shared memory|insufficient shared memory|unable to (open|write to|mmap|resize|allocate|create) (the )?(file|shared memory)[^\n]{0,60}(/torch_|/shm|shared memory)[^\n]*|/dev/shm[^\n]{0,80}(no space left|too small|is full|insufficient|not enough|cannot allocate)|no space left on device[^\n]{0,60}(/dev/shm|/torch_|shared memory)|shared memory[^\n]{0,60}(exhausted|full|too small|insufficient|no space|cannot allocate)|error while creating shared memory",
     ),
     cause(
         "host_oom.bus_error",
         HostOom,
-        &["bus error", "sigbus"],
         r"\bbus error\b|\bSIGBUS\b",
     ),
     cause(
         "host_oom.cpu_allocator",
         HostOom,
-        &["defaultcpuallocator", "not enough memory: you tried", "alloc_cpu", "posix_memalign"],
         r"DefaultCPUAllocator|not enough memory: you tried to allocate|alloc_cpu[^\n]*(fail|memory)",
     )
     .conclusive(),
     cause(
         "host_oom.memory_error",
         HostOom,
-        &["memoryerror", "unable to allocate", "arraymemoryerror"],
         r"(?-i:\b(_?ArrayMemoryError|MemoryError)\b)(:|\s*$|\()|unable to allocate [\d.]+ ?[kmgtp]?i?b(ytes)?\b",
     )
     .unless(r"gpu|cuda|except "),
     cause(
         "host_oom.bad_alloc",
         HostOom,
-        &["bad_alloc", "badalloc"],
         r"bad_?alloc",
     )
     .unless(r"cuda|out_of_memory|rmm|gpu|thrust"),
     cause(
         "host_oom.errno",
         HostOom,
-        &["cannot allocate memory", "errno 12]", "enomem", "error code: 1455", "winerror 1455", "paging file"],
         r"cannot allocate memory|errno 12\b|\bENOMEM\b|winerror 1455|paging file is too small|error code: 1455",
     )
     .unless(r"cuda|gpu|device|static tls"),
     cause(
         "host_oom.jvm",
         HostOom,
-        &["java heap space", "gc overhead limit", "java.lang.outofmemory"],
-        r"java heap space|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
+        r"java heap space|LoadError: OutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
     ),
     cause(
         "host_oom.cpu_tensor",
         HostOom,
-        &["oom when allocating", "resource exhausted", "resource_exhausted"],
         r"(oom when allocating|resource.?exhausted)[^\n]*(device:cpu|allocator (cpu|mklcpu)|host memory)",
     ),
     cause(
         "host_oom.allocation_failed",
         HostOom,
-        &["failed to allocate", "memory allocation", "could not allocate", "can't allocate", "cannot allocate", "std::length_error", "realloc", "malloc"],
         r"memory allocation of \d+ bytes failed|cannot allocate vector of size|failed to (m|re|c)?alloc(ate)? [^\n]{0,40}(host|cpu|pinned|bytes of memory)|could not allocate [^\n]{0,30}(host|cpu|ram|bytes)|\bmalloc[^\n]{0,30}(failed|out of memory)|(realloc|malloc) of [^\n]{0,30}failed|polars[^\n]*out of memory",
     )
     .unless(r"gpu|cuda|device ordinal|hbm|nccl"),
     cause(
         "host_oom.plain_wording",
         HostOom,
-        &["out of memory", "outofmemory", "out-of-memory"],
         r"(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",
     )
     .unless(r"gpu|cuda|cudnn|hip\b|device|nccl|skipping|\.cu\b"),
     consequence(
         "host_oom.worker_gone",
         HostOom,
-        &["terminatedworkererror", "killedworker", "exited unexpectedly", "brokenprocesspool", "terminated abruptly"],
         r"KilledWorker|TerminatedWorkerError|BrokenProcessPool|terminated abruptly",
     ),
     consequence(
         "host_oom.loader_exited",
         Unknown,
-        &["exited unexpectedly"],
         r"dataloader worker \(pid[^)]*\) exited unexpectedly",
     ),
-    hint("host_oom.memory_warning", HostOom, &["memory usage", "memory is low", "low memory", "swap"], r"(system |ram |host )?memory usage (is )?(too )?(high|9\d)|memory is low|running low on (memory|ram)|unmanaged memory use is high"),
+    hint("host_oom.memory_warning", HostOom, r"(system |ram |host )?memory usage (is )?(too )?(high|9\d)|memory is low|running low on (memory|ram)|unmanaged memory use is high"),
 ];

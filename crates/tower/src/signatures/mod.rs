@@ -55,8 +55,6 @@ pub struct Signature {
     pub role: Role,
     /// Whether the line, standing unhandled and uncontradicted, admits no other reading.
     pub conclusive: bool,
-    /// Lower-case literals of which at least one occurs in every matching line (the prefilter).
-    pub needles: &'static [&'static str],
     /// The regular expression that confirms; ASCII, case-insensitive unless it says `(?-i:…)`.
     pub pattern: &'static str,
     /// A line that matches this too is no hit.
@@ -64,14 +62,8 @@ pub struct Signature {
 }
 
 impl Signature {
-    const fn new(
-        name: &'static str,
-        reason: TerminationReason,
-        role: Role,
-        needles: &'static [&'static str],
-        pattern: &'static str,
-    ) -> Self {
-        Self { name, reason, role, conclusive: false, needles, pattern, unless: None }
+    const fn new(name: &'static str, reason: TerminationReason, role: Role, pattern: &'static str) -> Self {
+        Self { name, reason, role, conclusive: false, pattern, unless: None }
     }
 
     const fn conclusive(mut self) -> Self {
@@ -85,42 +77,20 @@ impl Signature {
     }
 }
 
-type Needles = &'static [&'static str];
-
-const fn verdict(
-    name: &'static str,
-    reason: TerminationReason,
-    needles: Needles,
-    pattern: &'static str,
-) -> Signature {
-    Signature::new(name, reason, Role::Verdict, needles, pattern)
+const fn verdict(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
+    Signature::new(name, reason, Role::Verdict, pattern)
 }
 
-const fn cause(
-    name: &'static str,
-    reason: TerminationReason,
-    needles: Needles,
-    pattern: &'static str,
-) -> Signature {
-    Signature::new(name, reason, Role::Cause, needles, pattern)
+const fn cause(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
+    Signature::new(name, reason, Role::Cause, pattern)
 }
 
-const fn consequence(
-    name: &'static str,
-    reason: TerminationReason,
-    needles: Needles,
-    pattern: &'static str,
-) -> Signature {
-    Signature::new(name, reason, Role::Consequence, needles, pattern)
+const fn consequence(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
+    Signature::new(name, reason, Role::Consequence, pattern)
 }
 
-const fn hint(
-    name: &'static str,
-    reason: TerminationReason,
-    needles: Needles,
-    pattern: &'static str,
-) -> Signature {
-    Signature::new(name, reason, Role::Hint, needles, pattern)
+const fn hint(name: &'static str, reason: TerminationReason, pattern: &'static str) -> Signature {
+    Signature::new(name, reason, Role::Hint, pattern)
 }
 
 /// Every family. Within one line, the signature of the earlier family is asked first.

@@ -8,55 +8,47 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.name_resolution",
         NetworkError,
-        &["name or service not known", "name resolution", "nameresolutionerror", "getaddrinfo", "gaierror", "nodename nor servname", "could not resolve", "no address associated", "temporary failure in name", "unknown host", "unknownhost", "cannot be retrieved", "failed to resolve", "no such host"],
         r"name or service not known|temporary failure in (name )?resolution|NameResolutionError|getaddrinfo failed|gaierror|nodename nor servname|could not resolve (host|proxy)|no address associated with hostname|unknown ?host|failed to resolve|no such host",
     )
     .conclusive(),
     cause(
         "network.refused_or_unreachable",
         NetworkError,
-        &["connection refused", "no route to host", "network is unreachable", "network unreachable", "host is unreachable", "host unreachable", "connectionrefusederror", "econnrefused", "ehostunreach", "failed to connect to", "couldn't connect", "could not connect", "cannot connect", "can't connect", "unable to connect", "unable to reach", "couldn't reach", "could not reach", "cannot reach", "failed to establish a new connection", "connection error", "failed to reach"],
         r"connection refused|no route to host|network (is )?unreachable|host (is )?unreachable|ConnectionRefusedError|\bECONN(REFUSED|RESET|ABORTED)\b|\bEHOSTUNREACH\b|(failed|unable) to (connect|reach)|(couldn'?t|could not|can'?t|cannot) (connect|reach)|failed to establish a new connection|connection error[,.:]",
     )
     .unless(r"x11|display|visdom|jupyter"),
     cause(
         "network.hub",
         NetworkError,
-        &["max retries exceeded", "readtimeout", "connecttimeout", "read timed out", "connection timed out", "connection aborted", "remotedisconnected", "incompleteread", "chunkedencodingerror", "protocolerror", "timed out. (", "offline mode", "localentrynotfounderror", "connect timeout", "remoteprotocolerror", "clientconnectorerror", "serverdisconnected", "clientpayloaderror", "connection broken", "curl", "unexpected_eof_while_reading", "rpc failed", "early eof", "remote end hung up"],
         r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|ClientPayloadError|connection broken|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
     ),
     cause(
         "network.tls",
         NetworkError,
-        &["sslerror", "ssl:", "certificate verify failed", "ssl handshake", "tls handshake", "sslcertverificationerror", "sslv3"],
         r"SSLError|certificate verify failed|(ssl|tls) handshake|SSLCertVerificationError|\[SSL: \w+\]",
     ),
     cause(
         "network.http_status",
         NetworkError,
-        &["bad gateway", "gateway time", "service unavailable", "server error", "http error", "httperror", "too many requests", "status code 5", "status: 5", "hfhubhttperror", "rate limit", "error 50"],
         r"50[0234](,| |:)? ?[^\n]{0,30}(server error|bad gateway|gateway time-?out|service (temporarily )?unavailable|internal server error)|HTTP Error (429|50\d)|(bad gateway|gateway time-?out|service (temporarily )?unavailable)[^\n]{0,40}(for url|http)|(HTTPError|HfHubHTTPError|HTTPStatusError): (429|5\d\d)|429 (client error|too many requests)|too many requests for url|status.code:? ?(429|50\d)",
     ),
     cause(
         "network.rendezvous",
         NetworkError,
-        &["rendezvous", "client socket has timed out", "timed out waiting for clients", "rendezvoustimeouterror", "rendezvousconnectionerror", "timed out initializing process group", "store based barrier", "storebasedbarrier", "failed to listen", "timed out after", "waiting for key", "socket timeout", "address already in use", "eaddrinuse", "errno 98]", "errno: 98", "get(k", "master address"],
         r"Rendezvous(Timeout|Connection|Closed|Graceful\w*)Error|client socket has timed out|timed out waiting for clients|timed out initializing process group|rendezvous[^\n]{0,80}(fail|timed? ?out|error|closed)|store.?based.?barrier[^\n]{0,80}time|socket timeout|server socket has failed to (listen|bind)|address already in use|\bEADDRINUSE\b|waiting for key[^\n]{0,80}time|timed out after \d+ seconds waiting for clients|wait(ing)? for [^\n]{0,40}(workers|nodes|peers) to join[^\n]{0,40}timed? ?out",
     ),
     cause(
         "network.rpc",
         NetworkError,
-        &["statuscode.unavailable", "unavailable:", "failed to connect to all addresses", "grpc", "unavailableerror", "connection reset by peer", "errno 104]", "errno 110]", "errno 111]", "errno 113]", "errno 101]", "etimedout", "connectionreseterror", "connectionerror", "econnreset", "winerror 10054", "winerror 10060", "errno 32]", "connection lost", "connection to", "lost connection"],
         r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost",
     )
     .unless(r"multiprocessing|wandb: network error"),
     cause(
         "network.tracker",
         NetworkError,
-        &["wandb", "commerror", "mlflow", "comet", "neptune", "clearml"],
         r"wandb\.(errors|sdk)\S*CommError|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
     )
     .unless(r"retry|retrying"),
-    consequence("network.timeout", NetworkError, &["timeouterror", "timed out", "timeout"], r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),
-    hint("network.retry", NetworkError, &["entering retry loop", "network error"], r"network error"),
+    consequence("network.timeout", NetworkError, r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),
+    hint("network.retry", NetworkError, r"network error"),
 ];

@@ -11,71 +11,60 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.xid",
         NodeFailure,
-        &["xid"],
         r"xid[^\n]{0,40}?[:=( ](46|48|61|62|63|64|74|79|92|94|95|119|120|121|136|140|143|149|154|155)\b",
     )
     .conclusive(),
     verdict(
         "node.gpu_lost",
         NodeFailure,
-        &["fallen off the bus", "gpu is lost", "gpu lost", "device handle for gpu", "lost communication with", "gpu hang", "gpu reset", "gpu has been reset", "reset required", "wedged"],
         r"fallen off the bus|gpu (is )?lost|unable to determine the device handle for gpu|gpu hang\b|gpu reset (begin|failed)|(gpu|device) (reset )?requires? (a )?reset|gpu requires reset|device wedged",
     )
     .conclusive(),
     cause(
         "node.ecc",
         NodeFailure,
-        &["ecc error", "uncorrectable", "uncorrected", "eccuncorrectable", "double bit", "double-bit", "row remap", "machine check", "hardware error", "mce:"],
         r"uncorrect(able|ed)[^\n]{0,40}(ecc|error|nvlink|memory)|eccuncorrectable|double.bit (ecc|error)|row.?remap(ping|per)?[^\n]{0,20}fail|machine check (exception|error)|\[hardware error\]|mce: \[hardware|ecc error",
     ),
     cause(
         "node.link",
         NodeFailure,
-        &["nvlink", "pcie bus error", "surprise down", "nvswitch", "fabric manager", "fabricmanager", "system not yet initialized", "sxid", "link is down", "link down", "port is down", "ibv_"],
         r"nvlink[^\n]{0,60}(error|fatal|fail|down|inactive)|pcie bus error: severity=uncorrected|surprise (link )?down|(nvswitch|sxid)[^\n]{0,40}(fatal|error)|fabric.?manager[^\n]{0,60}(not|fail|error)|system not yet initialized|\bport is down|link (is )?down",
     ),
     cause(
         "node.driver",
         NodeFailure,
-        &["nvml", "communicate with the nvidia driver", "devicesunavailable", "busy or unavailable", "gsp ", "rpc timeout", "nv_err", "hw exception", "unspecified launch failure", "launchfailure", "hardware_stack", "hardware stack error", "device-side hardware", "driver shutting down", "no longer available", "contained ecc", "cuda_error_unknown"],
         r"(failed to initialize )?nvml[^\n]{0,40}(unknown error|gpu is lost|driver/library version mismatch|driver not loaded)|couldn'?t communicate with the nvidia driver|cuda-capable device\(s\) is/are busy or unavailable|cudaErrorDevicesUnavailable|hw exception by gpu|gsp[^\n]{0,20}(rpc )?timeout|(hardware stack error|CUDA_ERROR_HARDWARE_STACK_ERROR)",
     ),
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        &["node failure", "node_fail", "nodefail", "node fail", "nodelost", "nodenotready", "node not ready", "node is not ready", "host error", "hosterror", "boot_fail", "node lost", "lost node", "node was lost", "node down", "node unreachable", "nodeunreachable", "not responding", "unhealthy", "status checks", "hardware failure", "hardware fault", "node shutdown", "nodeshutdown", "node is shutting"],
         r"due to node failure|\bnode_fail|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding",
     ),
     verdict(
         "node.cluster_lost",
         NodeFailure,
-        &["marked dead", "node has died", "missed too many heartbeats", "missing too many heartbeats", "deletionbytaintmanager", "deletionbypodgc", "node died", "lost connection to the node", "nodediederror", "node is dead", "node was terminated", "went down", "lost contact", "executorlost", "slave lost", "worker lost", "executor lost"],
         r"node[^\n]{0,120}marked dead|its node has died|node has died|miss(ed|ing) too many heartbeats|DeletionByTaintManager|DeletionByPodGC|NodeDiedError|node (is dead|went down|died)|lost contact with (node|host|agent|worker)|ExecutorLostFailure|(slave|executor|worker) lost",
     ),
     cause(
         "node.power_heat",
         NodeFailure,
-        &["thermal", "overheat", "power brake", "power loss", "psu", "critical temperature", "temperature threshold"],
         r"(thermal|overheat|critical temperature)[^\n]{0,60}(shut|power|reset|critical|emergency)|power (loss|failure|supply fail)",
     ),
     cause(
         "node.accelerator",
         NodeFailure,
-        &["tpu", "accelerator", "neuron", "nrt_", "hccl", "chip", "ascend", "slice health"],
         r"(tpu|accelerator|chip|slice|neuron(core)?|ascend|npu|hbm)[^\n]{0,80}(hardware|health check (failed|error)|is lost|not (healthy|reachable|responding)|fatal|uncorrectable|halted|has been lost|initialization failed|driver (fail|error)|failed to initialize)|NRT_(EXEC_HW|UNCORRECTABLE|HW_ERR)\w*|tpu (driver|worker|node|vm)[^\n]{0,60}(crash|died|gone|lost|unreachable|terminated|error state)",
     ),
     cause(
         "node.launch_failure",
         NodeFailure,
-        &["unspecified launch failure", "cudaerrorlaunchfailure", "unknown error"],
         r"cuda(_| )?error:? (unspecified launch failure|unknown error)|unspecified launch failure",
     )
     .unless(r"incorrectly set up environment"),
     cause(
         "node.peer_process",
         NodeFailure,
-        &["orte daemon", "lost connection to one of its", "daemon has unexpectedly"],
         r"orte (daemon|has lost)|daemon has unexpectedly failed|lost (communication|connection) with (a |one of its )?(remote )?daemon",
     ),
-    hint("node.internal", NodeFailure, &["internalservererror", "internal server error", "internal error"], r"internalservererror: we encountered an internal error|internal server error"),
+    hint("node.internal", NodeFailure, r"internalservererror: we encountered an internal error|internal server error"),
 ];

@@ -8,41 +8,35 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "operator.user_initiated",
         Cancelled,
-        &["user-initiated", "terminated-by-user", "by user", "by the user", "user request", "userrequest", "user requested", "on user", "user interrupt", "user cancel", "user abort", "user-cancel", "user_cancel", "cancelled by", "canceled by", "stopped by", "aborted by", "terminated by", "stopped_by", "terminated_by_user", "aborted_by_user", "interrupted by", "killed by user", "requested by", "by admin", "manually"],
         r"user.initiated|terminated.by.user|(cancel+ed|stopped|aborted|terminated|interrupted|killed|ended|deleted|stop requested|halted|paused|revoked|shut ?down|finished)[ _](manually |externally )?by[ _](the |a |an )?(user|uid|admin|operator|owner|human|\d+\b|@)|CANCELLED by \d+|user.?(requested|cancel\w*|abort\w*|interrupt\w*|terminat\w*|stopped|killed)|manually (cancel|stopp|abort|terminat|kill|interrupt)\w*|(stop|cancel\w*|terminat\w*|abort) requested by|(at|on|upon|per) (the )?user'?s? request|due to user",
     )
     .unless(r"can happen|might|may be"),
     verdict(
         "operator.scancel",
         Cancelled,
-        &["cancelled at", "scancel"],
         r"\*\*\* job \S+ on \S+ cancelled at \S+( due to scancel)? \*\*\*|\bscancel(led)?\b|cancelled at \S+ due to (user|scancel|cancel)|\*\*\* (step|job) \S+ on \S+ cancelled by",
     ),
     verdict(
         "operator.run_cancelled",
         Cancelled,
-        &["cancelled", "canceled", "cancellation", "cancelling", "canceling", "stop job", "stopping job", "stopped the", "jobstatus", "status: stopped", "ray job stop", "job was stopped", "received stop", "abort"],
         r"\b(job|run|task|operation|workflow|training|trial|execution|experiment|pipeline|build|sweep|request|session|process|script|fleet\w*|evaluation)s?( \S+)? (was |were |has been |have been |is |got |being )?(cancel+ed|aborted)\b|(state|status|result|phase|outcome|conclusion)['\x22]?\s*[:=]+\s*['\x22]?(cancel+ed|stopped|aborted|CANCEL+ED|STOPPED)\b|the operation was cancel+ed|cancel(l)?ation (was )?(requested|received|signal)|received (a )?(cancel|stop|abort)( |-)?(request|command|signal|event)|job (stopped|was stopped)|^\s*\d+(\.\S+)?\s+\S.*(?-i:\bCANCELLED\b)|cancel+ing (the )?(run|job|training|workflow)|torch_xla[^\n]*cancelled",
     )
-    .unless(r"due to (time|preempt|node|oom|memory)|futures?|cancellederror|task_finish|rpc|step \S+ on"),
+    .unless(r"due to (time|preempt|node|oom|memory)|futures?|cancellederror|task_finish|rpc|because|timeout|timed out|step \S+ on"),
     cause(
         "operator.keyboard_interrupt",
         Cancelled,
-        &["keyboardinterrupt", "keyboard interrupt", "interruptexception", "interruptedexception"],
         r"KeyboardInterrupt|keyboard interrupt|InterruptException|java\.lang\.InterruptedException",
     )
     .unless(r"^\s*(except|raise)\b"),
     cause(
         "operator.interrupt_signal",
         Cancelled,
-        &["sigint", "death signal", "signal 2", "signal: 2", "ctrl-c", "ctrl+c", "ctrl + c", "ctrl c", "^c", "interrupted", "interrupt received", "interrupt: ", "signal: interrupt"],
-        r"\bSIGINT\b|received 2 death signal|received signal:? 2\b|caught signal 2\b|signal\(2\)|ctrl ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
+        r"\bSIGINT\b|received 2 death signal|forwarding signal 2\b|received signal:? 2\b|caught signal 2\b|signal\(2\)|ctrl ?[-+]? ?c\b|\^C|\binterrupted\b[^\n]{0,20}(exit|stop|abort|saving|training|$)|(training|run|job|process|fit|execution|program) (was |has been )?interrupted|interrupt received|signal: interrupt|graceful(ly)? (exit|shutdown|stop)[^\n]{0,40}interrupt|^\s*interrupted\.?\s*$",
     )
     .unless(r"press ctrl|use ctrl|hit ctrl|to (stop|quit|exit|cancel|abort)|spot|preempt|system call|capacity"),
     hint(
         "operator.hangup",
         Cancelled,
-        &["sighup", "hangup", "death signal", "signal 1", "logged out"],
         r"\bSIGHUP\b|\bhangup\b|received 1 death signal",
     ),
 ];

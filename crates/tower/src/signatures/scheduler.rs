@@ -8,68 +8,58 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.time_limit",
         Timeout,
-        &["time limit", "time_limit", "timelimit", "walltime", "wall time", "wall-time", "wallclock", "term_runlimit", "runlimit", "cpu limit", "run time limit", "runtime limit", "maximum runtime", "max runtime", "maxruntime", "max_run", "max run", "maximum execution time", "execution time", "max duration", "maximum duration", "max_duration"],
         r"due to time limit|(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|TERM_(RUN|CPU)LIMIT|killed after reaching \S+ run time limit|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxRuntime(In)?(Seconds)?Exceeded|MaxRuntimeExceeded|MaxWaitTimeExceeded|cpu time limit exceeded",
     )
     .conclusive(),
     verdict(
         "scheduler.deadline",
         Timeout,
-        &["deadlineexceeded", "specified deadline", "deadline exceeded", "active longer", "functiontimeouterror", "airflowtasktimeout", "has timed out after", "timeout exceeded", "execution_timeout", "timed out after", "exceeded timeout", "exceeded the timeout", "maximum lifetime", "job timed out", "job has timed out", "run timed out", "session timed out", "session has expired", "notebook timeout", "exceeded its deadline", "time is up", "time budget"],
         r"\bDeadlineExceeded\b|active longer than (the )?specified deadline|FunctionTimeoutError|AirflowTaskTimeout|\b(job|run|task|step|action|build|session|notebook|execution|training job|trial|function|workflow|node) (\S+ )?(has )?(timed out|exceeded (its|the|a)? ?(\w+ )?(timeout|deadline))|timeout exceeded[^\n]{0,30}(kill|cancel|notebook|job|session)|maximum lifetime|exceeded its deadline|time (budget|is up)[^\n]{0,20}(exceed|exhaust|reached|expired)|TimeoutExpired[^\n]*train",
     )
-    .unless(r"deadline_exceeded: |grpc|barrier|rendezvous"),
+    .unless(r"deadline_exceeded: |grpc|barrier|rendezvous|initialization|wandb|connection"),
     verdict(
         "scheduler.accounting_timeout",
         Timeout,
-        &["timeout"],
         r"^\s*\d+(\.\S+)?\s+\S.*(?-i:\bTIMEOUT\b)|(?-i:\b(State|JobState|status|STATE)[=: ]+(TIMEOUT|TIMED_OUT|DEADLINE))\b|(?-i:ended with state TIMEOUT)|(?-i:\bTimeout\b), exitcode|slurm job_id=\d+[^\n]*timed?.?out",
     ),
     verdict(
         "scheduler.preempted_slurm",
         Preempted,
-        &["preempt", "job requeue"],
         r"due to (preemption|job requeue)|(?-i:\bPREEMPTED\b)|job requeue",
     )
     .conclusive(),
     verdict(
         "scheduler.preempted",
         Preempted,
-        &["preempt"],
         r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?preempted|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|Preempted\b|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
     )
     .unless(r"max_preempt|preempted or failed|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
     verdict(
         "scheduler.spot_reclaimed",
         Preempted,
-        &["spot", "interruption", "capacity", "reclaim", "instance-terminated", "low-priority", "low priority"],
         r"spot[^\n]{0,60}(interrupt|reclaim|terminat|evict|preempt|no capacity|taken|revoked|lost|shut|kill)|instance-terminated-(no-capacity|by-price|capacity|launch-group)|server\.spotinstance(termination|shutdown)|(interruption|rebalance|termination) (notice|warning|recommendation)|instance[^\n]{0,60}(reclaim|interrupted by|was interrupted)|reclaim(ed|ing)[^\n]{0,60}(instance|node|vm|machine|capacity|gpu|spot|quota)|(capacity|resources?) (was |were |is |has been )?reclaimed|EC2 (spot )?interruption|low.priority (vm|node|job|instance)[^\n]{0,40}(evict|preempt|reclaim)|(marked|scheduled) for (spot )?(termination|interruption|eviction|reclaim)",
     )
     .unless(r"user-initiated|by-user|max_spot|use_spot|spotlight|memory|low on resource"),
     verdict(
         "scheduler.termination_notice",
         Preempted,
-        &["imminent", "metadata", "will be terminated", "will be stopped", "will be shut down", "two minutes", "2 minutes", "terminationtime", "scheduled for termination", "shutdown event"],
         r"terminat\w+ (is )?imminent|imminent (termination|shutdown|reboot)|metadata (service|server|endpoint)[^\n]{0,80}(terminat|preempt|shut|evict)|(instance|vm|machine|node|host|server)[^\n]{0,30} will be (terminated|stopped|shut ?down|reclaimed|deallocated)|(terminat|reclaim|shut)\w*[^\n]{0,40} in (two|2) minutes",
     ),
     verdict(
         "scheduler.evicted",
         Preempted,
-        &["evict", "drain"],
         r"EvictionByEvictionAPI|(pod|job|workload|node|vm|instance|container|task)s?[^\n]{0,40}\b(was|were|been|is|being|got) evicted|\bevicted (by|due|because|from|to accommodate|as)|(eviction|evict) (notice|signal|event|request|policy)|EvictedBy|evictionType|TerminateScheduled|scheduled ?event[^\n]{0,40}(preempt|terminate|evict)|Evicted\b|nodes?[^\n]{0,30}(being|is|was|been) drained|drain(ing|ed) (the )?node|DRAIN_NODE|node drain",
     )
     .unless(r"low on resource|memory|ephemeral|disk|cache|kv |lustre"),
     verdict(
         "scheduler.maintenance",
         Preempted,
-        &["maintenance", "host maintenance", "terminate_on_host"],
         r"maintenance (event|window|notice)[^\n]{0,80}|(terminat|stopp|shut|migrat|interrupt)\w*[^\n]{0,60}(host )?maintenance|TERMINATE_ON_HOST_MAINTENANCE|UNHEALTHY_MAINTENANCE",
     ),
     cause(
         "scheduler.requeue_signal",
         Preempted,
-        &["requeuing", "requeueing", "requeue", "sigusr1", "sigusr2", "lame workers", "lameduck", "lame duck", "sigterm", "signal 15", "termination signal", "shutdown notice", "going away", "shut down in"],
         r"requeu(e)?ing (slurm )?job|requeued? (exhausted|job)|handling (auto-)?requeue|(sigusr1|sigusr2)[^\n]{0,60}(requeue|checkpoint|preempt|time)|lame ?(workers|duck)|(sigterm|termination signal)[^\n]{0,60}(preempt|spot|evict|reclaim)|(instance|node|vm|machine|host)[^\n]{0,30}(is |being |will be )?(going away|shut(ting)? down)",
     ),
-    hint("scheduler.sigterm", Preempted, &["preemptible", "spot instance", "preempted or failed"], r"preemptible|spot instance|preempted or failed"),
+    hint("scheduler.sigterm", Preempted, r"preemptible|spot instance|preempted or failed"),
 ];

@@ -8,45 +8,38 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "schema.missing_column",
         SchemaDrift,
-        &["not in index", "in the [columns]", "not found in axis", "columns expected but not found", "usecols", "missing column", "columns are missing", "column", "colnames", "unrecognized column"],
-        r"cannot resolve [^\n]* given input columns|UNRESOLVED_COLUMN|\] not in index|none of \[[^\n]*\] are in the \[(columns|index)\]|not found in axis|columns expected but not found|usecols do not match|missing (required |expected )?columns?|columns?( are| is)? missing|columns?[^\n]{0,80}(not found|not in (the )?(dataset|dataframe|table|file|schema|data)|do(es)?n'?t exist|do(es)? not exist|is not present|are not present|not present|cannot be resolved|unrecogni[sz]ed|unknown)|(no|unknown|unrecogni[sz]ed|unexpected|invalid|extra|duplicate|undefined|could ?n[o']t find|cannot find|did not find|unable to find|cannot resolve)( such| the| any)? columns?\b|column ?names? [^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|differ|not in)|(number of|expected|got|have|has|requires?|passed|with) [^\n]{0,30}columns?[^\n]{0,40}(but|mismatch|expected|got|found|implies|passed|not match)|undefined columns selected|new columns|ColumnNotFound\w*|length mismatch: expected axis",
+        r"cannot resolve [^\n]* given input columns|UNRESOLVED_COLUMN|columns must be same length as key|\] not in index|none of \[[^\n]*\] are in the \[(columns|index)\]|not found in axis|columns expected but not found|usecols do not match|missing (required |expected )?columns?|columns?( are| is)? missing|columns?[^\n]{0,80}(not found|not in (the )?(dataset|dataframe|table|file|schema|data)|do(es)?n'?t exist|do(es)? not exist|is not present|are not present|not present|cannot be resolved|unrecogni[sz]ed|unknown)|(no|unknown|unrecogni[sz]ed|unexpected|invalid|extra|duplicate|undefined|could ?n[o']t find|cannot find|did not find|unable to find|cannot resolve)( such| the| any)? columns?\b|column ?names? [^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|differ|not in)|(number of|expected|got|have|has|requires?|passed|with) [^\n]{0,30}columns?[^\n]{0,40}(but|mismatch|expected|got|found|implies|passed|not match)|undefined columns selected|new columns|ColumnNotFound\w*|length mismatch: expected axis",
     )
     .unless(r"\bwarning\b|removed unused|columns? [^\n]*(nan|null|ignored)"),
     cause(
         "schema.features",
         SchemaDrift,
-        &["feature"],
         r"feature[_ ]?names? mismatch|feature[_ ]?shape mismatch|number of features?( of the model| in (the )?(data|input|model))?[^\n]{0,80}(match|not the same|expected|differ|is not|must)|X has \d+ features?|has \d+ features( per sample)?[^\n]{0,30}expecting|feature names (should|must|that|unseen|seen|are|in)|unseen at fit time|(missing|unexpected|unknown|extra) (required )?features?\b|feature[^\n]{0,60}(is (required but|present in model|missing|not found|not present)|not in (the )?(data|model|input|pool)|required but could not be found|does not exist|doesn'?t exist|not found|type mismatch|types? (do|does) not match|data types? mismatch)|expected (to see )?\d+ features?|feature count mismatch|(training|model|expected)[^\n]{0,40}did not have the following fields|differs? in (number of )?features|features?[^\n]{0,30}(mismatch|incompatible)|should be of same (type|features)|feature (space|set) (has )?(changed|mismatch)|\bcat(egorical)?_?features?[^\n]{0,60}(do not match|don'?t match|mismatch)",
     ),
     cause(
         "schema.schema_words",
         SchemaDrift,
-        &["schema"],
         r"schema(s)?[^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|did not match|not match|was different|is different|are different|differ|incompatible|changed|validation|error|violation|drift|inconsistent|evol|not compatible|conflict)|(mismatch(ed|ing)?|incompatible|different|inconsistent|invalid|unexpected|changed)[^\n]{0,30}schemas?|(not|missing|found|unable to (infer|merge))[^\n]{0,30}(in |from )?(the )?schema|SchemaErrors?\b|schema error|SchemaInferenceError",
     )
     .unless(r"\bwarning\b|database schema (version|migration)|json.?schema|pydantic"),
     cause(
         "schema.cast",
         SchemaDrift,
-        &["cast", "arrowtypeerror", "could not convert", "cannot be converted", "incompatible types", "data type", "dtype", "unable to merge", "expected bytes", "was declared", "parquet column", "type mismatch", "conversion failed"],
         r"couldn'?t cast|DatasetGenerationCastError|CastError|ArrowTypeError|ArrowInvalid: could not convert|cannot be converted in file|unable to merge: field|has incompatible types|expected bytes, got an? '?\w+'? object|DataFrame\.dtypes (for|must)|pandas dtypes must be|must have (numeric|int|the same) dtypes?|(column|field|feature)[^\n]{0,60}(dtype|data type|type)[^\n]{0,60}(mismatch|expected|but|changed|does not match|incompatible|cannot)|(expected|unexpected|wrong|mismatched|incompatible)[^\n]{0,40}(dtype|data type)[^\n]{0,60}(column|field|feature)|cannot cast (column|field|string|object|from)|bad pandas dtypes|conversion failed for column|cannot (safely )?cast array data from|type mismatch[^\n]{0,60}(column|field|feature)|ComputeError: [^\n]*(cast|convert|dtype|schema)|InvalidOperationError: (conversion|casting)",
     ),
     cause(
         "schema.tf_example",
         SchemaDrift,
-        &["can't parse serialized", "required but could not be found", "data types don't match", "key:", "element_spec", "output_signature", "number of elements does not match", "types of the elements"],
-        r"can'?t parse serialized example|required but could not be found|data types don'?t match|(type|element)_spec[^\n]{0,60}(compatible|match)|generator[^\n]{0,60}element[^\n]{0,60}(not (match|compatible)|did not match|expected)|expected \[?'?\w+'?\]? fields?|dictionary (mismatch|keys)",
+        r"can'?t parse serialized example|required but could not be found|data types don'?t match|(type|element)_spec[^\n]{0,60}(compatible|match)|generator[^\n]{0,60}element[^\n]{0,60}(not (match|compatible)|did not match|expected)|dictionary (mismatch|keys)",
     ),
     cause(
         "schema.categories",
         SchemaDrift,
-        &["unknown categor", "unseen label", "unseen categor", "previously unseen", "new categor", "unknown label type", "not a known categor"],
         r"unknown categor(y|ies)|unseen (labels?|categor)|previously unseen|new categor(y|ies)[^\n]{0,40}(found|in)",
     ),
     cause(
         "schema.keys",
         SchemaDrift,
-        &["keyerror", "key error", "get_loc", "field", "attributeerror: 'dataframe'", "'series' object"],
         r"'DataFrame' object has no attribute|'Row' object has no|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|unknown field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
     )
     .unless(r"hydra|omegaconf|dataclass|config"),

@@ -8,7 +8,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.no_space",
         StorageError,
-        &["no space left", "enospc", "errno 28]", "storagefull", "errno: 28", "not enough space", "not enough disk", "enough free", "disk full", "disk is full", "insufficient disk", "out of disk", "space on the disk", "winerror 112", "insufficient storage", "insufficient space", "out of space"],
         r"no space left|\bENOSPC\b|errno:? 28\b|StorageFull|(not|isn'?t) enough (free )?(disk )?(space|storage)|not enough disk|enough free (disk )?space|disk( is)? full|insufficient (free )?(disk|storage|space)|out of (disk|storage)|out of space|space on the disk|winerror 112",
     )
     .conclusive()
@@ -16,64 +15,54 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.quota",
         StorageError,
-        &["disk quota", "edquot", "errno 122]", "storage quota", "quotaexceeded", "inode"],
         r"disk quota exceeded|\bEDQUOT\b|errno 122\b|(storage|drive|file|inode) quota[^\n]{0,40}exceed|exceed[^\n]{0,40}storage quota|no (free )?inodes|out of inodes",
     )
     .conclusive(),
     cause(
         "storage.io_error",
         StorageError,
-        &["input/output error", "errno 5]", "i/o error", "remote i/o", "errno 121]", "io error", "ioerror"],
         r"input/output error|errno (5|121)\]|remote i/o error|\bEIO\b|(blk_update_request|buffer|medium|disk|nvme|ext4-fs|xfs|journal|filesystem|file system|sd[a-z])[^\n]{0,40}i/o error",
     )
     .unless(r"retrying"),
     cause(
         "storage.stale_handle",
         StorageError,
-        &["stale file handle", "stale nfs", "estale", "errno 116]"],
         r"stale (nfs )?file handle|\bESTALE\b|errno 116\b",
     )
     .conclusive(),
     cause(
         "storage.read_only",
         StorageError,
-        &["read-only file system", "erofs", "errno 30]"],
         r"read-only file system|\bEROFS\b|errno 30\b",
     ),
     cause(
         "storage.mount",
         StorageError,
-        &["transport endpoint", "cannot send after transport", "mount failed", "failedmount", "unable to attach or mount", "errno 107]", "errno 108]", "not responding", "mountvolume", "lustre", "gcsfuse", "gpfs", "beegfs", "ceph", "failedattachvolume", "errno 524"],
-        r"transport endpoint is not connected|transport endpoint shutdown|FailedMount|FailedAttachVolume|unable to attach or mount volumes|MountVolume\.\w+ failed|nfs: server \S+ not responding|(lustre(error)?|gpfs|beegfs|ceph|gcsfuse|juicefs|fuse|efs|fsx)[^\n]{0,100}(error|fail|timed out|evicted|not responding|not connected|unavailable|lost)|errno (107|108|524)\]",
+        r"transport endpoint is not connected|transport endpoint shutdown|FailedMount|FailedAttachVolume|unable to attach or mount volumes|MountVolume\.\w+ failed|nfs: server \S+ not responding|\b(lustre(error)?|gpfs|beegfs|ceph|gcsfuse|juicefs|fuse|efs|fsx)[^\n]{0,100}(error|fail|timed out|evicted|not responding|not connected|unavailable|lost)|errno (107|108|524)\]",
     ),
     verdict(
         "storage.ephemeral_eviction",
         StorageError,
-        &["ephemeral-storage", "ephemeral storage", "diskpressure", "ephemeral local storage"],
         r"low on resource: ephemeral-storage|ephemeral.(local )?storage[^\n]{0,60}exceed|exceed[^\n]{0,60}ephemeral.(local )?storage|DiskPressure",
     ),
     cause(
         "storage.object_store",
         StorageError,
-        &["slowdown", "s3uploadfailederror", "serviceunavailable", "requesttimeout", "nosuchbucket", "nosuchkey", "internalerror", "reduce your request rate", "requesttimetooskewed", "s3", "gs://", "gcs", "storage.googleapis", "blob", "hdfs", "azureerror", "boto", "minio"],
         r"reduce your request rate|\(SlowDown\)|S3UploadFailedError|when calling the (PutObject|GetObject|HeadObject|CreateMultipartUpload|UploadPart|CompleteMultipartUpload|ListObjects\w*|DeleteObjects?|CopyObject|HeadBucket) operation|\b(NoSuchBucket|NoSuchKey|NoSuchUpload|BlobNotFound|ContainerNotFound)\b|google\.cloud\.exceptions|google\.api_core\.exceptions[^\n]*(storage\.googleapis|bucket|object)|storage\.googleapis\.com[^\n]{0,200}(50\d|429|403|fail|error|timed out)|(hdfs|webhdfs|libhdfs)[^\n]{0,120}(error|exception|fail|could only be (written|replicated))|(s3|gcs|blob|bucket|object store|azure storage|minio|oss)[^\n]{0,40}(upload|download|write|read|put|get|checkpoint)[^\n]{0,40}(fail|error|timed out|denied)|(when|while|during|error|fail\w*|rejected)[^\n]{0,30}(upload|download|read|writ|renam|delet)\w*[^\n]{0,20}(gs|s3a?|abfss?|hdfs|wasbs?|oss|r2)://|(fail|error|unable)[^\n]{0,40}(upload|download|writ|read)[^\n]{0,60}(s3:|gs:|s3 |gcs|bucket|blob|azure|hdfs|minio|oss:)|AWS_ERROR_\w*S3\w*|AWS Error [A-Z_]+ during \w+|(?-i:AmazonS3Exception|S3Error|BlobStorageError|HDFSError|AzureError)",
     ),
     cause(
         "storage.write_failed",
         StorageError,
-        &["file write failed", "failed writing", "short write", "write error", "error writing", "failed to write", "unable to write", "can't write", "unable to synchronously", "unable to flush", "unexpected pos", "errno = 28", "can not write", "cannot write", "could not write"],
         r"file write failed|pytorchstreamwriter failed writing|short write|\bwrite error\b|error writing (to )?(file|trailer|disk|record)|unable to flush file|unexpected pos \d+ vs \d+|errno = (5|28|30|116|122)\b|file write failed: time|(failed|unable|could not|cannot) to write [^\n]{0,60}(disk|file system|filesystem)",
     ),
     cause(
         "storage.file_lock",
         StorageError,
-        &["unable to lock file", "no locks available", "errno 37]", "database is locked", "disk i/o error", "too many open files", "errno 24]", "file too large", "errno 27]", "errno 122"],
         r"unable to lock file|no locks available|errno 37\b|database is locked|disk i/o error|file too large|errno 27\b",
     ),
     cause(
         "storage.permission",
         StorageError,
-        &["permissionerror", "accessdenied", "access denied", "permission denied"],
         r"PermissionError: \[Errno 13\][^\n]*|\(AccessDenied\)|access denied[^\n]{0,60}(bucket|s3|blob|storage|object)|OSError: \[Errno 13\]",
     ),
 ];
