@@ -3,4 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export TRACKWAY_TEST_PYTHON=${TRACKWAY_TEST_PYTHON:-$PWD/.venv/bin/python}
+export TRACKWAY_TEST_EXAMPLES=1
 "${CARGO:-cargo}" test --locked --workspace

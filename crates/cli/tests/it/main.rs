@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::disallowed_methods, reason = "tests wait on the real clock")]
 
 mod bad_input;
+mod examples;
 mod faults;
 mod harness;
 mod receipts;
