@@ -25,7 +25,7 @@ FORBIDDEN = {
     "trackway-recorder": HEAVY,
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
-    "trackway-app": r"axum|hyper|clap|indicatif|comfy-table",
+    "trackway-app": r"axum|hyper|clap|indicatif",
 }
 SINGLE = ["arrow-schema", "parquet", "libsqlite3-sys", "rustls", "tokio"]
 

@@ -62,6 +62,8 @@ impl Home {
 pub mod attempt_file {
     /// What Trackway itself did to the attempt, one JSON object a line.
     pub const ACTIONS: &str = "actions.jsonl";
+    /// What the attempt started from: code, packages, machine, and the part of the environment that may be stored.
+    pub const CAPTURE: &str = "capture.json";
     /// The control file the training process reads.
     pub const CONTROL: &str = "control.jsonl";
     /// The flight record's segments.

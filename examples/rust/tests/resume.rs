@@ -1,4 +1,5 @@
 //! The example jobs under the hands of a launcher: killed, ended, stopped, resumed.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

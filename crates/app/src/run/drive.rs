@@ -28,7 +28,7 @@ enum Next {
     /// Launch another attempt with these changes.
     Launch(BTreeMap<String, String>),
     /// Watch this one.
-    Watch(Launched),
+    Watch(Box<Launched>),
     /// The run is at rest.
     Rest,
 }
@@ -46,7 +46,7 @@ pub fn drive(
     loop {
         let launched = match next {
             Next::Rest => break,
-            Next::Watch(launched) => launched,
+            Next::Watch(launched) => *launched,
             Next::Launch(set) => {
                 let previous = app.attempts_of(run_id)?.pop();
                 app.set_run_state(run_id, RunState::Running)?;
@@ -99,7 +99,7 @@ fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result
     reporter.notice(&Notice::Note {
         text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id),
     });
-    Ok(Next::Watch(Launched { row: last, placement }))
+    Ok(Next::Watch(Box::new(Launched { row: last, placement, attached: true })))
 }
 
 fn watch(
@@ -114,7 +114,6 @@ fn watch(
         .launcher
         .files(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
-    let attached = row.state == AttemptState::Running && row.heartbeat_at.is_some();
     let running_seconds =
         row.started_at.map_or(0.0, |started| app.clock.now().seconds_since(started).max(0.0));
     let watched = Watched {
@@ -123,7 +122,7 @@ fn watch(
         limits: limits(app, prepared)?,
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         injection,
-        attached,
+        attached: launched.attached,
         running_seconds,
     };
     let mut told = false;

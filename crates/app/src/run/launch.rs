@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, LaunchKind};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
@@ -11,6 +12,7 @@ use super::prepare::Prepared;
 use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{newest_committed, view};
 use crate::error::AppError;
+use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
 use crate::{App, FULL_STAGE};
 
@@ -20,6 +22,8 @@ pub struct Launched {
     pub row: AttemptRow,
     /// Where it is.
     pub placement: Placement,
+    /// Whether it was already running when this supervisor came.
+    pub attached: bool,
 }
 
 /// Launches the attempt after `previous`, with the environment changes of a retry plan.
@@ -37,6 +41,7 @@ pub fn launch_next(
         app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
     }
     row.started_at = Some(app.clock.now());
+    store_capture(app, prepared, &spec)?;
     let placement = app
         .launcher
         .launch(&spec, &app.redactor)
@@ -49,7 +54,35 @@ pub fn launch_next(
         attempt_number: row.attempt_number,
         resumed_from_step: row.resumed_from_step,
     });
-    Ok(Launched { row, placement })
+    Ok(Launched { row, placement, attached: false })
+}
+
+/// What the attempt started from, as `capture.json` holds it.
+#[derive(Serialize)]
+struct StoredCapture<'a> {
+    #[serde(flatten)]
+    capture: &'a Capture,
+    environment: BTreeMap<String, String>,
+}
+
+/// Stores the whole capture beside the attempt; the columns of its row hold the part that is asked for most.
+/// Of the environment only allowed names are kept, and those that the run file passes on.
+fn store_capture(app: &App, prepared: &Prepared, spec: &LaunchSpec) -> Result<(), AppError> {
+    let own = || {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    };
+    let mut environment = app.redactor.environment(own());
+    let passed = &prepared.job.plan.run.pass_environment;
+    let named = own().filter(|(name, _)| passed.contains(name)).chain(spec.environment.clone());
+    environment.extend(app.redactor.settings(&named.collect()));
+    let stored = StoredCapture { capture: &prepared.capture, environment };
+    let path = spec.directory.join(attempt_file::CAPTURE);
+    let text = serde_json::to_vec_pretty(&stored)
+        .map_err(|error| AppError::fault("the capture is no JSON", &error))?;
+    std::fs::create_dir_all(&spec.directory)
+        .and_then(|()| std::fs::write(&path, text))
+        .map_err(|error| AppError::file("write", &path, &error))
 }
 
 /// Where an attempt was put, in the columns of its row.

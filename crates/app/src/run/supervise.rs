@@ -208,7 +208,8 @@ impl Supervisor<'_> {
     }
 
     fn kill(&mut self, kind: ActionKind, why: &str) {
-        self.note_down(kind, true, why);
+        // An injected kill says so by its kind; this is for a stop that did not wait for its grace period.
+        self.note_down(kind, kind == ActionKind::StopRequested, why);
         self.deliver(StopMode::Kill);
     }
 

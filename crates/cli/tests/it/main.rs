@@ -1,9 +1,14 @@
 //! The command line as a user meets it: exit code, stdout and stderr of the real binary.
 #![allow(missing_docs, clippy::disallowed_methods, reason = "tests wait on the real clock")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
 
 mod bad_input;
 mod examples;
 mod faults;
 mod harness;
+mod postgres;
+#[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
+#[allow(dead_code, reason = "the ledger's own tests use the rest")]
+mod postgres_cluster;
 mod receipts;
 mod retries;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::harness::{Home, files_below};
 
 /// The query of REQUIREMENTS A4, word for word.
-const A4: &str = "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
+pub const A4: &str = "select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
 from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days'
 group by termination_reason order by gpu_hours desc;";
 

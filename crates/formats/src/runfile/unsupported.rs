@@ -23,7 +23,8 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
             "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
-            "checkpoint" => found.extend(remote(&entry.node)),
+            "checkpoint" => found.extend(checkpoint(&entry.node)),
+            "retry" => found.extend(retry(&entry.node)),
             "data" => found.extend(data_sets(&entry.node)),
             _ => {}
         }
@@ -49,10 +50,40 @@ fn launcher(node: &Node) -> Option<Unsupported> {
     }
 }
 
-fn remote(node: &Node) -> Option<Unsupported> {
-    let Value::Table(table) = &node.value else { return None };
-    let remote = table.get("remote")?;
-    Some(note(&remote.key_place, "checkpoint.remote", "remove the key: checkpoints stay in the local home"))
+fn checkpoint(node: &Node) -> Vec<Unsupported> {
+    let Value::Table(table) = &node.value else { return Vec::new() };
+    let mut found = Vec::new();
+    if let Some(remote) = table.get("remote") {
+        let hint = "remove the key: checkpoints stay in the local home";
+        found.push(note(&remote.key_place, "checkpoint.remote", hint));
+    }
+    if let Some(keep) = table.get("keep")
+        && let Value::Table(keep) = &keep.node.value
+        && let Some(best) = keep.get("best")
+    {
+        found.push(note(
+            &best.key_place,
+            "checkpoint.keep.best",
+            "remove the key: the last ones are kept, not the best",
+        ));
+    }
+    found
+}
+
+/// Budgets that a reason's own rule may name and nothing counts yet.
+fn retry(node: &Node) -> Vec<Unsupported> {
+    let Value::Table(rules) = &node.value else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, rule) in rules {
+        let Value::Table(rule) = &rule.node.value else { continue };
+        for key in ["max_usd", "max_gpu_hours"] {
+            if let Some(entry) = rule.get(key) {
+                let hint = format!("use `retry.{key}`: it bounds all attempts together");
+                found.push(note(&entry.key_place, &format!("retry.{name}.{key}"), &hint));
+            }
+        }
+    }
+    found
 }
 
 fn data_sets(node: &Node) -> Vec<Unsupported> {

@@ -121,7 +121,11 @@ fn open_cause<'a>(placed: &[Placed<'a>]) -> Option<Placed<'a>> {
         found.stream == earliest.stream && found.hit.line_number == earliest.hit.line_number
     };
     let earliest = open.iter().copied().find(|found| on_its_line(found)).unwrap_or(earliest);
-    if let Some(deeper) = open.iter().copied().find(|found| explains(found.hit, earliest.hit)) {
+    let deeper = |found: &Placed<'_>| {
+        explains(found.hit, earliest.hit)
+            || (was_judges(found.hit, earliest.hit) && chained(placed, earliest, *found))
+    };
+    if let Some(deeper) = open.iter().copied().find(deeper) {
         return Some(deeper);
     }
     if !is_soft(earliest.hit) {
@@ -170,7 +174,18 @@ fn explains(later: &Hit, earlier: &Hit) -> bool {
     let killed = earlier.signature == "node.cluster_lost"
         && later.role == Role::Verdict
         && later.reason == Reason::HostOom;
-    preempted || crash || store || killed
+    let checked = earlier.signature == "code.native_check"
+        && later.reason != Reason::CodeError
+        && later.line_number <= earlier.line_number + SAME_MESSAGE_LINES;
+    let broken_device = earlier.signature == "code.gpu_fault"
+        && later.signature != "node.launch_failure"
+        && later.reason == Reason::NodeFailure;
+    preempted || crash || store || killed || checked || broken_device
+}
+
+/// Whether the connection that failed was the one to a judge: its client raises an exception of its own over it.
+fn was_judges(later: &Hit, earlier: &Hit) -> bool {
+    earlier.reason == Reason::NetworkError && later.reason == Reason::EvaluatorError
 }
 
 /// How a process dies of many causes.
@@ -185,7 +200,11 @@ fn is_soft(hit: &Hit) -> bool {
 }
 
 fn chained(placed: &[Placed<'_>], first: Placed<'_>, second: Placed<'_>) -> bool {
-    placed[first.order..second.order].iter().any(|found| found.hit.role == Role::Chain)
+    placed
+        .get(first.order..second.order)
+        .unwrap_or_default()
+        .iter()
+        .any(|found| found.hit.role == Role::Chain)
 }
 
 /// The exception that ended the run: the first of the last chain ("During handling of…" keeps the root), else the
@@ -243,8 +262,12 @@ fn reason_in_phase(hit: &Hit) -> Reason {
             Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
         );
     let specific_code = hit.role == Role::Cause;
+    let unreadable_sample =
+        hit.signature == "checkpoint.unreadable_archive" && phases.contains(&Phase::LoadSample);
     if in_evaluation {
         Reason::EvaluatorError
+    } else if unreadable_sample {
+        Reason::DataError
     } else if hit.reason == Reason::CodeError
         && !specific_code
         && has_checkpoint_frames(phases)

@@ -37,6 +37,7 @@ pub fn classify(evidence: &Evidence) -> Verdict {
         .or_else(|| log.cause.clone())
         .or_else(|| detector(evidence))
         .or_else(|| process::lost(evidence))
+        .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))
         .or_else(|| log.weak.clone())
         .unwrap_or_else(|| Finding::new(Reason::Unknown, "unknown.no_evidence", Confidence::Guess));

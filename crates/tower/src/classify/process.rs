@@ -60,6 +60,14 @@ pub(super) fn lost(evidence: &Evidence) -> Option<Finding> {
     Some(finding.with(EvidenceSource::WaitStatus, format!("no exit was recorded: {why}")))
 }
 
+/// SIGKILL after the log warned that the host's memory runs low: still a guess, but a better one than none.
+pub(super) fn killed_after_memory_warning(evidence: &Evidence, log: &LogReading) -> Option<Finding> {
+    let killed = evidence.signal == Some(SIGKILL)
+        || evidence.exit_code.is_some_and(|code| code == SIGNAL_CODE_BASE + SIGKILL || code == -SIGKILL);
+    let warned = log.weak.as_ref().filter(|found| killed && found.reason == Reason::HostOom)?;
+    Some(warned.clone().with(EvidenceSource::WaitStatus, "ended by SIGKILL"))
+}
+
 /// The signal or the code, read alone.
 pub(super) fn signal_or_code(evidence: &Evidence) -> Option<Finding> {
     if let Some(signal) = evidence.signal {

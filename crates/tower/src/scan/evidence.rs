@@ -17,6 +17,8 @@ pub enum Phase {
     LoadCheckpoint,
     /// Reading data.
     LoadData,
+    /// Reading one sample of a dataset, or joining samples to a batch.
+    LoadSample,
     /// A library checking the numbers it was given.
     CheckInput,
     /// A table library looking up columns by name.

@@ -59,7 +59,14 @@ static LIST_OF_GUESSES: LazyLock<Regex> = LazyLock::new(|| {
 
 static HANDLED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"\bskipp(ing|ed)\b|\bretrying\b|\bwill retry\b|trying again|\bignor(ing|ed)\b|falling back|fall ?back to|exception ignored in|\brecovered\b|continuing\b|entering retry loop",
+        r"\bskipp(ing|ed)\b|\bretrying\b|\bwill retry\b|trying again|\bignor(ing|ed)\b|falling back|fall ?back to|exception ignored in|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
+    )
+});
+
+/// Words about retries that are over, or that are the reader's to make.
+static RETRIES_OVER: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\b(please|before|then)\b[^\n]{0,40}\b(re)?try(ing)?\b|max(imum)?( number of)? (retries|attempts)|(retries|attempts) (were |was |are )?(exceeded|exhausted|failed)|giving up|no more (retries|attempts)|(after|reached|exceeded)( all)?( \d+)? (retries|attempts)",
     )
 });
 
@@ -76,7 +83,12 @@ pub(super) fn is_below_error(line: &[u8]) -> bool {
 
 /// Whether the line says that what it reports was dealt with.
 pub(super) fn says_handled(line: &[u8]) -> bool {
-    HANDLED.is_match(line)
+    HANDLED.is_match(line) && !says_retries_are_over(line)
+}
+
+/// Whether the line speaks of retries that failed, or advises the reader to try again.
+pub(super) fn says_retries_are_over(line: &[u8]) -> bool {
+    RETRIES_OVER.is_match(line)
 }
 
 /// Whether the match at `start` is only one possibility that the line names.

@@ -190,7 +190,9 @@ impl LogScanner {
         matched_at: usize,
     ) {
         if signature.role == Role::Handled {
-            self.mark_handled(line_number);
+            if !line::says_retries_are_over(line) {
+                self.mark_handled(line_number);
+            }
             return;
         }
         if line::is_quoted_code(line) && !matches!(signature.role, Role::Chain) {
@@ -227,7 +229,10 @@ impl LogScanner {
     fn mark_handled(&mut self, line_number: u64) {
         let lasts = self.series.values_mut().filter_map(|series| series.last.as_mut());
         let near = self.hits.iter_mut().chain(lasts).map(|(_, hit)| hit).filter(|hit| {
-            line_number - hit.line_number.min(line_number) <= HANDLED_REACH_LINES && hit.role != Role::Verdict
+            // What the marker's own line says of itself was read when the hit was taken.
+            hit.line_number < line_number
+                && line_number - hit.line_number <= HANDLED_REACH_LINES
+                && hit.role != Role::Verdict
         });
         for hit in near {
             hit.handling = Handling::Handled;

@@ -18,7 +18,7 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     regex(r#"file ["'][^"'\n]+["'], line \d+|, line \d+, in \S+|\.p(y|yx|xi)\S* in \S+|file \S+:\d+, in \w+"#)
 });
 
-static PHASES: LazyLock<[(Phase, Regex); 8]> = LazyLock::new(|| {
+static PHASES: LazyLock<[(Phase, Regex); 9]> = LazyLock::new(|| {
     [
         (
             Phase::Evaluate,
@@ -41,7 +41,13 @@ static PHASES: LazyLock<[(Phase, Regex); 8]> = LazyLock::new(|| {
         (
             Phase::LoadData,
             regex(
-                r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset)[/\\]",
+                r"\bin (read_csv|read_json|read_parquet|read_table|load_dataset|load_data\w*|_generate_tables|_generate_examples|parse_\w+|decode_\w+|_read_\w+|read_\w+)\b|[/\\](pandas[/\\]io|PIL|pyarrow|webdataset)[/\\]",
+            ),
+        ),
+        (
+            Phase::LoadSample,
+            regex(
+                r"\bin (__getitem__|\w*collate\w*|_?process_data|fetch|_worker_loop)\b[^/\\]*$|[/\\]torch[/\\]utils[/\\]data[/\\]",
             ),
         ),
         (

@@ -15,7 +15,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "checkpoint.unreadable_archive",
         CheckpointError,
         r"pytorchstreamreader failed|failed finding central directory|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|UnpicklingError|pickle data was truncated|weights.only load failed",
-    ),
+    )
+    .unless(r"failed to interpret file"),
     cause(
         "checkpoint.safetensors",
         CheckpointError,
@@ -30,23 +31,23 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.hdf5_weights",
         CheckpointError,
-        r"truncated file: eof|file signature not found|layer count mismatch|load(ing)? (a )?weights? file containing \d+|weight count mismatch|into a model with \d+ layers|unable to (synchronously )?open file \([^)]*(truncated|signature|unable to read)|shape mismatch in layer|expects \d+ weight\(s\), but",
+        r"truncated file: eof|file signature not found|layer count mismatch|load(ing)? (a )?weights? file containing \d+|weight count mismatch|into a model with \d+ layers|unable to (synchronously )?open file \([^)]*(truncated|signature|unable to read)|shape mismatch in layer|expects \d+ weight\(s\), but|variables during loading",
     ),
     cause(
         "checkpoint.training_state",
         CheckpointError,
-        r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|is missing|missing key|does not match|doesn'?t match|does not exist|not found|does not contain|is empty|wrong)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world)[_ -]?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp)[_ -](world )?(size|degree)[^\n]*",
+        r"(checkpoint|ckpt)[^\n]{0,120}(corrupt|truncated|mismatch|incompatible|invalid|incomplete|not a valid|cannot be loaded|could not be loaded|can'?t be loaded|unreadable|is missing|missing key|does not match|doesn'?t match|not equal|differs? from|not the same|does not exist|not found|does not contain|is empty|wrong)|(corrupt(ed)?|truncated|incompatible|invalid|incomplete|no valid|no such|could not (find|load|read|restore|save)|cannot (find|load|read|restore|resume|save)|can'?t (find|load|read|restore|resume|save)|fail(ed|ure)? (to|in|while|during) (find|load|read|restor|resum|sav|writ|loading|saving|writing|restoring)(e|ing)?|unable to (find|load|read|restore|resume|save)|error (while |when |in )?(loading|saving|restoring|reading|writing|resuming))[^\n]{0,80}(checkpoint|\bckpt|optimizer state|training state|state_?dict|\.pth?\b)|keyerror:? ['\x22](state_dict|model_state_dict|optimizer\w*|lr_schedulers?|epoch|global_step|model|ema|param_groups)['\x22]|does not contain (the )?optimizer state|(dp|tp|pp|world)[_ -]?(size|degree)[^\n]{0,80}(checkpoint|saved|loaded|elastic)[^\n]*|(checkpoint|zero|saved)[^\n]{0,80}(dp|tp|pp|data parallel|tensor parallel|world|mp)[_ -](world )?(size|degree)[^\n]*",
     )
     .unless(r"\b(warning|warn|info)\b|no checkpoint found|starting from scratch|training from scratch|gradient.checkpoint|activation.checkpoint|use_reentrant"),
     cause(
         "checkpoint.distributed",
         CheckpointError,
-        r"CheckpointException|missing key in checkpoint|(orbax|tensorstore|ocdbt|flax|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
+        r"CheckpointException|missing key in checkpoint|state dict keys do not match|(orbax|tensorstore|ocdbt|flax\.(training|serialization)|zarr)[^\n]{0,160}(error|invalid|not found|mismatch|incompatible|missing|corrupt|not match)|requested shape: \([^)]*\) is not compatible with the stored shape|(target|template|restored)[^\n]{0,60}(tree|pytree|structure)[^\n]{0,60}(mismatch|do(es)? not match|differ)|user-provided restore item[^\n]*match",
     ),
     cause(
         "checkpoint.loader_class",
         CheckpointError,
-        r"unable to load weights from|trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|failed to (load|read) (the )?(model|weights|booster)",
+        r"unable to load weights from|no file named \S+[^\n]* found in directory|model file (doesn'?t|does not|isn'?t|is not|has no) |trying to load weights? [^\n]*(mismatch|different|incompatible)|(model|booster|weights) (file|format)[^\n]{0,60}(corrupt|truncated|invalid|error|unsupported|mismatch|incompatible)|(loading|reading) model[^\n]{0,40}(fail|error|corrupt)|model format error|failed to (load|read) (the )?(model|weights|booster)|serialisation_header|loading a serialized model",
     ),
     hint(
         "checkpoint.saving",

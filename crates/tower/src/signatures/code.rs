@@ -17,6 +17,16 @@ pub(super) const SIGNATURES: &[Signature] = &[
     )
     .unless(r"^\s*(except|raise)\b|warning"),
     cause(
+        "code.container",
+        CodeError,
+        r"error response from daemon|ErrImagePull|ImagePullBackOff|InvalidImageName|manifest (unknown|for \S+ not found)|CreateContainer(Config)?Error|runAsNonRoot|exec format error|executable file not found|RunContainerError|ContainerCannotRun",
+    ),
+    cause(
+        "code.build",
+        CodeError,
+        r"ninja: build stopped|error compiling objects|unable to compile cuda|nvcc fatal|fatal error: \S+\.h\w*: no such file|does not match the version torch was compiled|compiled with different cuda|error building extension|failed building wheel",
+    ),
+    cause(
         "code.syntax",
         CodeError,
         r"SyntaxError|IndentationError|TabError|syntax error near",
@@ -53,8 +63,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         reason: CodeError,
         role: Role::Exception,
         conclusive: false,
-        pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch))\d*(?:: |:?\s*$|\()",
-        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors"),
+        pattern: r"(?:^|[\s\]:>|)(])(?-i:(?:[A-Za-z_]\w*\.)*(?:Exception|Unsupported|[A-Z]\w*(?:Error|Exception|Fault|Failure|NotFound|StopIteration|Unavailable|DoesNotExist|Mismatch)))\d*(?:: |:?\s*$|\()",
+        unless: Some(r"^\s*(raise|except|return|if|elif|assert|from|import|class|def|with|#|//)\b|StopIteration\b.*dataset|ChildFailedError|ActorDiedError|SignalException|CancelledError|CalledProcessError|RayTaskError|Warning: |error\.\w+ ?=|0 errors"),
     },
     Signature {
         name: "code.exception_other",
@@ -91,5 +101,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"(potential|possible) (root )?(causes|reasons)|(may|could|might) be (due to|caused by)|unknown reasons?|reason (is )?unknown|no error message|disappeared|without (any )?(error|message|trace)|exited unexpectedly|died unexpectedly|unexpectedly (exit|stop|terminat|quit|clos|end)\w*",
     ),
     hint("code.python_exit", CodeError, r"traceback \(most recent call last\)"),
-    hint("code.log_error", CodeError, r"\b(error|fatal|failed)\b[:\]]"),
+    hint("code.log_error", CodeError, r"\b(error|fatal|failed)\b[:\]]")
+        .unless(r"(exit|return)(ed)?( with)?( non-?zero)?( exit)? ?(code|status):? \d+\W*$"),
 ];

@@ -13,18 +13,18 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.barrier_timeout",
         Hang,
-        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout after \d+ ?ms|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
+        r"gloo[^\n]*timed out waiting|timed out waiting \d+ms for (recv|send)|wait timeout( after \d+ ?ms|\s*$)|barrier[^\n]{0,80}(timed? ?out|timeout|deadline)|failed to (pass|reach) monitoredbarrier|(timed? ?out|timeout|deadline.exceeded)[^\n]{0,80}barrier|ranks? [^\n]{0,40}did not (arrive|reach|join|respond)",
     ),
     consequence(
         "collective.stall",
         Hang,
-        r"stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
+        r"stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|dataloader timed out after|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
     )
     .unless(r"handled|\bchange|wandb"),
     consequence(
         "collective.desync",
         Hang,
-        r"mismatch between collectives|desync|collective mismatch|last enqueued (nccl )?work|flight ?recorder",
+        r"desync|collective mismatch|last enqueued (nccl )?work|flight ?recorder",
     ),
     consequence(
         "collective.abort",
@@ -34,7 +34,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "collective.nccl_usage",
         CodeError,
-        r"ncclInvalidUsage|duplicate gpu detected|nccl[^\n]*invalid (usage|argument)|ncclInvalidArgument",
+        r"detected mismatch between collectives|ncclInvalidUsage|duplicate gpu detected|nccl[^\n]*invalid (usage|argument)|ncclInvalidArgument",
     ),
     cause(
         "collective.nccl_remote",

@@ -19,13 +19,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.json",
         DataError,
-        r"JSONDecodeError|expecting value: line|extra data: line|unterminated string starting|json parse error|expecting property name enclosed|invalid control character at|expecting '[,:]' delimiter|ArrowInvalid: json|malformed json|invalid json|failed to (read|load|parse)[^\n]{0,20}json",
+        r"\b(CAST_INVALID_INPUT|CANNOT_PARSE_\w+|MALFORMED_\w+|FAILED_READ_FILE)\b|JSONDecodeError|expecting value: line|extra data: line|unterminated string starting|json parse error|expecting property name enclosed|invalid control character at|expecting '[,:]' delimiter|ArrowInvalid: json|malformed json|invalid json|failed to (read|load|parse)[^\n]{0,20}json",
     )
     .unless(r"openai|judge"),
     cause(
         "data.delimited_text",
         DataError,
-        r"error tokenizing data|ParserError|expected \d+ fields|EmptyDataError|no columns to parse from file|csv (parse )?error|could not convert string to (float|int)|eof inside string|unable to parse string|invalid literal for int\(\)[^\n]*|unknown token [^\n]* in data file|unknown format of training data",
+        r"error tokenizing data|ParserError|expected \d+ fields|EmptyDataError|no columns to parse from file|csv (parse )?error|could not convert string to (float|int)|eof inside string|unable to parse string|invalid literal for int\(\)[^\n]*|unknown token [^\n]* in data file|unknown format of training data|error in dsv data|cannot parse [^\n]{1,40} as (a |an )?(float|int|number|date)",
     ),
     cause(
         "data.columnar",
@@ -42,7 +42,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.archive",
         DataError,
-        r"BadZipFile|file is not a zip file|not a gzipped file|compressed file ended before|zlib\.error|tarfile\.\w*ReadError|ReadError: (unexpected|not|file could|bad|empty)|unexpected end of (data|file)|incorrect header check|end-of-central-directory|NonMatching(Checksum|SplitsSizes)Error|(md5|sha256|sha1|checksum)[^\n]{0,60}(mismatch|do(es)? not match|doesn'?t match|not match|fail|wrong|incorrect|didn'?t match)|dataset not found or corrupted|data corrupt",
+        r"BadZipFile|file is not a zip file|not a gzipped file|compressed file ended before|zlib\.error|tarfile\.\w*ReadError|ReadError: (unexpected|not|file could|bad|empty)|unexpected end of (data|file)|incorrect header check|end-of-central-directory|NonMatching(Checksum|SplitsSizes)Error|(md5|sha256|sha1|checksum)[^\n]{0,60}(mismatch|do(es)? not match|doesn'?t match|not match|fail|wrong|incorrect|didn'?t match)|dataset not found or corrupted|data corrupt|failed to interpret file|cannot load file containing pickled data|failed to read all data for array|no data left in file",
     )
     .unless(r"checkpoint|state_dict|ckpt"),
     cause(
@@ -68,7 +68,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.empty",
         DataError,
-        r"num_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|no labels (found )?in",
+        r"num_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|no labels (found )?in|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
     )
     .unless(r"cuda|gpu|device"),
     cause(

@@ -63,7 +63,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.cache_blocks",
         DeviceOom,
-        r"no available memory for the cache blocks|larger than the maximum number of tokens that can be stored in (the )?kv cache|not enough memory (is available )?(for|to)[^\n]{0,40}kv cache",
+        r"no available memory for the cache blocks|free memory on device[^\n]*less than|not enough memory[^\n]{0,60}(mem[-_]fraction|gpu[-_]memory|prefill)|larger than the maximum number of tokens that can be stored in (the )?kv cache|not enough memory (is available )?(for|to)[^\n]{0,40}kv cache",
     ),
     cause(
         "device_oom.destination_tensor",

@@ -14,9 +14,10 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.slurm",
         HostOom,
-        r"detected \d+ oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|exceeded (job|step|virtual) memory limit|exceeded memory limit|out_of_me(mory|\+)",
+        r"detected \d+ oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|exceeded (job|step|virtual) memory limit|exceeded memory limit|\bout_of_me(mory|\+)",
     )
-    .conclusive(),
+    .conclusive()
+    .unless(r"cuda|gpu|hip\b|device|hbm"),
     verdict(
         "host_oom.container",
         HostOom,
@@ -25,7 +26,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.resource_manager",
         HostOom,
-        r"term_memlimit|killed after reaching \S+ memory (usage )?limit|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|ran out.of.memory and exited|replicas? low on memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
+        r"term_memlimit|killed after reaching \S+ memory (usage )?limit|running beyond (physical|virtual) memory limits|for exceeding memory limits|(mem|vmem|pmem|memory)\w* [^\n]{0,30}exceeded (limit|resource)|node running low on memory|exceeds the memory usage threshold|exceeded \d+% memory budget|after using all available ram|ran out.of.memory and exited|replicas? low on memory|use an? (instance|machine|vm|node)( type)? with more memory|\bOutOfMemory: |(job|container|pod|worker|process|session|kernel|instance|driver)[^\n]{0,60}(exceeded|exceeding|over) (its|the|your)? ?(\w+ )?memory (limit|quota)",
     ),
     verdict(
         "host_oom.kill_statement",
@@ -68,7 +69,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.bad_alloc",
         HostOom,
-        r"bad_?alloc",
+        r"bad_?alloc|\bbad allocation\b",
     )
     .unless(r"cuda|out_of_memory|rmm|gpu|thrust"),
     cause(
@@ -80,7 +81,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.jvm",
         HostOom,
-        r"java heap space|LoadError: OutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
+        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|LoadError: OutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
     ),
     cause(
         "host_oom.cpu_tensor",
@@ -109,5 +110,5 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Unknown,
         r"dataloader worker \(pid[^)]*\) exited unexpectedly",
     ),
-    hint("host_oom.memory_warning", HostOom, r"(system |ram |host )?memory usage (is )?(too )?(high|9\d)|memory is low|running low on (memory|ram)|unmanaged memory use is high"),
+    hint("host_oom.memory_warning", HostOom, r"exceeds \d+% of (free )?system memory|tcmalloc: large alloc|(system |ram |host )?memory usage (is )?(too )?(high|9\d)|memory is low|running low on (memory|ram)|unmanaged memory use is high"),
 ];

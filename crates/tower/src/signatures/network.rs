@@ -10,7 +10,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NetworkError,
         r"name or service not known|temporary failure in (name )?resolution|NameResolutionError|getaddrinfo failed|gaierror|nodename nor servname|could not resolve (host|proxy)|no address associated with hostname|unknown ?host|failed to resolve|no such host",
     )
-    .conclusive(),
+    .conclusive()
+    .unless(r"failed to resolve (reference|source metadata|import|module|dependenc)"),
     cause(
         "network.refused_or_unreachable",
         NetworkError,
@@ -20,7 +21,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.hub",
         NetworkError,
-        r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|ClientPayloadError|connection broken|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
+        r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|timed out trying to connect|CommClosedError|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|ClientPayloadError|connection broken|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
     ),
     cause(
         "network.tls",
@@ -40,13 +41,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.rpc",
         NetworkError,
-        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost",
+        r"StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED)|UNAVAILABLE: |failed to connect to all addresses|UnavailableError|connection reset by peer|errno:? (101|104|110|111|112|113)\b|\bETIMEDOUT\b|ConnectionResetError|(requests\.exceptions\.)?ConnectionError\b|winerror 100(54|60)|\blost connection to\b|connection to [^\n]{0,60} (timed out|lost|was lost|closed|failed)|connection lost|socket (recv|send|connect|accept|bind|read|write) (error|failed)",
     )
     .unless(r"multiprocessing|wandb: network error"),
     cause(
         "network.tracker",
         NetworkError,
-        r"wandb\.(errors|sdk)\S*CommError|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
+        r"wandb\.(errors|sdk)\S*CommError|error communicating with wandb process|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
     )
     .unless(r"retry|retrying"),
     consequence("network.timeout", NetworkError, r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),

@@ -28,7 +28,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.link",
         NodeFailure,
-        r"nvlink[^\n]{0,60}(error|fatal|fail|down|inactive)|pcie bus error: severity=uncorrected|surprise (link )?down|(nvswitch|sxid)[^\n]{0,40}(fatal|error)|fabric.?manager[^\n]{0,60}(not|fail|error)|system not yet initialized|\bport is down|link (is )?down",
+        r"nvlink[^\n]{0,60}(error|fatal|fail|down|inactive)|peer gpu memory over nvlink|pcie bus error: severity=uncorrected|surprise (link )?down|(nvswitch|sxid)[^\n]{0,40}(fatal|error)|fabric.?manager[^\n]{0,60}(not|fail|error)|system not yet initialized|\bport is down|link (is )?down",
     ),
     cause(
         "node.driver",
@@ -38,7 +38,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        r"due to node failure|\bnode_fail|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding",
+        r"due to node failure|\bnode_fail|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
     ),
     verdict(
         "node.cluster_lost",

@@ -8,7 +8,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.time_limit",
         Timeout,
-        r"due to time limit|(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|TERM_(RUN|CPU)LIMIT|killed after reaching \S+ run time limit|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxRuntime(In)?(Seconds)?Exceeded|MaxRuntimeExceeded|MaxWaitTimeExceeded|cpu time limit exceeded",
+        r"due to time limit|(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|TERM_(RUN|CPU)LIMIT|killed after reaching \S+ run time limit|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxRuntime(In)?(Seconds)?Exceeded|MaxRuntimeExceeded|MaxWaitTimeExceeded|cpu time limit exceeded|duration exceeded (the )?timeout",
     )
     .conclusive(),
     verdict(
@@ -20,7 +20,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.accounting_timeout",
         Timeout,
-        r"^\s*\d+(\.\S+)?\s+\S.*(?-i:\bTIMEOUT\b)|(?-i:\b(State|JobState|status|STATE)[=: ]+(TIMEOUT|TIMED_OUT|DEADLINE))\b|(?-i:ended with state TIMEOUT)|(?-i:\bTimeout\b), exitcode|slurm job_id=\d+[^\n]*timed?.?out",
+        r"^\s*\d+(\.\S+)?\s+\S.*(?-i:\bTIMEOUT\b)|\b(job)?(state|status)\W{1,4}(is )?(?-i:TIMEOUT|TIMED_OUT|DEADLINE)\b|(?-i:ended with state TIMEOUT)|(?-i:\bTimeout\b), exitcode|slurm job_id=\d+[^\n]*timed?.?out",
     ),
     verdict(
         "scheduler.preempted_slurm",

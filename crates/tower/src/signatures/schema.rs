@@ -14,7 +14,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "schema.features",
         SchemaDrift,
-        r"feature[_ ]?names? mismatch|feature[_ ]?shape mismatch|number of features?( of the model| in (the )?(data|input|model))?[^\n]{0,80}(match|not the same|expected|differ|is not|must)|X has \d+ features?|has \d+ features( per sample)?[^\n]{0,30}expecting|feature names (should|must|that|unseen|seen|are|in)|unseen at fit time|(missing|unexpected|unknown|extra) (required )?features?\b|feature[^\n]{0,60}(is (required but|present in model|missing|not found|not present)|not in (the )?(data|model|input|pool)|required but could not be found|does not exist|doesn'?t exist|not found|type mismatch|types? (do|does) not match|data types? mismatch)|expected (to see )?\d+ features?|feature count mismatch|(training|model|expected)[^\n]{0,40}did not have the following fields|differs? in (number of )?features|features?[^\n]{0,30}(mismatch|incompatible)|should be of same (type|features)|feature (space|set) (has )?(changed|mismatch)|\bcat(egorical)?_?features?[^\n]{0,60}(do not match|don'?t match|mismatch)",
+        r"feature[_ ]?names? mismatch|feature[_ ]?shape mismatch|number of features?( of the model| in (the )?(data|input|model))?[^\n]{0,80}(match|not the same|expected|differ|is not|must)|X has \d+ features?|has \d+ features( per sample)?[^\n]{0,30}expecting|feature names (should|must|that|unseen|seen|are|in)|unseen at fit time|(missing|unexpected|unknown|extra) (required )?features?\b|feature[^\n]{0,60}(is (required but|present in model|missing|not found|not present)|not in (the )?(data|model|input|pool)|required but could not be found|does not exist|doesn'?t exist|not found|type mismatch|types? (do|does) not match|data types? mismatch)|expected (to see )?\d+ features?|feature count mismatch|(training|model|expected)[^\n]{0,40}did not have the following fields|differs? in (number of )?features|features?[^\n]{0,30}(mismatch|incompatible)|should be of same (type|features)|feature (space|set) (has )?(changed|mismatch)|features? (can'?t be aligned|do(es)? not match)|\bcat(egorical)?_?features?[^\n]{0,60}(do not match|don'?t match|mismatch)",
     ),
     cause(
         "schema.schema_words",
@@ -40,7 +40,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "schema.keys",
         SchemaDrift,
-        r"'DataFrame' object has no attribute|'Row' object has no|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|unknown field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
+        r"no columns in the dataset match|'DataFrame' object has no attribute|'Row' object has no|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|unknown field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
     )
     .unless(r"hydra|omegaconf|dataclass|config"),
 ];

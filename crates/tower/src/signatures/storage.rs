@@ -63,6 +63,6 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "storage.permission",
         StorageError,
-        r"PermissionError: \[Errno 13\][^\n]*|\(AccessDenied\)|access denied[^\n]{0,60}(bucket|s3|blob|storage|object)|OSError: \[Errno 13\]",
+        r"NoCredentialsError|unable to locate credentials|DefaultCredentialsError|\b(ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken)\b|PermissionError: \[Errno 13\][^\n]*|\(AccessDenied\)|access denied[^\n]{0,60}(bucket|s3|blob|storage|object)|OSError: \[Errno 13\]",
     ),
 ];
