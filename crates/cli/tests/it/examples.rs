@@ -69,7 +69,7 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     let stopped = answer(supervisor.wait_with_output().unwrap());
     assert_eq!(stopped.code, 4, "{}", stopped.stderr);
     let rows = home.sql(
-        "select termination_reason, last_step, last_committed_step from training_attempts a join runs r on r.run_id = a.run_id where r.name = 'stopped'",
+        "select a.termination_reason, a.last_step, a.last_committed_step from training_attempts a join runs r on r.run_id = a.run_id where r.name = 'stopped'",
     );
     assert_eq!(rows[0]["termination_reason"], "cancelled");
     assert_eq!(

@@ -89,7 +89,9 @@ enum Strength {
 fn strongest<'a>(placed: &[Placed<'a>]) -> Option<(Placed<'a>, Strength)> {
     if let Some(found) = open_cause(placed) {
         if is_crash(found.hit)
-            && let Some(before) = consequence(placed).filter(|other| other.order < found.order)
+            && let Some(before) = consequence(placed).filter(|other| {
+                other.order < found.order || (says_aborted(found.hit) && other.hit.reason == Reason::Hang)
+            })
         {
             return Some((before, Strength::Consequence)); // the watchdog aborts the process itself
         }
@@ -193,6 +195,11 @@ fn is_crash(hit: &Hit) -> bool {
     matches!(hit.signature.as_str(), "code.crash" | "code.native_check")
 }
 
+/// A launcher may report the abort before the watchdog that aborted is heard.
+fn says_aborted(hit: &Hit) -> bool {
+    hit.text.contains("Aborted")
+}
+
 /// What other ranks and a waiting person see when something else has gone wrong.
 fn is_soft(hit: &Hit) -> bool {
     matches!(hit.reason, Reason::NetworkError | Reason::Hang)
@@ -262,8 +269,8 @@ fn reason_in_phase(hit: &Hit) -> Reason {
             Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
         );
     let specific_code = hit.role == Role::Cause;
-    let unreadable_sample =
-        hit.signature == "checkpoint.unreadable_archive" && phases.contains(&Phase::LoadSample);
+    let unreadable_sample = hit.signature == "checkpoint.unreadable_archive"
+        && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
     if in_evaluation {
         Reason::EvaluatorError
     } else if unreadable_sample {

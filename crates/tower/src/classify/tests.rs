@@ -50,6 +50,8 @@ fn process_level_table() {
         (ended(None, Some(8), ""), Reason::CodeError, Likely),
         (ended(None, Some(9), ""), Reason::Unknown, Guess),
         (ended(None, Some(9), "Killed\n"), Reason::Unknown, Guess),
+        (ended(None, Some(9), "tcmalloc: large alloc 9663676416 bytes\nKilled\n"), Reason::HostOom, Guess),
+        (ended(Some(1), None, "tcmalloc: large alloc 9663676416 bytes\n"), Reason::HostOom, Guess),
         (ended(None, Some(11), ""), Reason::CodeError, Likely),
         (ended(None, Some(15), ""), Reason::Unknown, Guess),
         (ended(None, Some(24), ""), Reason::Timeout, Likely),
@@ -209,6 +211,35 @@ fn hostile_tails() {
         (
             Reason::Hang,
             "[rank0]:[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout\nFatal Python error: Aborted\n",
+        ),
+        // a later line that says what the earlier one was made of
+        (
+            Reason::EvaluatorError,
+            "httpx.ConnectTimeout: connection timed out\n\nThe above exception was the direct cause of the following exception:\n\nopenai.APITimeoutError: no answer\n",
+        ),
+        (
+            Reason::NodeFailure,
+            "RuntimeError: CUDA error: an illegal memory access was encountered\nkernel: NVRM: Xid (PCI:0000:07:00): 94, pid=4, Contained\n",
+        ),
+        (Reason::NetworkError, "[Fatal] Check failed: link.ok\nSocket recv error, code: 104\n"),
+        (
+            Reason::Hang,
+            "srun: error: n3: task 2: Aborted (core dumped)\n[rank2]:[E ProcessGroupNCCL.cpp:7] watchdog got stuck for 480 seconds\n",
+        ),
+        // where an unreadable archive was read says whose it is
+        (Reason::DataError, "RuntimeError: Caught UnpicklingError in DataLoader worker process 1.\n"),
+        (
+            Reason::DataError,
+            "Traceback (most recent call last):\n  File \"/a/set.py\", line 7, in __getitem__\n_pickle.UnpicklingError: pickle data was truncated\n",
+        ),
+        (
+            Reason::CheckpointError,
+            "Traceback (most recent call last):\n  File \"/a/go.py\", line 7, in load_checkpoint\n_pickle.UnpicklingError: pickle data was truncated\n",
+        ),
+        // an abort by the framework is nobody's wish
+        (
+            Reason::HostOom,
+            "SparkException: Job aborted due to stage failure: Task 1 failed 4 times\nContainer killed by YARN for exceeding memory limits. 9 GB of 8 GB\n",
         ),
         (
             Reason::BudgetExhausted,

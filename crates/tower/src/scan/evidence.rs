@@ -52,7 +52,7 @@ pub struct Hit {
     pub reason: TerminationReason,
     /// What the line says about the end.
     pub role: Role,
-    /// Whether the signature admits one reading only.
+    /// Whether the signature admits one reading only and the line reports it instead of only speaking of it.
     pub conclusive: bool,
     /// 1-based.
     pub line_number: u64,

@@ -38,6 +38,18 @@ static QUOTED_CODE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// Settings, echoed at the start of a run: they name what may happen, not what did.
+static SETTINGS: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"\bnamespace\(|^\W*(args|arguments|config|configuration|settings|usage|options|params|h(yper)?-?param(eter)?s)\s*[:=] ?[^\n]",
+    )
+});
+
+/// A Java machine writes its own obituary behind `#`.
+static JVM_REPORT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"^#\s+(there is insufficient|native memory|a fatal error|out of memory error|SIG[A-Z]+ \()")
+});
+
 /// A level below error, as loggers write it. NCCL's WARN is its error level, so it does not count.
 static BELOW_ERROR: LazyLock<Regex> = LazyLock::new(|| {
     regex(
@@ -52,6 +64,8 @@ static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(may|might|could|can (happen|be caused|occur)|possibly|possible|potential|perhaps|probably|if you|if your|if the|make sure|please|to avoid|in case|consider|should (be )?(reduc|increas|check)|try (to|reduc|set|increas)|this happens|hint:|tip:|note:|e\.g\.|such as|for example|would)\b",
     )
 });
+/// A line that opens like this explains.
+static EXPLAINS: LazyLock<Regex> = LazyLock::new(|| regex(r"^\W*(note|tip|hint)\s*:|\bnccl info\b"));
 /// Words that make a list of guesses of the whole rest of the line.
 static LIST_OF_GUESSES: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"(potential|possible) (root )?causes|may be due to|could be due to|might be due to")
@@ -59,7 +73,7 @@ static LIST_OF_GUESSES: LazyLock<Regex> = LazyLock::new(|| {
 
 static HANDLED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"\bskipp(ing|ed)\b|\bretrying\b|\bwill retry\b|trying again|\bignor(ing|ed)\b|falling back|fall ?back to|exception ignored in|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
+        r"\bskipp(ing|ed)\b|\bretrying\b|\bwill retry\b|trying again|\bignoring\b|\b(error|exception|is|was|be) ignored\b|falling back|fall ?back to|exception ignored in|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
     )
 });
 
@@ -72,13 +86,21 @@ static RETRIES_OVER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Whether the line is source text rather than something that happened.
 pub(super) fn is_quoted_code(line: &[u8]) -> bool {
-    QUOTED_CODE.is_match(line)
+    (QUOTED_CODE.is_match(line) && !JVM_REPORT.is_match(line))
+        || SETTINGS.is_match(&line[..line.len().min(80)])
 }
 
 /// Whether the line was logged below error level.
 pub(super) fn is_below_error(line: &[u8]) -> bool {
     let head = &line[..line.len().min(200)];
     BELOW_ERROR.is_match(head) && !NCCL_LEVEL.is_match(head)
+}
+
+/// Whether the line may speak about the match instead of reporting it: below error level, where programs retell what
+/// happened before, or with the match in quotation marks.
+pub(super) fn only_mentions(line: &[u8], start: usize) -> bool {
+    let is_quoted = start > 0 && matches!(line[start - 1], b'"' | b'\'' | b'`');
+    is_quoted || is_below_error(line)
 }
 
 /// Whether the line says that what it reports was dealt with.
@@ -93,6 +115,9 @@ pub(super) fn says_retries_are_over(line: &[u8]) -> bool {
 
 /// Whether the match at `start` is only one possibility that the line names.
 pub(super) fn is_hedged(line: &[u8], start: usize) -> bool {
+    if EXPLAINS.is_match(&line[..start]) {
+        return true;
+    }
     let before = &line[start.saturating_sub(400)..start];
     if LIST_OF_GUESSES.is_match(before) {
         return true;

@@ -39,6 +39,8 @@ pub struct LogScanner {
     hits: Vec<(u64, Hit)>,
     sequence: u64,
     traceback: TracebackState,
+    /// The last line that says that the run was taken up again.
+    resumed_at: u64,
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +72,7 @@ impl LogScanner {
             hits: Vec::new(),
             sequence: 0,
             traceback: TracebackState::default(),
+            resumed_at: 0,
         }
     }
 
@@ -108,7 +111,7 @@ impl LogScanner {
         hits.extend(self.series.into_values().filter_map(|series| series.last));
         hits.sort_by_key(|(sequence, hit)| (hit.line_number, *sequence));
         let mut hits: Vec<Hit> = hits.into_iter().map(|(_, hit)| hit).collect();
-        mark_passed(&mut hits, line_count, &last_lines);
+        mark_passed(&mut hits, line_count, &last_lines, self.resumed_at);
         LogEvidence {
             hits,
             last_traceback: self.traceback.finish(),
@@ -190,6 +193,9 @@ impl LogScanner {
         matched_at: usize,
     ) {
         if signature.role == Role::Handled {
+            if signature.name == "marker.resumed" {
+                self.resumed_at = line_number;
+            }
             if !line::says_retries_are_over(line) {
                 self.mark_handled(line_number);
             }
@@ -209,7 +215,7 @@ impl LogScanner {
             signature: signature.name.to_owned(),
             reason: signature.reason,
             role: signature.role,
-            conclusive: signature.conclusive,
+            conclusive: signature.conclusive && !line::only_mentions(line, matched_at),
             line_number,
             byte_offset,
             text: line::text_around(line, matched_at),
@@ -281,8 +287,9 @@ fn last_lines(tail: &[u8]) -> Vec<String> {
     lines
 }
 
-/// An error after which the log reports more progress did not end the run.
-fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String]) {
+/// An error after which the log reports more progress did not end the run. A verdict may come with a grace period in
+/// which progress goes on, so it is passed only when the run was taken up again after it.
+fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String], resumed_at: u64) {
     let first_kept = line_count + 1 - (last_lines.len() as u64).min(line_count + 1);
     let progress: Vec<u64> = last_lines
         .iter()
@@ -290,7 +297,12 @@ fn mark_passed(hits: &mut [Hit], line_count: u64, last_lines: &[String]) {
         .filter(|(_, line)| line::is_progress(line))
         .map(|(index, _)| first_kept + index as u64)
         .collect();
-    for hit in hits.iter_mut().filter(|hit| matches!(hit.role, Role::Cause | Role::Exception)) {
+    let may_pass = |hit: &&mut Hit| match hit.role {
+        Role::Cause | Role::Exception => true,
+        Role::Verdict => hit.line_number < resumed_at,
+        _ => false,
+    };
+    for hit in hits.iter_mut().filter(may_pass) {
         if progress.iter().filter(|number| **number > hit.line_number).count() >= PROGRESS_LINES_AFTER {
             hit.handling = Handling::Handled;
         }

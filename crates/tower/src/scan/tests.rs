@@ -87,11 +87,40 @@ fn handling_is_read_from_the_lines_around() {
         ("This may be due to CUDA out of memory\n", Some(Handling::Supposed)),
         ("CUDA out of memory\nstep 8 loss 0.4 lr 0.1\nstep 9 loss 0.3 lr 0.1\n", Some(Handling::Handled)),
         ("    raise RuntimeError('CUDA out of memory')\n", None),
+        ("config: retry on CUDA out of memory\n", None),
+        ("Note: CUDA out of memory is usual with batch 64\n", Some(Handling::Supposed)),
+        ("n1:1:1 [0] NCCL INFO CUDA out of memory\n", Some(Handling::Supposed)),
+        (
+            "CUDA out of memory (reached max retries: 3), please lower the batch before trying again\n",
+            Some(Handling::Open),
+        ),
+        ("RuntimeError: CUDA out of memory after the model was restored from disk\n", Some(Handling::Open)),
     ];
     for (log, handling) in cases {
         let evidence = LogScanner::scan(log.as_bytes());
         let hit = evidence.hits.iter().find(|hit| hit.signature == "device_oom.allocator");
         assert_eq!(hit.map(|hit| hit.handling), handling, "{log}");
+    }
+}
+
+/// Proves that a scheduler's statement is passed only where the run was taken up again after it, and that a line which
+/// only speaks of a mechanism is not conclusive.
+#[test]
+fn statements_about_the_past_do_not_conclude() {
+    let notice =
+        "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n";
+    let progress = "step 8 loss 0.4 lr 0.1\nstep 9 loss 0.3 lr 0.1\n";
+    let cases = [
+        (notice.to_owned(), Handling::Open, true),
+        (format!("{notice}{progress}"), Handling::Open, true),
+        (format!("{notice}Resuming training from checkpoint 7\n{progress}"), Handling::Handled, true),
+        (format!("INFO: the attempt before ended with: {notice}"), Handling::Open, false),
+        ("help: \"DUE TO TIME LIMIT\" is what the scheduler prints\n".to_owned(), Handling::Open, false),
+    ];
+    for (log, handling, conclusive) in cases {
+        let evidence = LogScanner::scan(log.as_bytes());
+        let hit = evidence.hits.iter().find(|hit| hit.signature == "scheduler.time_limit").unwrap();
+        assert_eq!((hit.handling, hit.conclusive), (handling, conclusive), "{log}");
     }
 }
 

@@ -8,7 +8,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.image",
         DataError,
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (data stream|png file)|truncated file read|invalid (jpeg|png|gif|bmp|image) (data|file|format|crop)|corrupt (jpeg|image|png)|unknown image file format|not a (jpeg|png) file|DecompressionBomb|unable to decode image|(image|jpeg|png)[^\n]{0,20}decod\w+[^\n]{0,30}(fail|error)|libpng error|!_?src\.empty\(\)|bogus (huffman|marker)|image (is|was) (none|empty|corrupt)|unsupported image|decode(png|jpeg)",
+        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (data stream|png file)|truncated file read|invalid (jpeg|png|gif|bmp|image) (data|file|format|crop)|corrupt (jpeg|image|png)|unknown image file format|not a (jpeg|png) file|DecompressionBomb|unable to decode image|(image|jpeg|png)[^\n]{0,20}decod\w+[^\n]{0,30}(fail|error)|libpng error|!_?src\.empty\(\)|bogus (huffman|marker)|image (is|was) (none|empty|corrupt)|unsupported image|got unknown format starting with|decode(png|jpeg)",
     )
     .unless(r"ignoring extra"),
     cause(
@@ -48,12 +48,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.media",
         DataError,
-        r"invalid data found when processing input|moov atom not found|format not recogni[sz]ed|(audio|video|decord|ffmpeg|torchcodec|clip)[^\n]{0,60}(corrupt|truncated|cannot (be )?(open|read|decod)|could not (open|read|decode)|failed to (load|open|read|decode)|error (reading|opening|decoding)|decode error)|(fail(ed)? to|could not|cannot|unable to|error) (open|load|decod|read)\w*[^\n]{0,40}(audio|video|clip|\.mp4|\.wav|\.mp3|\.flac)|NoBackendError|error opening [^\n]*(wav|flac|mp3|ogg)",
+        r"invalid data found when processing input|moov atom not found|format not recogni[sz]ed|(audio|video|decord|ffmpeg|torchcodec|clip)[^\n]{0,60}(corrupt|truncated|cannot (be )?(open|read|decod)|could not (open|read|decode)|failed to (load|open|read|decode)|error (reading|opening|decoding)|decode error)|(fail(ed)? to|could not|cannot|unable to|error) (open|load|decod|read)\w*[^\n]{0,40}(audio|video|clip|\.mp4|\bwav\b|\.mp3|\.flac)|NoBackendError|error opening [^\n]*(wav|flac|mp3|ogg)",
     ),
     cause(
         "data.label_range",
         DataError,
-        r"(cur_target|t) >= 0 && (cur_target|t) < n_classes|target -?\d+ is out of bounds|labels? (values? )?must (be|lie|contain)|labels?[^\n]{0,40}(out of (range|bounds)|should be in|not in range|in \[0, ?num_class\)|in \[0,1\])|received a label value of|outside the valid range|invalid (labels?|classes|target)|invalid classes inferred|all elements of (input|target) should be between 0 and 1|input_val >= (zero|0) && input_val <= (one|1)|(nan|inf|null)s? (found )?in (the )?(labels?|targets?)|labels? [^\n]{0,30}(contains?|has|have) (nan|inf|null|negative|infinity)|y contains? (nan|1 class|only)|only one class|target (values|contains|is constant|consists of only)|class labels? [^\n]{0,30}(not|invalid|unknown)|least populated class",
+        r"(cur_target|t) >= 0 && (cur_target|t) < n_classes|target -?\d+ is out of bounds|labels? (values? )?must (be|lie|contain)|labels?[^\n]{0,40}(out of (range|bounds)|should be in|not in range|in \[0, ?num_class\)|in \[0,1\])|received a label value of|outside the valid range|invalid (labels?|classes|target)|invalid classes inferred|all elements of (input|target) should be between 0 and 1|input_val >= (zero|0) && input_val <= (one|1)|(nan|inf|null)s? (found )?in (the )?(labels?|targets?)|labels? [^\n]{0,30}(contains?|has|have) (nan|inf|null|negative|infinity)|y contains? (nan|1 class|only)|only one class|target (values|contains|is constant|consists of only)|train targets are|class labels? [^\n]{0,30}(not|invalid|unknown)|least populated class",
     ),
     cause(
         "data.index_range",

@@ -12,6 +12,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"skipping (this |the |bad |corrupt\w* |batch|sample|step|file|record|image|epoch|row|line|update|broken)|\bretrying\b|will retry|\bretry \d+ ?(/|of)|trying again|\bignor(ing|ed)\b|\bcontinuing\b|falling back|fall ?back to|recovered|reconnected|entering retry|backing off|(resuming|restarting|restored|continuing) (training )?(from|with)|(reducing|halving)[^\n]{0,20}batch",
     ),
     Signature::new(
+        "marker.resumed",
+        Unknown,
+        Role::Handled,
+        r"(resum|restart|continu)(ing|ed)[^\n]{0,20} (training )?(from|at) [^\n]{0,60}(step|epoch|checkpoint|iter|ckpt)",
+    ),
+    Signature::new(
         "marker.another_exception",
         Unknown,
         Role::Chain,

@@ -56,6 +56,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"(out of|insufficient|not enough|exhausted|exceed(s|ed|ing)?( the)?( available)?|no (free|available)|lack of|ran out of)( free| available| total)? (gpu|device|video)[ -]?(memory|ram)|(out of|insufficient|not enough|ran out of) vram|out of memory error on gpu|cannot allocate [^\n]* memory on gpu|(could not|failed to|can'?t|unable to) allocate [^\n]{0,40}(gpu|device|cuda|video) ?(memory|buffer|tensor|ram)|gpu memory (is )?(exhausted|insufficient|not enough)|device memory (allocation )?(is )?(exhausted|insufficient|failed)",
     ),
     cause(
+        "device_oom.plain_exception",
+        DeviceOom,
+        r"(?-i:(^|[\s:])(RuntimeError|Exception|OutOfMemoryError)): out of memory\b|device[^\n]{0,20} memory (isn'?t|is not) enough",
+    )
+    .unless(r"\b(host|cpu|ram|java|arrow|worker|process|heap|container|killed|shared|exit code)\b"),
+    cause(
         "device_oom.metal",
         DeviceOom,
         r"command buffer[^\n]*insufficient memory|kIOGPUCommandBufferCallbackErrorOutOfMemory",
@@ -74,7 +80,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "device_oom.bfc_warning",
         DeviceOom,
         r"allocator \([^)]*\) ran out of memory|bfc_allocator[^\n]*\*{8}",
-    ),
+    )
+    .unless(r"not a failure"),
     hint(
         "device_oom.cublas_handle",
         DeviceOom,

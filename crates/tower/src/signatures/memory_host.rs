@@ -47,7 +47,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.shared_memory",
         HostOom,
-        r"out of shared memory|insufficient shared memory|unable to (open|write to|mmap|resize|allocate|create) (the )?(file|shared memory)[^\n]{0,60}(/torch_|/shm|shared memory)[^\n]*|/dev/shm[^\n]{0,80}(no space left|too small|is full|insufficient|not enough|cannot allocate)|no space left on device[^\n]{0,60}(/dev/shm|/torch_|shared memory)|shared memory[^\n]{0,60}(exhausted|full|too small|insufficient|no space|cannot allocate)|error while creating shared memory",
+        r"out of shared memory|insufficient shared memory|unable to (open|write to|mmap|resize|allocate|create) (the )?(file|shared memory)[^\n]{0,60}(/torch_|/shm|shared memory)[^\n]*|/dev/shm[^\n]{0,80}(no space left|too small|is full|insufficient|not enough|cannot allocate)|no space left on device[^\n]{0,60}(/dev/shm|/torch_|shared memory)|shared memory[^\n]{0,60}(exhausted|full|too small|insufficient|no space|cannot allocate)|error while creating shared memory|ObjectStoreFullError|in object store because it is full",
     ),
     cause(
         "host_oom.bus_error",
@@ -57,7 +57,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.cpu_allocator",
         HostOom,
-        r"DefaultCPUAllocator|not enough memory: you tried to allocate|alloc_cpu[^\n]*(fail|memory)",
+        r"DefaultCPUAllocator: |not enough memory: you tried to allocate|alloc_cpu[^\n]*(fail|memory)",
     )
     .conclusive(),
     cause(
@@ -97,7 +97,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.plain_wording",
         HostOom,
-        r"(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",
+        r"AlgorithmError[^\n]{0,40}out ?of ?memory|(killed|terminated|crashed|died|exited|failed|evicted)[^\n]{0,60}\b(out of memory|out-of-memory|outofmemory)\b|(arrow|pyarrow|pandas|numpy|duckdb|sqlite|mmap|mremap|process|worker|dataloader|cpu|julia|java|spark|dask)[^\n]{0,60}out of memory",
     )
     .unless(r"gpu|cuda|cudnn|hip\b|device|nccl|skipping|\.cu\b"),
     consequence(

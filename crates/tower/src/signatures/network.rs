@@ -8,10 +8,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "network.name_resolution",
         NetworkError,
-        r"name or service not known|temporary failure in (name )?resolution|NameResolutionError|getaddrinfo failed|gaierror|nodename nor servname|could not resolve (host|proxy)|no address associated with hostname|unknown ?host|failed to resolve|no such host",
+        r"name or service not known|temporary failure in (name )?resolution|NameResolutionError|getaddrinfo failed|gaierror|nodename nor servname|could not resolve (host|proxy)|no address associated with hostname|unknown ?host|failed to resolve (\W|host|name|address|dns)|no such host",
     )
-    .conclusive()
-    .unless(r"failed to resolve (reference|source metadata|import|module|dependenc)"),
+    .conclusive(),
     cause(
         "network.refused_or_unreachable",
         NetworkError,
@@ -49,7 +48,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NetworkError,
         r"wandb\.(errors|sdk)\S*CommError|error communicating with wandb process|wandb[^\n]{0,60}(timed out|timeout|network error|connection)[^\n]*|(mlflow|comet|neptune|clearml)[^\n]{0,80}(timed out|connection (error|refused|reset)|max retries|unreachable)",
     )
-    .unless(r"retry|retrying"),
+    .unless(r"retry|resolved after"),
     consequence("network.timeout", NetworkError, r"(?-i:\b(TimeoutError|socket\.timeout)\b)|socket[^\n]{0,30}timed out|(operation|request|download|connection|handshake)[^\n]{0,30}timed out"),
     hint("network.retry", NetworkError, r"network error"),
 ];

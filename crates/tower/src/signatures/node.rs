@@ -23,8 +23,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "node.ecc",
         NodeFailure,
-        r"uncorrect(able|ed)[^\n]{0,40}(ecc|error|nvlink|memory)|eccuncorrectable|double.bit (ecc|error)|row.?remap(ping|per)?[^\n]{0,20}fail|machine check (exception|error)|\[hardware error\]|mce: \[hardware|ecc error",
-    ),
+        r"\buncorrect(able|ed)[^\n]{0,40}(ecc|error|nvlink|memory)|eccuncorrectable|double.bit (ecc|error)|row.?remap(ping|per)?[^\n]{0,20}fail|machine check (exception|error)|\[hardware error\]|mce: \[hardware|ecc error",
+    )
+    .unless(r"\b0 (uncorrect|ecc|errors)|ecc errors?: (0|none)"),
     cause(
         "node.link",
         NodeFailure,
@@ -38,7 +39,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        r"due to node failure|\bnode_fail|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
+        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
     ),
     verdict(
         "node.cluster_lost",
@@ -54,7 +55,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "node.accelerator",
         NodeFailure,
         r"(tpu|accelerator|chip|slice|neuron(core)?|ascend|npu|hbm)[^\n]{0,80}(hardware|health check (failed|error)|is lost|not (healthy|reachable|responding)|fatal|uncorrectable|halted|has been lost|initialization failed|driver (fail|error)|failed to initialize)|NRT_(EXEC_HW|UNCORRECTABLE|HW_ERR)\w*|tpu (driver|worker|node|vm)[^\n]{0,60}(crash|died|gone|lost|unreachable|terminated|error state)",
-    ),
+    )
+    .unless(r"memory (isn|is not|not|exhaust)|out of memory|\balloc"),
     cause(
         "node.launch_failure",
         NodeFailure,

@@ -31,7 +31,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "numeric.diverged",
         NumericDivergence,
-        r"(training|model|loss|optimi[sz](er|ation)|solver|run|fit|trial|algorithm|objective)[^\n]{0,40}(has |have |is |was )?(diverg(ed|ing|ence)|explod(ed|ing)|bl(own|ew) up)|(exploding|exploded|vanish(ing|ed)) gradients?|svd did not converge|linalg[^\n]*(converge|singular|positive|ill-conditioned)|math range error|(loss|grad|gradient)[^\n]{0,30}(exceed|above|over|larger|greater|too (large|high))[^\n]{0,40}|not positive[- ]definite|leading minor|diverg(ed|ence)( detected)?[,.:!]|numerical(ly)? (instab|unstable)",
+        r"(training|model|loss|optimi[sz](er|ation)|solver|run|fit|trial|algorithm|objective)[^\n]{0,40}(has |have |is |was )?(diverg(ed|ing|ence)|explod(ed|ing)|bl(own|ew) up)|(exploding|exploded|vanish(ing|ed)) gradients?|degenerate solution|svd did not converge|linalg[^\n]*(converge|singular|positive|ill-conditioned)|math range error|(loss|grad|gradient)[^\n]{0,30}(exceed|above|over|larger|greater|too (large|high))[^\n]{0,40}|not positive[- ]definite|leading minor|diverg(ed|ence)( detected)?[,.:!]|numerical(ly)? (instab|unstable)",
     )
     .unless(r"kl[_ ]diverg|divergen(t|ce)[_ =](loss|weight)|recursion"),
     hint(

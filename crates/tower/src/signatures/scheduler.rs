@@ -10,7 +10,8 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Timeout,
         r"due to time limit|(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|TERM_(RUN|CPU)LIMIT|killed after reaching \S+ run time limit|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxRuntime(In)?(Seconds)?Exceeded|MaxRuntimeExceeded|MaxWaitTimeExceeded|cpu time limit exceeded|duration exceeded (the )?timeout",
     )
-    .conclusive(),
+    .conclusive()
+    .unless(r"\bwill (be )?|due to time limits\b|not timed out"),
     verdict(
         "scheduler.deadline",
         Timeout,
@@ -31,9 +32,9 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.preempted",
         Preempted,
-        r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?preempted|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|Preempted\b|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
+        r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?preempted|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|(?-i:\bPreempted\b)|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
     )
-    .unless(r"max_preempt|preempted or failed|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
+    .unless(r"installed|registered|disabled|set up|PreemptionMode|sequence group|kv.?(cache|blocks)|checking|max_preempt|preempted or failed|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
     verdict(
         "scheduler.spot_reclaimed",
         Preempted,
@@ -60,6 +61,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         "scheduler.requeue_signal",
         Preempted,
         r"requeu(e)?ing (slurm )?job|requeued? (exhausted|job)|handling (auto-)?requeue|(sigusr1|sigusr2)[^\n]{0,60}(requeue|checkpoint|preempt|time)|lame ?(workers|duck)|(sigterm|termination signal)[^\n]{0,60}(preempt|spot|evict|reclaim)|(instance|node|vm|machine|host)[^\n]{0,30}(is |being |will be )?(going away|shut(ting)? down)",
-    ),
+    )
+    .unless(r"handlers? (is |was )?(installed|registered|set)"),
     hint("scheduler.sigterm", Preempted, r"preemptible|spot instance|preempted or failed"),
 ];

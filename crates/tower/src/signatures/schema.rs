@@ -10,7 +10,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         SchemaDrift,
         r"cannot resolve [^\n]* given input columns|UNRESOLVED_COLUMN|columns must be same length as key|\] not in index|none of \[[^\n]*\] are in the \[(columns|index)\]|not found in axis|columns expected but not found|usecols do not match|missing (required |expected )?columns?|columns?( are| is)? missing|columns?[^\n]{0,80}(not found|not in (the )?(dataset|dataframe|table|file|schema|data)|do(es)?n'?t exist|do(es)? not exist|is not present|are not present|not present|cannot be resolved|unrecogni[sz]ed|unknown)|(no|unknown|unrecogni[sz]ed|unexpected|invalid|extra|duplicate|undefined|could ?n[o']t find|cannot find|did not find|unable to find|cannot resolve)( such| the| any)? columns?\b|column ?names? [^\n]{0,60}(mismatch|do(es)?n'?t match|do(es)? not match|differ|not in)|(number of|expected|got|have|has|requires?|passed|with) [^\n]{0,30}columns?[^\n]{0,40}(but|mismatch|expected|got|found|implies|passed|not match)|undefined columns selected|new columns|ColumnNotFound\w*|length mismatch: expected axis",
     )
-    .unless(r"\bwarning\b|removed unused|columns? [^\n]*(nan|null|ignored)"),
+    .unless(r"\bwarning\b|removed unused|no columns to parse|columns? [^\n]*(nan|null|ignored)"),
     cause(
         "schema.features",
         SchemaDrift,
