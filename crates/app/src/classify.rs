@@ -23,30 +23,36 @@ pub struct Known {
     pub launcher_state: Option<String>,
 }
 
-/// Classifies a log file.
+/// Classifies a log file. `progress` is told the bytes done and the bytes in all, about once a MiB.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] when it does not exist; when it cannot be read.
-pub fn log_file(path: &Path, known: &Known) -> Result<Verdict, AppError> {
+pub fn log_file(path: &Path, known: &Known, progress: &dyn Fn(u64, u64)) -> Result<Verdict, AppError> {
     let mut file = std::fs::File::open(path).map_err(|error| {
         let kind =
             if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Fault };
         AppError::new(kind, format!("cannot read the log `{}`: {error}", path.display()))
     })?;
-    log(&mut file, known)
+    let total_bytes = file.metadata().map_or(0, |found| found.len());
+    log(&mut file, known, &|done_bytes| progress(done_bytes, total_bytes))
 }
 
-/// Classifies a log as it is read, in one pass and bounded memory.
+/// Classifies a log as it is read, in one pass and bounded memory. `progress` is told the bytes done.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn log(log: &mut dyn Read, known: &Known) -> Result<Verdict, AppError> {
+pub fn log(log: &mut dyn Read, known: &Known, progress: &dyn Fn(u64)) -> Result<Verdict, AppError> {
     let mut scanner = LogScanner::new();
     let mut piece = vec![0; PIECE_BYTES];
+    let mut done_bytes = 0;
     loop {
         match log.read(&mut piece) {
             Ok(0) => break,
-            Ok(count) => scanner.feed(&piece[..count]),
+            Ok(count) => {
+                scanner.feed(&piece[..count]);
+                done_bytes += count as u64;
+                progress(done_bytes);
+            }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return Err(AppError::fault("the log cannot be read", &error)),
         }

@@ -44,8 +44,9 @@ impl Changes {
 /// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
 pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
     let history = history(app, row)?;
-    let policy = stored_policy(app, row.run_id)?;
-    let decision = trackway_tower::decide(&history, &policy, system_rng().next_unit());
+    let job = stored_job(app, row.run_id)?;
+    let decision = trackway_tower::decide(&history, &policy_of(&job.plan.retry), system_rng().next_unit());
+    let decision = if job.run_file.is_some() { decision } else { once(decision) };
     Ok(answer(app, row, decision))
 }
 
@@ -93,9 +94,9 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision) -> Decided {
             retry.why = why;
             match final_state {
                 FinalState::Completed => RunState::Completed,
-                FinalState::Failed => RunState::Failed,
+                FinalState::Failed | FinalState::BudgetExhausted => RunState::Failed,
                 FinalState::Blocked => RunState::Blocked,
-                FinalState::Cancelled | FinalState::BudgetExhausted => RunState::Stopped,
+                FinalState::Cancelled => RunState::Stopped,
             }
         }
     };
@@ -140,26 +141,26 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
     }
 }
 
-/// The policy of a run, from its stored plan.
-fn stored_policy(app: &App, run_id: RunId) -> Result<RetryPolicy, AppError> {
+fn stored_job(app: &App, run_id: RunId) -> Result<StoredJob, AppError> {
     let path = app.home.run_folder(run_id).join("plan.json");
     let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
-    let stored: StoredJob = serde_json::from_slice(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
-    let policy = policy_of(&stored.plan.retry);
-    Ok(if stored.run_file.is_some() { policy } else { once(policy) })
+    serde_json::from_slice(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
 }
 
 /// A command without a run file is launched once: nobody said that it may be repeated.
-fn once(policy: RetryPolicy) -> RetryPolicy {
-    let never = |budget: AttemptBudget| AttemptBudget { attempts: 0, ..budget };
-    RetryPolicy {
-        preempted: never(policy.preempted),
-        infrastructure: never(policy.infrastructure),
-        hang: never(policy.hang),
-        timeout: never(policy.timeout),
-        unknown: never(policy.unknown),
-        ..policy
+fn once(decision: Decision) -> Decision {
+    if !decision.launches() {
+        return decision;
+    }
+    Decision::Stop {
+        rule: "policy.no_run_file",
+        why:
+            "a command without a run file is launched once; with one, `[retry]` says what may be tried again"
+                .into(),
+        budget: None,
+        final_state: FinalState::Failed,
+        next_actions: Vec::new(),
     }
 }
 
@@ -223,6 +224,22 @@ mod tests {
         assert_eq!(policy.by_reason[&TerminationReason::NetworkError].backoff_max_seconds, 2.0);
         assert_eq!(policy.device_oom[0].set["BATCH"], "16");
         assert_eq!(policy.max_usd, Some(200.0));
-        assert_eq!(once(policy).preempted.attempts, 0);
+    }
+
+    /// Proves that a command without a run file is never launched twice, and that an end stays the end it is.
+    #[test]
+    fn without_a_run_file_nothing_is_launched_again() {
+        let budget = BudgetUse { name: "unknown".into(), spent: 1.0, limit: 1.0 };
+        let retry =
+            Decision::RetryEvaluator { rule: "C5.evaluator", why: String::new(), delay_seconds: 0.0, budget };
+        assert_eq!(once(retry).rule(), "policy.no_run_file");
+        let stop = Decision::Stop {
+            rule: "finished",
+            why: String::new(),
+            budget: None,
+            final_state: FinalState::Completed,
+            next_actions: Vec::new(),
+        };
+        assert_eq!(once(stop.clone()), stop);
     }
 }

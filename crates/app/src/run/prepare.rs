@@ -69,7 +69,8 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
         })?;
     // Another command may have sealed its attempt since the row was read.
     let run = app.find_run(&run.run_id.to_string())?;
-    if run.state.is_final() && run.state != RunState::Stopped {
+    // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
+    if matches!(run.state, RunState::Completed | RunState::Blocked) {
         return Err(AppError::new(
             ErrorKind::Usage,
             format!("run `{}` is at its end: {}", run.name, run.state),

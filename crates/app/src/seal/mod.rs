@@ -9,7 +9,7 @@ use trackway_core::{AttemptId, Clock as _, LaunchKind};
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
-    EventRow, RetryRow, close_records,
+    EventRow, RetryRow, RunRow, RunState, close_records,
 };
 use trackway_tower::{Verdict, classify};
 
@@ -70,28 +70,10 @@ fn write_down(
     checkpoints: Vec<CheckpointRow>,
     decided: Decided,
 ) -> Result<Sealed, AppError> {
-    let mut run = app.find_run(&row.run_id.to_string())?;
-    run.state = decided.run_state;
-    run.ended_at = decided.run_state.is_final().then(|| app.clock.now());
-    run.started_at = run.started_at.or(row.started_at);
-    run.termination_reason = row.termination_reason;
-    run.last_committed_step = checkpoints
-        .iter()
-        .filter(|checkpoint| checkpoint.state == CheckpointRowState::Committed)
-        .map(|checkpoint| checkpoint.step)
-        .max()
-        .or(run.last_committed_step);
-    let attempts = app.attempts_of(row.run_id)?;
-    let others: Vec<&AttemptRow> =
-        attempts.iter().filter(|attempt| attempt.attempt_id != row.attempt_id).chain([&row]).collect();
-    run.attempt_count = u32::try_from(others.len()).unwrap_or(u32::MAX);
-    run.wall_seconds = others.iter().filter_map(|attempt| attempt.wall_seconds).sum();
-    run.gpu_seconds = others.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
-    let usd: Vec<f64> = others.iter().filter_map(|attempt| attempt.cost_usd).collect();
-    run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
-    let mut events = closed.events.clone();
-    events.extend(checkpoint_events(&row, &closed));
+    let run = run_after(app, &row, &checkpoints, decided.run_state)?;
+    let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
+    events.extend(closed.events);
     let seal = AttemptSeal {
         costs: costs(&row),
         metric_summaries: closed.summaries,
@@ -108,6 +90,32 @@ fn write_down(
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
+}
+
+/// The run with this attempt counted in.
+fn run_after(
+    app: &App,
+    row: &AttemptRow,
+    checkpoints: &[CheckpointRow],
+    state: RunState,
+) -> Result<RunRow, AppError> {
+    let mut attempts = app.attempts_of(row.run_id)?;
+    attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
+    attempts.push(row.clone());
+    let committed =
+        checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed).map(|it| it.step);
+    let usd: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.cost_usd).collect();
+    let mut run = app.find_run(&row.run_id.to_string())?;
+    run.state = state;
+    run.ended_at = state.is_final().then(|| app.clock.now());
+    run.started_at = run.started_at.or(row.started_at);
+    run.termination_reason = row.termination_reason;
+    run.last_committed_step = committed.max().or(run.last_committed_step);
+    run.attempt_count = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
+    run.wall_seconds = attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
+    run.gpu_seconds = attempts.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
+    run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
+    Ok(run)
 }
 
 fn end_of(app: &App, row: &AttemptRow) -> Result<End, AppError> {

@@ -2,6 +2,7 @@ use std::io::Read;
 
 use trackway_app::classify::{self, Known};
 
+use super::live::BytesBar;
 use crate::args::ClassifyArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
@@ -12,10 +13,11 @@ pub fn classify(args: &ClassifyArgs, printer: Printer) -> Result<u8, Failure> {
         signal: args.signal.as_deref().map(signal_number).transpose()?,
         launcher_state: args.launcher_state.clone(),
     };
+    let bar = BytesBar::new("reading the log");
     let verdict = if args.log.as_os_str() == "-" {
-        classify::log(&mut std::io::stdin().lock() as &mut dyn Read, &known)
+        classify::log(&mut std::io::stdin().lock() as &mut dyn Read, &known, &|_| {})
     } else {
-        classify::log_file(&args.log, &known)
+        classify::log_file(&args.log, &known, &|done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
     }?;
     if printer.is_json() {
         printer.document(&verdict);

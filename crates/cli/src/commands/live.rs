@@ -1,6 +1,7 @@
 //! Shows a run while it goes on: the script's output as it is, Trackway's own words and a status line on stderr.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -9,14 +10,47 @@ use trackway_app::report::{Notice, Progress, Reporter, Stream};
 use crate::printer::Printer;
 use crate::units::{duration, metric};
 
-/// Data larger than this gets a progress bar while it is read.
-const READING_BAR_BYTES_MIN: u64 = 64 << 20;
+/// More bytes than these get a progress bar while they are read: fewer take less than two seconds.
+const BAR_BYTES_MIN: u64 = 256 << 20;
+
+/// A progress bar over bytes, for a person at a terminal; it shows itself only when there is much to read.
+pub struct BytesBar {
+    what: &'static str,
+    bar: Mutex<Option<ProgressBar>>,
+}
+
+impl BytesBar {
+    pub fn new(what: &'static str) -> Self {
+        Self { what, bar: Mutex::new(None) }
+    }
+
+    /// So many bytes are done of so many in all. Any thread may say so.
+    pub fn at(&self, done_bytes: u64, total_bytes: u64) {
+        if total_bytes < BAR_BYTES_MIN || !std::io::stderr().is_terminal() {
+            return;
+        }
+        let Ok(mut bar) = self.bar.lock() else { return };
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new(total_bytes);
+            let template = "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                bar.set_style(style);
+            }
+            bar.set_message(self.what);
+            bar
+        });
+        bar.set_position(done_bytes);
+        if done_bytes >= total_bytes {
+            bar.finish_and_clear();
+        }
+    }
+}
 
 /// A reporter for a person at a terminal, or for a log file when there is none.
 pub struct Live {
     printer: Printer,
     status: Option<ProgressBar>,
-    reading: std::sync::Mutex<Option<ProgressBar>>,
+    reading: BytesBar,
 }
 
 impl Live {
@@ -29,7 +63,7 @@ impl Live {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { printer, status, reading: std::sync::Mutex::new(None) }
+        Self { printer, status, reading: BytesBar::new("reading data") }
     }
 
     /// Takes the status line away.
@@ -76,23 +110,7 @@ impl Reporter for Live {
     }
 
     fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
-        if self.status.is_none() || total_bytes < READING_BAR_BYTES_MIN {
-            return;
-        }
-        let Ok(mut reading) = self.reading.lock() else { return };
-        let bar = reading.get_or_insert_with(|| {
-            let bar = ProgressBar::new(total_bytes);
-            let template = "reading data [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
-            bar
-        });
-        bar.set_length(total_bytes);
-        bar.set_position(done_bytes);
-        if done_bytes >= total_bytes {
-            bar.finish_and_clear();
-        }
+        self.reading.at(done_bytes, total_bytes);
     }
 }
 

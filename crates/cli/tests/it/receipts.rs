@@ -182,6 +182,29 @@ fn explain_tells_why() {
     }
 }
 
+/// Proves that what torch's `@record` leaves is read and decides, where the output says nothing.
+#[test]
+fn the_elastic_error_file_is_evidence() {
+    let home = Home::new();
+    let script = r#"printf '{"message": {"message": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "extraInfo": {"py_callstack": "", "timestamp": "1700000000"}}}' > "$TORCHELASTIC_ERROR_FILE"; exit 1"#;
+    let (code, run) = home.run_script(&[], script);
+    assert_eq!(code, 4);
+    assert_eq!(run["attempts"][0]["termination_reason"], "device_oom", "{run}");
+    let page = home.json(&["explain", "last"]);
+    assert_eq!(page["termination"]["evidence"][0]["source"], "error_file");
+}
+
+/// Proves that a command without a run file is launched once, and that its run failed, whatever the reason.
+#[test]
+fn a_bare_command_is_launched_once() {
+    let home = Home::new();
+    let (_, run) = home
+        .run_script(&[], "echo 'requests.exceptions.ConnectionError: Connection reset by peer' >&2; exit 1");
+    assert_eq!(run["state"], "failed");
+    assert_eq!(run["attempts"].as_array().map(Vec::len), Some(1));
+    assert_eq!(home.sql("select rule from retries")[0]["rule"], "policy.no_run_file");
+}
+
 /// Proves that lists know what ran, by id fragment, by name and by `last`.
 #[test]
 fn runs_and_attempts_are_found_by_name_fragment_and_last() {

@@ -269,8 +269,9 @@ fn reason_in_phase(hit: &Hit) -> Reason {
             Reason::CodeError | Reason::NetworkError | Reason::DataError | Reason::SchemaDrift
         );
     let specific_code = hit.role == Role::Cause;
-    let unreadable_sample = hit.signature == "checkpoint.unreadable_archive"
-        && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
+    let unreadable_sample =
+        matches!(hit.signature.as_str(), "checkpoint.unreadable_archive" | "checkpoint.hdf5_weights")
+            && (phases.contains(&Phase::LoadSample) || hit.text.contains("DataLoader worker"));
     if in_evaluation {
         Reason::EvaluatorError
     } else if unreadable_sample {

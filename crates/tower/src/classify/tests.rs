@@ -186,6 +186,26 @@ fn hostile_tails() {
             Reason::NumericDivergence,
             "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 2, reducing to 1\nException: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n",
         ),
+        // what the interpreter ignores at its end, and what a tracker retries, leave the cause alone
+        (
+            Reason::DataError,
+            "_csv.Error\nValueError: could not convert string to float: 'x'\nException ignored in: <function Bar.__del__ at 0x7f>\nTraceback (most recent call last):\nAttributeError: 'Bar' object has no attribute 'n'\n",
+        ),
+        (
+            Reason::CodeError,
+            "Exception ignored in: <function Loader.__del__ at 0x7f>\nTraceback (most recent call last):\n  File \"/a/l.py\", line 2, in __del__\nRuntimeError: cannot join\nTypeError: step() takes no arguments\n",
+        ),
+        (Reason::CodeError, "TypeError: step() takes no arguments\nwandb: WARNING upload failed, retrying\n"),
+        // a bus address is no Xid, a fraction is no zero
+        (
+            Reason::CodeError,
+            "TypeError: no x\nNVRM: Xid (PCI:0000:61:00): 31, pid=4, MMU Fault\nloss scale = 0.5\n",
+        ),
+        (Reason::NodeFailure, "NVRM: Xid (PCI:0000:31:00): 79, pid=4\n"),
+        (
+            Reason::NumericDivergence,
+            "RuntimeError: diverged after 20 skipped updates, non-finite gradients\n",
+        ),
         // words that mean something else than they say
         (
             Reason::Unknown,

@@ -6,7 +6,7 @@ use super::compiled::{Compiled, Found, Owner};
 use super::evidence::{Handling, Hit, LogEvidence};
 use super::line;
 use super::traceback::TracebackState;
-use crate::signatures::{Role, Signature};
+use crate::signatures::{Role, Signature, markers};
 
 /// Hits kept from the start of each signature's series; its latest hit is kept as well.
 pub const FIRST_HITS_PER_SIGNATURE: usize = 4;
@@ -20,6 +20,8 @@ const PIECE_OVERLAP_BYTES: usize = 512;
 const TAIL_BYTES: usize = 16 * 1024;
 /// A line that says "skipping batch" speaks of the hits this close before it.
 const HANDLED_REACH_LINES: u64 = 6;
+/// "Exception ignored in" speaks of an exception whose traceback is no longer than this.
+const IGNORED_REACH_LINES: u64 = 20;
 /// That many progress lines after a hit mean that the run went on.
 const PROGRESS_LINES_AFTER: usize = 2;
 
@@ -39,6 +41,8 @@ pub struct LogScanner {
     hits: Vec<(u64, Hit)>,
     sequence: u64,
     traceback: TracebackState,
+    /// Where the interpreter said that it ignores the exception that follows.
+    ignores_from: Option<u64>,
     /// The last line that says that the run was taken up again.
     resumed_at: u64,
 }
@@ -72,6 +76,7 @@ impl LogScanner {
             hits: Vec::new(),
             sequence: 0,
             traceback: TracebackState::default(),
+            ignores_from: None,
             resumed_at: 0,
         }
     }
@@ -193,24 +198,23 @@ impl LogScanner {
         matched_at: usize,
     ) {
         if signature.role == Role::Handled {
-            if signature.name == "marker.resumed" {
-                self.resumed_at = line_number;
-            }
-            if !line::says_retries_are_over(line) {
-                self.mark_handled(line_number);
-            }
+            self.take_marker(signature.name, line, line_number);
             return;
         }
         if line::is_quoted_code(line) && !matches!(signature.role, Role::Chain) {
             return;
         }
+        let handling = if signature.role == Role::Exception && self.is_ignored(line_number) {
+            Handling::Handled
+        } else {
+            handling(signature.role, line, matched_at)
+        };
         let position = byte_offset + matched_at as u64;
         let series = self.series.entry(signature.name).or_default();
         if series.kept > 0 && position <= series.last_offset {
             return; // the overlap of two pieces of one endless line
         }
         series.last_offset = position;
-        let handling = handling(signature.role, line, matched_at);
         let hit = Hit {
             signature: signature.name.to_owned(),
             reason: signature.reason,
@@ -230,6 +234,25 @@ impl LogScanner {
         } else {
             series.last = Some((self.sequence, hit));
         }
+    }
+
+    fn take_marker(&mut self, name: &str, line: &[u8], line_number: u64) {
+        match name {
+            markers::EXCEPTION_IGNORED => self.ignores_from = Some(line_number),
+            markers::RESUMED => {
+                self.resumed_at = line_number;
+                self.mark_handled(line_number);
+            }
+            _ if line::says_retries_are_over(line) => {}
+            _ => self.mark_handled(line_number),
+        }
+    }
+
+    /// Whether this exception is the one that the interpreter said, a traceback's length before, it ignores.
+    fn is_ignored(&mut self, line_number: u64) -> bool {
+        self.ignores_from
+            .take_if(|from| *from < line_number)
+            .is_some_and(|from| line_number - from <= IGNORED_REACH_LINES)
     }
 
     fn mark_handled(&mut self, line_number: u64) {

@@ -59,7 +59,7 @@ static PHASES: LazyLock<[(Phase, Regex); 9]> = LazyLock::new(|| {
         (
             Phase::SelectColumns,
             regex(
-                r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index",
+                r"\bin (_raise_if_missing|_get_indexer_strict|get_loc|_validate_read_indexer|_validate_features|_check_feature_names|_validate_usecols\w*|pandas\._libs\.hashtable\S*|_check_n_features|check_column\w*|cast_table_to_schema|table_cast)\b|[/\\]pandas[/\\]core[/\\]index|[/\\]datasets[/\\](formatting|table)",
             ),
         ),
         (

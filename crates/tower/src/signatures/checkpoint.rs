@@ -8,13 +8,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "checkpoint.state_mismatch",
         CheckpointError,
-        r"error\(s\) in loading state_dict|(missing|unexpected) key\(?s?\)? in (the )?(source )?(state_?dict|checkpoint)|size mismatch for \S+|copying a param with shape|from checkpoint, the shape in current model|state.?dict (contains|has|does not|doesn'?t|mismatch|is missing)[^\n]*|loaded state dict (contains|has) (a parameter group|a different number)|different number of parameter groups|incompatible (state_?dict|checkpoint)",
+        r"error\(s\) in loading state_dict|(missing|unexpected) key\(?s?\)? in (the )?(source )?(state_?dict|checkpoint)|size mismatch for \S+|copying a param with shape|from checkpoint, the shape in current model|state.?dict(ionary)? [^\n]{0,60}corrupt|state.?dict (contains|has|does not|doesn'?t|mismatch|is missing)[^\n]*|loaded state dict (contains|has) (a parameter group|a different number)|different number of parameter groups|incompatible (state_?dict|checkpoint)",
     )
     .unless(r"warning|were not used|newly initialized"),
     cause(
         "checkpoint.unreadable_archive",
         CheckpointError,
-        r"pytorchstreamreader failed|failed finding central directory|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|UnpicklingError|pickle data was truncated|weights.only load failed",
+        r"pytorchstreamreader failed|failed finding central directory|attempting to deserialize object on|could not find MARK|file in archive is not in|invalid header or archive is corrupted|unexpected eof, expected \d+ more bytes|the file might be corrupted|invalid magic number|UnpicklingError|pickle data was truncated|weights.only load failed",
     )
     .unless(r"failed to interpret file"),
     cause(

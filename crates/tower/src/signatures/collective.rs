@@ -18,7 +18,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     consequence(
         "collective.stall",
         Hang,
-        r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|dataloader timed out after|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
+        r"treat\w* [^\n]{0,30}as (hung|stuck|stalled)|stalled (ranks|tensor|ops|op)|one or more tensors were submitted to be reduced|(is|are|was|were|got|gets|seems?|appears?|detected|training|process(es)?|workers?|rank \d+|job|program|run|script|loader|it) (to be |to |a |has |have )?(stalled|deadlock(ed)?|hung|hang(s|ing)?|stuck|frozen|freez(es|ing)|unresponsive)|(hang|deadlock|stall) (detected|suspected)|no (progress|output|heartbeat|activity|log)[^\n]{0,40}(for|in|since|within|from)\b|task \S+ blocked for more than|heartbeat (timeout|timed out|missed|lost)|possible (hang|deadlock)|dataloader timed out after|GetTimeoutError|engine iteration timed out|(rpc call to|execute_model|executor)[^\n]{0,40}timed out|no available shared memory broadcast block|^timeout \(\d+:\d\d:\d\d(\.\d+)?\)!|stuck (at|on|in|for|forever)|hang(s|ed)? (at|on|in|for|forever|indefinitely)",
     )
     .unless(r"handled|\bchange|wandb"),
     consequence(
@@ -47,9 +47,14 @@ pub(super) const SIGNATURES: &[Signature] = &[
         r"net/(ib|socket|ofi|plugin)[^\n]{0,60}(got completion|error|fail|timeout|unable|no )|ibv_\w+[^\n]{0,60}(fail|error|timed)|got completion (from peer|with)|ncclSystemError|unhandled system error|nccl[^\n]{0,20}warn (call to|net|bootstrap|socket)[^\n]*(fail|error|refused|timed|reset|closed)|bootstrap[^\n]{0,40}(no socket interface|fail|error|timed)|no socket interface found|call to \w+ (from|to) [^\n]*failed|(infiniband|mlx5|ucx|libfabric|\befa\b|rdma)[^\n]{0,80}(error|fail|timed|unreachable|reset)|local (protocol|length|QP) .{0,20}error|transport retry counter exceeded|unable to find (network )?interface",
     ),
     consequence(
+        "collective.nccl_cuda",
+        CodeError,
+        r"ncclUnhandledCudaError|unhandled cuda error",
+    ),
+    consequence(
         "collective.nccl_other",
         NetworkError,
-        r"nccl error|ncclInternalError|ncclUnhandledCudaError|unhandled cuda error|DistBackendError|(hccl|rccl|oneccl)[^\n]{0,40}(error|fail|timeout)",
+        r"nccl error|ncclInternalError|DistBackendError|(hccl|rccl|oneccl)[^\n]{0,40}(error|fail|timeout)",
     ),
     consequence(
         "collective.gloo",

@@ -8,7 +8,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.image",
         DataError,
-        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (data stream|png file)|truncated file read|invalid (jpeg|png|gif|bmp|image) (data|file|format|crop)|corrupt (jpeg|image|png)|unknown image file format|not a (jpeg|png) file|DecompressionBomb|unable to decode image|(image|jpeg|png)[^\n]{0,20}decod\w+[^\n]{0,30}(fail|error)|libpng error|!_?src\.empty\(\)|bogus (huffman|marker)|image (is|was) (none|empty|corrupt)|unsupported image|got unknown format starting with|decode(png|jpeg)",
+        r"UnidentifiedImageError|cannot identify image file|image file is truncated|broken (data stream|png file)|truncated file read|invalid (jpeg|png|gif|bmp|image) (data|file|format|crop)|corrupt (jpeg|image|png)|unrecognized data stream contents|unknown image file format|not a (jpeg|png) file|DecompressionBomb|unable to decode image|(image|jpeg|png)[^\n]{0,20}decod\w+[^\n]{0,30}(fail|error)|libpng error|!_?src\.empty\(\)|bogus (huffman|marker)|(error|fail(ed|ure)?|unable|could not|cannot)( to| in| when)? (decod|load|open|read)\w*[^\n]{0,20}\b(image|jpe?g|png|tiff?)\b|image (is|was) (none|empty|corrupt)|unsupported image|got unknown format starting with|decode(png|jpeg)",
     )
     .unless(r"ignoring extra"),
     cause(
@@ -63,12 +63,12 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "data.not_finite_input",
         DataError,
-        r"input (x |y |data )?contains (nan|infinity|`?inf|missing)|contains nan(, infinity|\.| values?| or)|contains `?inf`? or a? ?value|input data contains|too large for dtype|(column|feature|data(set|frame)?|input|features?|array|csv|samples?|rows?|series|matrix)s?\b[^\n]{0,40}(contains?|has|have|with|includes?) [^\n]{0,20}(nans?|nulls?|missing values|infinit|none values)|check (for )?nan in (the )?(data|input)|nan in (the )?(data|input|feature|column|x\b)|(nan|null|missing) values? (found |detected |present )?in (the )?(data|input|feature|column|train|x\b|y\b)",
+        r"invalid type for cat_feature|input (x |y |data )?contains (nan|infinity|`?inf|missing)|contains nan(, infinity|\.| values?| or)|contains `?inf`? or a? ?value|input data contains|too large for dtype|(column|feature|data(set|frame)?|input|features?|array|csv|samples?|rows?|series|matrix)s?\b[^\n]{0,40}(contains?|has|have|with|includes?) [^\n]{0,20}(nans?|nulls?|missing values|infinit|none values)|check (for )?nan in (the )?(data|input)|nan in (the )?(data|input|feature|column|x\b)|(nan|null|missing) values? (found |detected |present )?in (the )?(data|input|feature|column|train|x\b|y\b)",
     ),
     cause(
         "data.empty",
         DataError,
-        r"num_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|no labels (found )?in|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
+        r"n(um)?_samples=0|found 0 (files|images|samples|labels|records|examples|valid)|with 0 (samples?|feature)|0 sample\(s\)|(dataset|data ?set|data ?frame|dataloader|train(ing)? (set|data|split)|corpus|input file|csv|batch)\b[^\n]{0,30}(is|was|are|has|contains?|seems)( an?)? (empty|0 (samples|rows|examples|records)|no (samples|rows|data|examples))|(no|zero) (training |valid |validation |usable )?(data|samples?|images?|examples?|labels?|rows?|records?|instances?)\b[^\n]{0,20}(found|available|left|in|were|remain|loaded|to train)|empty (dataset|data|batch|dataframe|input|training)|ran out of data|no labels (found )?in|(couldn'?t|could not|cannot|unable to) find (any |a )?(data ?(set)? (files?|script)|dataset)",
     )
     .unless(r"cuda|gpu|device"),
     cause(

@@ -4,15 +4,23 @@ use trackway_core::TerminationReason::Unknown;
 
 use super::{Role, Signature};
 
+/// Marks the exception that follows.
+pub(crate) const EXCEPTION_IGNORED: &str = "marker.exception_ignored";
+/// Marks that the run was taken up again.
+pub(crate) const RESUMED: &str = "marker.resumed";
+
 pub(super) const SIGNATURES: &[Signature] = &[
     Signature::new(
         "marker.handled",
         Unknown,
         Role::Handled,
         r"skipping (this |the |bad |corrupt\w* |batch|sample|step|file|record|image|epoch|row|line|update|broken)|\bretrying\b|will retry|\bretry \d+ ?(/|of)|trying again|\bignor(ing|ed)\b|\bcontinuing\b|falling back|fall ?back to|recovered|reconnected|entering retry|backing off|(resuming|restarting|restored|continuing) (training )?(from|with)|(reducing|halving)[^\n]{0,20}batch",
-    ),
+    )
+    // A tracker speaks of its own uploads; what the interpreter ignores at its end stands in the lines that follow.
+    .unless(r"^\W*wandb|ignored in\b"),
+    Signature::new(EXCEPTION_IGNORED, Unknown, Role::Handled, r"exception ignored in\b"),
     Signature::new(
-        "marker.resumed",
+        RESUMED,
         Unknown,
         Role::Handled,
         r"(resum|restart|continu)(ing|ed)[^\n]{0,20} (training )?(from|at) [^\n]{0,60}(step|epoch|checkpoint|iter|ckpt)",

@@ -14,7 +14,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.cuda_status",
         DeviceOom,
-        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|out of memory allocating [\d,]+ bytes",
+        r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|hipErrorMemoryAllocation|CU(BLAS|DNN|SPARSE|SOLVER|FFT)_STATUS_ALLOC_FAILED|CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate|(HIPBLAS|ROCBLAS|MIOPEN)_STATUS_ALLOC_FAILED|ERROR_OUT_OF_DEVICE_MEMORY|PI_ERROR_OUT_OF_RESOURCES|CL_OUT_OF_RESOURCES|MEM_OBJECT_ALLOCATION_FAILURE|ErrorOutOfMemory|memory object allocation failure|out of memory allocating [\d,]+ bytes",
     ),
     cause(
         "device_oom.exception",
@@ -69,7 +69,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "device_oom.cache_blocks",
         DeviceOom,
-        r"no available memory for the cache blocks|free memory on device[^\n]*less than|not enough memory[^\n]{0,60}(mem[-_]fraction|gpu[-_]memory|prefill)|larger than the maximum number of tokens that can be stored in (the )?kv cache|not enough memory (is available )?(for|to)[^\n]{0,40}kv cache",
+        r"no available memory for the cache blocks|free memory on device[^\n]*less than|larger than the available kv cache memory|not enough memory[^\n]{0,60}(mem[-_]fraction|gpu[-_]memory|prefill)|larger than the maximum number of tokens that can be stored in (the )?kv cache|not enough memory (is available )?(for|to)[^\n]{0,40}kv cache",
     ),
     cause(
         "device_oom.destination_tensor",

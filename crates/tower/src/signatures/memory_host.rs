@@ -21,7 +21,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.container",
         HostOom,
-        r"\boom.?killed\b|oomkilling|low on resource: memory",
+        r"\boom.?killed\b|\bSystemOOM\b|system oom encountered|oomkilling|low on resource: memory",
     ),
     verdict(
         "host_oom.resource_manager",
@@ -81,7 +81,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "host_oom.jvm",
         HostOom,
-        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|LoadError: OutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
+        r"java heap space|insufficient memory for the java|native memory allocation \(\w+\) failed|\bOutOfMemoryError\(\)|gc overhead limit exceeded|java\.lang\.OutOfMemoryError",
     ),
     cause(
         "host_oom.cpu_tensor",

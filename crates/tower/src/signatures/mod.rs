@@ -11,7 +11,7 @@ mod collective;
 mod data;
 mod early_stop;
 mod evaluator;
-mod markers;
+pub(crate) mod markers;
 mod memory_device;
 mod memory_host;
 mod network;

@@ -16,11 +16,11 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NetworkError,
         r"connection refused|no route to host|network (is )?unreachable|host (is )?unreachable|ConnectionRefusedError|\bECONN(REFUSED|RESET|ABORTED)\b|\bEHOSTUNREACH\b|(failed|unable) to (connect|reach)|(couldn'?t|could not|can'?t|cannot) (connect|reach)|failed to establish a new connection|connection error[,.:]",
     )
-    .unless(r"x11|display|visdom|jupyter"),
+    .unless(r"x11|display|init server|visdom|jupyter"),
     cause(
         "network.hub",
         NetworkError,
-        r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|timed out trying to connect|CommClosedError|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|ClientPayloadError|connection broken|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
+        r"max retries exceeded|(Read|Connect|Connection)Timeout(Error)?\b|read timed out|connection timed out|connection aborted|RemoteDisconnected|IncompleteRead|ChunkedEncodingError|ProtocolError|connect timeout=|timed out trying to connect|CommClosedError|LocalEntryNotFoundError|RemoteProtocolError|ClientConnectorError|ServerDisconnected\w*|ClientPayloadError|connection broken|SSHException|dial tcp[^\n]{0,80}(timeout|refused|no such host)|i/o timeout|curl: \(\d+\)|curl error|rpc failed; |early eof|remote end hung up|UNEXPECTED_EOF_WHILE_READING",
     ),
     cause(
         "network.tls",

@@ -11,7 +11,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.xid",
         NodeFailure,
-        r"xid[^\n]{0,40}?[:=( ](46|48|61|62|63|64|74|79|92|94|95|119|120|121|136|140|143|149|154|155)\b",
+        r"\bxids?(['\x22]|_code| errors?| code)?( detected)?( \([^)\n]*\))?[:=#( ]{1,3}(46|48|61|62|63|64|74|79|92|94|95|119|120|121|136|140|143|149|154|155)\b",
     )
     .conclusive(),
     verdict(
@@ -39,7 +39,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "node.scheduler_lost",
         NodeFailure,
-        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
+        r"due to node failure|\bnode_fail\b|\bnode ?fail(ed|ure)\b|\bNodeLost\b|node(s)? \S* ?(was|has been|is|are|got) (lost|unreachable|down|dead|not ready|not responding)|NodeNotReady|NodeUnreachable|host ?error|boot_fail|lost node\b|node lost|(node|host|instance|machine|worker|tpu|slice|vm|gpu)s?[^\n]{0,60}\bunhealthy|failed (\w+ )?status checks?|hardware (failure|fault)|node (down|unreachable|is not ready)|(node|imminent) .{0,20}shutdown|(nodes?|hosts?|machines?) \S+ (is )?not responding|\bmom failure|execution host [^\n]{0,40}(unavailable|down|unreachable)|host went down",
     ),
     verdict(
         "node.cluster_lost",

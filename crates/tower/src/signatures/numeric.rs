@@ -8,7 +8,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "numeric.loss_scale_floor",
         NumericDivergence,
-        r"minimum loss scale reached|loss.?scale (is )?(already )?(at|reached|below|has reached)[^\n]{0,20}minimum|cannot decrease (loss )?scale|(loss|grad)[ _]scale[^\n]{0,30}(too small|underflow|is zero|= ?0\b|below)|loss scale at minimum",
+        r"minimum loss scale reached|loss.?scale (is )?(already )?(at|reached|below|has reached)[^\n]{0,20}minimum|cannot decrease (loss )?scale|(loss|grad)[ _]scale[^\n]{0,30}(too small|underflow|is zero|= ?0(\.0+)?([^.\d]|$)|below)|loss scale at minimum",
     )
     .conclusive(),
     cause(
@@ -16,13 +16,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
         NumericDivergence,
         r"nan(.?loss)?DuringTraining|model diverged|\b(train(ing)?[ _])?(loss|losses|loss_value|cost|objective|perplexity|total_loss)\b[^\n]{0,40}?\b(is|was|are|became|becomes|went|goes|of|turned|has become|contains?|got|hit)( to| a| an)?:? ?[\x22'`(\[]?(nan|inf|infinite|infinity|non-?finite|not finite)\b|(nan|inf(inite)?|non-?finite|invalid) (or (nan|inf(inite)?) )?(loss|losses|gradients?|grads?|grad norm|objective)|(loss|gradient|grad(_norm)?|activation|weight|parameter|logit|output|model|update)s?[^\n]{0,40}(contains?|has|have|are|is|became|found|detected|with)[^\n]{0,20}\b(nans?|infs?|infinity|non-?finite)\b|invalid loss, terminating|loss (is )?(nan|inf)[^\n]{0,20}(stop|abort|exit|terminat)",
     )
-    .unless(r"\bno nan|nan_to_num|column|skipp|input (x |y )?contains|nan values? in (the )?(data|column|feature)|label"),
+    .unless(r"\bno nan|nan_to_num|column|skipping|input (x |y )?contains|nan values? in (the )?(data|column|feature)|label"),
     cause(
         "numeric.nan_found",
         NumericDivergence,
         r"(found|detected|encountered|got|produced|returned|hit|has|had)[^\n]{0,40}\b(nans?|infs?|non-?finite)\b[^\n]{0,60}(grad|loss|weight|param|tensor|norm|output|activation|layer|step|train|model|value|th output|iteration|batch|forward|backward)|(?-i:\bNaN)s? (or Inf )?(found|detected|encountered)|invalid value \(?nan\)?|tensor had (nan|inf)|CheckNumerics|returned nan values in its \d+\w* output|FloatingPointError: (invalid|overflow|divide|nan|inf)|FloatingPointError\b|probability tensor contains either|found invalid values:|matrix contains invalid numeric entries|must be (a )?finite|is not finite|isfinite\([^\n]*\)|cannot convert float (nan|infinity) to integer|nan in (summary )?histogram|array must not contain infs or nans|nan(s)? in (loss|grad|weight|param|model|output|logit)",
     )
-    .unless(r"\bno nan|nan_to_num|column|skipp|input (x |y )?contains|dataframe|csv|feature"),
+    .unless(r"\bno nan|nan_to_num|column|skipping|input (x |y )?contains|dataframe|csv|feature"),
     cause(
         "numeric.floating_point_error",
         NumericDivergence,
@@ -31,7 +31,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "numeric.diverged",
         NumericDivergence,
-        r"(training|model|loss|optimi[sz](er|ation)|solver|run|fit|trial|algorithm|objective)[^\n]{0,40}(has |have |is |was )?(diverg(ed|ing|ence)|explod(ed|ing)|bl(own|ew) up)|(exploding|exploded|vanish(ing|ed)) gradients?|degenerate solution|svd did not converge|linalg[^\n]*(converge|singular|positive|ill-conditioned)|math range error|(loss|grad|gradient)[^\n]{0,30}(exceed|above|over|larger|greater|too (large|high))[^\n]{0,40}|not positive[- ]definite|leading minor|diverg(ed|ence)( detected)?[,.:!]|numerical(ly)? (instab|unstable)",
+        r"(training|model|loss|optimi[sz](er|ation)|solver|run|fit|trial|algorithm|objective)[^\n]{0,40}(has |have |is |was )?(diverg(ed|ing|ence)|explod(ed|ing)|bl(own|ew) up)|(exploding|exploded|vanish(ing|ed)) gradients?|degenerate solution|non-?finite (grad\w*|loss\w*|norm)|svd did not converge|linalg[^\n]*(converge|singular|positive|ill-conditioned)|math range error|(loss|grad|gradient)[^\n]{0,30}(exceed|above|over|larger|greater|too (large|high))[^\n]{0,40}|not positive[- ]definite|leading minor|diverg(ed|ence)( detected)?[,.:!]|numerical(ly)? (instab|unstable)",
     )
     .unless(r"kl[_ ]diverg|divergen(t|ce)[_ =](loss|weight)|recursion"),
     hint(

@@ -8,9 +8,15 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.time_limit",
         Timeout,
-        r"due to time limit|(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|TERM_(RUN|CPU)LIMIT|killed after reaching \S+ run time limit|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxRuntime(In)?(Seconds)?Exceeded|MaxRuntimeExceeded|MaxWaitTimeExceeded|cpu time limit exceeded|duration exceeded (the )?timeout",
+        r"due to time limit|TERM_(RUN|CPU)LIMIT|killed after reaching \S+ run time limit|job killed: walltime|MaxRuntime(In)?(Seconds)?Exceeded|cpu time limit exceeded",
     )
     .conclusive()
+    .unless(r"\bwill (be )?|due to time limits\b|not timed out"),
+    verdict(
+        "scheduler.time_limit_stated",
+        Timeout,
+        r"(job|run|step|task|allocation)[^\n]{0,40}(reached|exceeded|hit|exceeds|over|past)[^\n]{0,30}(time ?limit|wall.?(time|clock)|run.?time|duration)|wall.?(time|clock)[^\n]{0,40}(exceed|limit|expired|reached)|exceeded (the |its |your )?(max(imum)?[_ ]?)?(allowed |allocated |allotted )?(wall.?time|wall.?clock|run.?time|time limit|execution time|duration|max_run)|time limit (has been )?(reached|exceeded|expired|hit)|(maximum|max)[_ ]?(run|execution|job|training|allowed)?[_ ]?(time|runtime|duration)[^\n]{0,40}(exceed|reached|expired|elapsed)|MaxWaitTimeExceeded|duration exceeded (the )?timeout",
+    )
     .unless(r"\bwill (be )?|due to time limits\b|not timed out"),
     verdict(
         "scheduler.deadline",
@@ -26,13 +32,13 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "scheduler.preempted_slurm",
         Preempted,
-        r"due to (preemption|job requeue)|(?-i:\bPREEMPTED\b)|job requeue",
+        r"due to (preemption|job requeue)|\b(job)?(state|status)\W{1,4}(?-i:(\w+_)?PREEMPTED)\b",
     )
     .conclusive(),
     verdict(
         "scheduler.preempted",
         Preempted,
-        r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?preempted|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|(?-i:\bPreempted\b)|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
+        r"(was|were|been|being|is|are|got|will be|be|state|status|reason|condition)[:= ]{0,3}['\x22]?preempted|\bpreempted (by|in order|to (make|accommodate|free|admit)|because|due|from|on|at)|instances?\.preempted|preempt(ion|ed)( notice| event| signal| warning| detected| received| requested| handler| imminent| triggered)|(received|got|detected|caught|handling|due to|because of|after) (a |an |the )?(spot )?preempt|PreemptionByScheduler|preempting (the )?(pod|job|node|instance|vm|workload|worker|task|run)|reason: ?preempt|(?-i:\b(\w+_)?PREEMPTED\b)|(?-i:\bPreempted\b)|preemptible (vm|instance|node|tpu|machine)[^\n]{0,60}(terminat|stopp|shut|delet|gone|kill|lost|reclaim)|cluster (was |is )?preempted|preempt(ed|ion)[.:!]",
     )
     .unless(r"installed|registered|disabled|set up|PreemptionMode|sequence group|kv.?(cache|blocks)|checking|max_preempt|preempted or failed|preemptible: ?(true|false)|preemption_?(policy|enabled|callback) ?[=:]|not preempted|no preemption"),
     verdict(

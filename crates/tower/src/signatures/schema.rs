@@ -40,7 +40,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     cause(
         "schema.keys",
         SchemaDrift,
-        r"no columns in the dataset match|'DataFrame' object has no attribute|'Row' object has no|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|unknown field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
+        r"no columns in the dataset match|'DataFrame' object has no attribute|'Series' object has no attribute|'Row' object has no|expect_column_to_exist|failed to enforce schema|model is missing inputs|field ['\x22`]?\w+['\x22`]? (does not exist|not found|is missing|missing)|missing (required )?field|no field (named|of name)|no such field|unknown field|(required|expected) (field|key)s?[^\n]{0,40}(missing|not found)",
     )
     .unless(r"hydra|omegaconf|dataclass|config"),
 ];
