@@ -1,6 +1,7 @@
 //! What every command does first: seal what ended while nobody watched. Silence is never taken for an end.
 
-use trackway_launch::{Launcher as _, Observation};
+use trackway_core::{Clock as _, Timestamp};
+use trackway_launch::{AttemptFiles, Launcher as _, Observation, START_MILLIS_MAX};
 use trackway_ledger::AttemptRow;
 
 use crate::App;
@@ -51,11 +52,20 @@ impl App {
         told
     }
 
+    /// Whether a shim may have been started so lately that it did not introduce itself yet.
+    pub(crate) fn may_be_starting(&self, attempt: &AttemptRow) -> bool {
+        let files = AttemptFiles::new(self.home.attempt_folder(attempt.attempt_id));
+        let Ok(written) = files.launch_json().metadata().and_then(|found| found.modified()) else { return false };
+        let Ok(since_1970) = written.duration_since(std::time::UNIX_EPOCH) else { return false };
+        let written = Timestamp::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
+        self.clock.now().seconds_since(written) < f64::from(START_MILLIS_MAX) / 1000.0
+    }
+
     /// Whether the attempt ended; none when nobody can tell.
     fn has_ended(&self, attempt: &AttemptRow) -> Result<Option<bool>, AppError> {
         let Some(placement) = self.placement_of(attempt)? else {
-            // Without a supervisor and without a shim, nothing was ever started.
-            return Ok(Some(true));
+            // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.
+            return Ok((!self.may_be_starting(attempt)).then_some(true));
         };
         let observed =
             self.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;

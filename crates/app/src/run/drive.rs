@@ -91,7 +91,12 @@ fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result
             after(app, prepared, &decision, reporter)
         };
     }
-    let Some(placement) = app.placement_of(&last)? else {
+    let placement = app.placement_of(&last)?;
+    if placement.is_none() && app.may_be_starting(&last) {
+        let message = format!("attempt {} may be starting just now", last.attempt_id);
+        return Err(AppError::new(ErrorKind::Fault, message).hint("try again in half a minute"));
+    }
+    let Some(placement) = placement else {
         let sealed = seal::seal(app, &last.attempt_id)?;
         report_end(&sealed, reporter);
         return after(app, prepared, &sealed.decision, reporter);

@@ -73,7 +73,7 @@ static LIST_OF_GUESSES: LazyLock<Regex> = LazyLock::new(|| {
 
 static HANDLED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"\bskipping\b|\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b|\bskipped (this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b|\bretrying\b|\bwill retry\b|trying again|\bignoring\b|\b(error|exception|is|was|be) ignored\b|falling back|fall ?back to|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
+        r"\bskipping\b|\b(is|was|were|been|be|batch|sample|step|update|file|record|image) skipped\b|\bskipped (\d+ (bad|broken|corrupt\w*|invalid)|this|the|a|bad|corrupt\w*|batch|sample|step|file|record|image)\b|\bretrying\b|\bwill retry\b|trying again|\bignoring\b|\b(error|exception|is|was|be) ignored\b|falling back|fall ?back to|\brecovered\b|continuing\b|entering retry loop|(reducing|halving)[^\n]{0,20}batch",
     )
 });
 

@@ -14,7 +14,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
     verdict(
         "host_oom.slurm",
         HostOom,
-        r"detected \d+ oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|exceeded (job|step|virtual) memory limit|exceeded memory limit|\bout_of_me(mory|\+)",
+        r"detected [1-9]\d* oom.?kill event|have been oom killed|(task|step|job)s?[^\n]{0,40}oom killed|exceeded (job|step|virtual) memory limit|exceeded memory limit|\bout_of_me(mory|\+)",
     )
     .conclusive()
     .unless(r"cuda|gpu|hip\b|device|hbm"),

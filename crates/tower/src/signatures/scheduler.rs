@@ -57,7 +57,7 @@ pub(super) const SIGNATURES: &[Signature] = &[
         Preempted,
         r"EvictionByEvictionAPI|(pod|job|workload|node|vm|instance|container|task)s?[^\n]{0,40}\b(was|were|been|is|being|got) evicted|\bevicted (by|due|because|from|to accommodate|as)|(eviction|evict) (notice|signal|event|request|policy)|EvictedBy|evictionType|TerminateScheduled|scheduled ?event[^\n]{0,40}(preempt|terminate|evict)|Evicted\b|nodes?[^\n]{0,30}(being|is|was|been) drained|drain(ing|ed) (the )?node|DRAIN_NODE|node drain",
     )
-    .unless(r"low on resource|memory|ephemeral|disk|cache|kv |lustre"),
+    .unless(r"\b(ecc|xid|unhealthy|hardware)\b|low on resource|memory|ephemeral|disk|cache|kv |lustre"),
     verdict(
         "scheduler.maintenance",
         Preempted,
