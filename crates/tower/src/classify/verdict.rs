@@ -131,7 +131,11 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
     secondary.extend(log.others.iter().filter(|other| !decided.contains(&other.text.as_str())).cloned());
     secondary.dedup_by(|left, right| left.rule == right.rule && left.text == right.text);
     secondary.truncate(MAX_SECONDARY);
-    let root = finding.items.first().map(|item| fingerprint(finding.reason, &item.text)).unwrap_or_default();
+    // A success has no cause to meet again.
+    let root = match finding.items.first() {
+        Some(item) if !finding.reason.is_success() => fingerprint(finding.reason, &item.text),
+        _ => String::new(),
+    };
     let mut items = finding.items;
     items.extend(surroundings(evidence));
     Verdict {
