@@ -15,7 +15,7 @@ test: venv ## everything that needs no system service
 	@scripts/test.sh
 
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
-	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked -p trackway-ledger -p trackway -- postgres
+	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test it -- postgres
 
 build: ## the release binary
 	$(CARGO) build --locked --release -p trackway

@@ -19,7 +19,11 @@ impl App {
     /// When the ledger cannot be read.
     pub fn reconcile(&self) -> Result<Vec<String>, AppError> {
         let open = self.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
-        Ok(open.iter().filter_map(|attempt| self.reconcile_one(attempt)).collect())
+        // A ledger may serve many homes: the locks and files of the others are not here.
+        let own = open.iter().filter(|attempt| {
+            self.home.attempt_folder(attempt.attempt_id) == std::path::Path::new(&attempt.log_directory)
+        });
+        Ok(own.filter_map(|attempt| self.reconcile_one(attempt)).collect())
     }
 
     fn reconcile_one(&self, attempt: &AttemptRow) -> Option<String> {

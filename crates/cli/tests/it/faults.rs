@@ -232,3 +232,26 @@ fn a_sealed_receipt_cannot_be_changed() {
         assert!(ledger.execute(change, []).is_err(), "`{change}` was allowed");
     }
 }
+
+/// Proves that a ledger shared by two homes is no reason to judge the other home's live attempt.
+#[test]
+fn another_homes_attempt_is_left_alone() {
+    let (here, there) = (Home::new(), Home::new());
+    let ledger = here.path().join("shared.db");
+    let ledger = ledger.to_str().unwrap();
+    let supervisor = here.spawn(&[
+        "--ledger",
+        ledger,
+        "run",
+        "--json",
+        "--",
+        "sh",
+        "-c",
+        "echo $$ > pid; sleep 1; exit 7",
+    ]);
+    script_pid(&here);
+    assert_eq!(there.trackway(&["--ledger", ledger, "run", "--", "true"]).code, 0);
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(run["attempts"][0]["exit_code"], 7, "{run}");
+}
