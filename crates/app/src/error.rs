@@ -15,6 +15,8 @@ pub enum ErrorKind {
     NotFound,
     /// A hash, a fence or a sealed receipt did not hold: look before going on.
     Integrity,
+    /// Wait until another process lets go of the ledger, and try again.
+    Locked,
     /// Try again, or report a fault of Trackway's own.
     Fault,
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, LaunchKind, RunId};
 
+use crate::error::{AppError, ErrorKind};
+
 /// The folder that holds a ledger, attempts, records and checkpoints.
 #[derive(Debug, Clone)]
 pub struct Home {
@@ -33,6 +35,28 @@ impl Home {
             .unwrap_or_else(|| self.folder.join("ledger.db").to_string_lossy().into_owned())
     }
 
+    /// Whether the ledger was named by itself: it can then be read without the home's folder.
+    #[must_use]
+    pub fn has_ledger_elsewhere(&self) -> bool {
+        self.ledger_url.is_some()
+    }
+
+    /// Refuses a URL of a kind of ledger that does not exist, before it is taken for a path.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`].
+    pub fn check_ledger_scheme(&self) -> Result<(), AppError> {
+        let location = self.ledger_location();
+        match location.split_once("://") {
+            None | Some(("postgres" | "postgresql" | "sqlite", _)) => Ok(()),
+            Some((scheme, _)) => {
+                let message = format!("`{scheme}://` is no kind of ledger");
+                Err(AppError::new(ErrorKind::Usage, message)
+                    .hint("use a path of a SQLite file or a `postgres://` URL"))
+            }
+        }
+    }
+
     /// Everything one attempt leaves behind.
     #[must_use]
     pub fn attempt_folder(&self, attempt_id: AttemptId) -> PathBuf {
@@ -56,6 +80,12 @@ impl Home {
     pub fn data_cache(&self) -> PathBuf {
         self.folder.join("data").join("manifest-cache.json")
     }
+}
+
+/// Names of the files in a run's folder.
+pub mod run_file {
+    /// Its presence asks the supervisor not to launch the next attempt.
+    pub const STOP: &str = "stop";
 }
 
 /// Names of the files in an attempt's folder.

@@ -56,11 +56,12 @@ impl App {
         if create {
             std::fs::create_dir_all(folder)
                 .map_err(|error| AppError::file("make the home", folder, &error))?;
-        } else if !folder.is_dir() {
+        } else if !folder.is_dir() && !home.has_ledger_elsewhere() {
             let message = format!("there is no Trackway home at `{}`", folder.display());
             return Err(AppError::new(ErrorKind::NotFound, message)
                 .hint("name it with --home or TRACKWAY_HOME, or make one with `trackway run`"));
         }
+        home.check_ledger_scheme()?;
         let ledger = Ledger::open(&home.ledger_location()).map_err(|error| ledger_error(&error))?;
         Ok(Self {
             home,
@@ -86,9 +87,8 @@ fn ledger_error(error: &LedgerError) -> AppError {
         trackway_ledger::ErrorKind::NotFound => ErrorKind::NotFound,
         trackway_ledger::ErrorKind::Usage => ErrorKind::Usage,
         trackway_ledger::ErrorKind::Integrity => ErrorKind::Integrity,
-        trackway_ledger::ErrorKind::Locked
-        | trackway_ledger::ErrorKind::Newer
-        | trackway_ledger::ErrorKind::Fault => ErrorKind::Fault,
+        trackway_ledger::ErrorKind::Locked => ErrorKind::Locked,
+        trackway_ledger::ErrorKind::Newer | trackway_ledger::ErrorKind::Fault => ErrorKind::Fault,
     };
     AppError::new(kind, error.to_string())
 }

@@ -1,21 +1,24 @@
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_launch::{Launcher as _, StopMode};
+use trackway_ledger::{RunRow, RunState};
 
 use crate::App;
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::control::{self, Request};
 use crate::error::{AppError, ErrorKind};
+use crate::home::run_file;
 use crate::run::StoredJob;
+use crate::run::lock::RunLock;
 
 /// The answer to `trackway stop`.
 #[derive(Debug, Clone, Serialize)]
 pub struct StopAsked {
     /// The run.
     pub run_id: RunId,
-    /// Its live attempt.
-    pub attempt_id: AttemptId,
-    /// `graceful` or `kill`.
+    /// Its live attempt; between two attempts, the last one.
+    pub attempt_id: Option<AttemptId>,
+    /// `graceful`, `kill`, or `before_next_attempt` when the run waits for its next attempt.
     pub mode: String,
 }
 
@@ -25,6 +28,10 @@ impl App {
     /// # Errors
     /// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
     pub fn stop(&self, run: &str, kill: bool, why: &str) -> Result<StopAsked, AppError> {
+        let waiting = self.find_run(run)?;
+        if waiting.state == RunState::Waiting {
+            return self.stop_waiting(&waiting);
+        }
         let attempt = self.live_attempt(run)?;
         let folder = self.home.attempt_folder(attempt.attempt_id);
         let placement = self.placement_of(&attempt)?.ok_or_else(|| {
@@ -47,9 +54,24 @@ impl App {
         self.launcher.stop(&placement, mode).map_err(|error| AppError::fault("the stop", &error))?;
         Ok(StopAsked {
             run_id: attempt.run_id,
-            attempt_id: attempt.attempt_id,
+            attempt_id: Some(attempt.attempt_id),
             mode: if kill { "kill" } else { "graceful" }.into(),
         })
+    }
+
+    /// Between two attempts nothing lives: the supervisor is told through a file, or, without one, the run is stopped here.
+    fn stop_waiting(&self, run: &RunRow) -> Result<StopAsked, AppError> {
+        let folder = self.home.run_folder(run.run_id);
+        let path = folder.join(run_file::STOP);
+        std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
+        let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
+        if lock.is_some() {
+            self.set_run_state(run.run_id, RunState::Stopped)?;
+            let _ = std::fs::remove_file(&path);
+        }
+        let last = self.attempts_of(run.run_id)?.pop();
+        let attempt_id = last.map(|attempt| attempt.attempt_id);
+        Ok(StopAsked { run_id: run.run_id, attempt_id, mode: "before_next_attempt".into() })
     }
 
     fn grace_seconds(&self, run_id: RunId) -> f64 {

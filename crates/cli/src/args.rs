@@ -91,7 +91,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub retry_data_error: bool,
     /// A name for a run without a run file
-    #[arg(long, requires = "argv")]
+    #[arg(long)]
     pub name: Option<String>,
     /// The command to run, as is: no shell is involved
     #[arg(last = true, value_name = "COMMAND")]

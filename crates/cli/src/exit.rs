@@ -28,7 +28,7 @@ impl Failure {
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Self {
         let code = match error.kind {
-            ErrorKind::Fault => 1,
+            ErrorKind::Fault | ErrorKind::Locked => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Blocked => 3,
             ErrorKind::NotFound => 6,

@@ -116,7 +116,7 @@ impl Printer {
         table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(header.iter());
         for row in rows {
-            table.add_row(row);
+            table.add_row(row.iter().map(|cell| visible(cell)));
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
@@ -127,6 +127,13 @@ impl Printer {
             self.line(&if number == 0 { self.tone(Tone::Bold, line) } else { line.into() });
         }
     }
+}
+
+/// Control characters as visible text: what a script or a name holds must not steer the terminal.
+pub fn visible(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter })
+        .collect()
 }
 
 fn paint(colour: bool, tone: Tone, text: &str) -> String {

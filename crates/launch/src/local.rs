@@ -242,7 +242,7 @@ fn here(place: &LocalPlace) -> io::Result<bool> {
 
 /// What the files, the lock and the processes say. An error means: cannot tell.
 fn look(place: &LocalPlace) -> io::Result<Observation> {
-    if let Some(exit) = ExitRecord::read(&place.directory)? {
+    if let Some(exit) = readable_record(place)? {
         return Ok(Observation::Exited(Box::new(exit)));
     }
     let machine = MachineIdentity::current()?;
@@ -267,9 +267,20 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
     }
 }
 
+/// The exit record. One that is there and cannot be understood (a damaged disk) is as good as none: whether the attempt
+/// ended is then told by its lock and its processes.
+fn readable_record(place: &LocalPlace) -> io::Result<Option<ExitRecord>> {
+    match ExitRecord::read(&place.directory) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
 /// The shim is proved gone. It may have ended in good order a moment ago, or it was killed.
 fn without_shim(place: &LocalPlace) -> io::Result<Observation> {
-    if let Some(exit) = ExitRecord::read(&place.directory)? {
+    if let Some(exit) = readable_record(place)? {
         return Ok(Observation::Exited(Box::new(exit)));
     }
     let left = survivors(place)?;
@@ -277,7 +288,7 @@ fn without_shim(place: &LocalPlace) -> io::Result<Observation> {
         return Ok(running(place, true));
     }
     let why = format!(
-        "the shim (process {}) is gone without an exit record, its lock is free, and no process of the attempt is left",
+        "the shim (process {}) is gone without a readable exit record, its lock is free, and no process of the attempt is left",
         place.shim.pid
     );
     Ok(Observation::Gone { why, rebooted: false })

@@ -6,7 +6,9 @@ use trackway_core::TerminationReason as Reason;
 #[must_use]
 pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
-        Reason::Completed => &["evaluate the last committed checkpoint, then check the gates"],
+        Reason::Completed => {
+            &["nothing has to be done; evaluate its last checkpoint, or compare it with earlier runs"]
+        }
         Reason::EarlyStopped => &[
             "evaluate the best checkpoint, not the last",
             "look at the validation curve before giving more patience",
@@ -89,7 +91,7 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
         Reason::Superseded => &["look at the attempt that replaced it"],
         Reason::Unknown => &[
             "look at the last lines and the launcher's records; the evidence did not decide",
-            "a bare kill: check host memory, the scheduler's log and who was logged in",
+            "if a signal ended it: check host memory, the scheduler's log and who was logged in",
         ],
     }
 }

@@ -1,6 +1,7 @@
 //! The loop of a run: launch, supervise, seal, decide, and again until it is at rest.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use trackway_core::Clock as _;
@@ -16,7 +17,9 @@ use super::supervise::{Ended, Watched, supervise};
 use super::watchdog::Limits;
 use super::{RunOutcome, interrupt};
 use crate::App;
+use crate::actions::{self, ActionKind};
 use crate::error::{AppError, ErrorKind};
+use crate::home::run_file;
 use crate::report::{Notice, Reporter};
 use crate::seal::{self, Sealed};
 
@@ -53,8 +56,9 @@ pub fn drive(
                 launch_next(app, &prepared, previous.as_ref(), &set, reporter)?
             }
         };
-        match watch(app, &prepared, &launched, injection.take(), reporter)? {
-            Ended::Attempt => {}
+        let asked_fault = injection.take();
+        match watch(app, &prepared, &launched, asked_fault, reporter)? {
+            Ended::Attempt => tell_unreached(app, &launched, asked_fault, reporter),
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
                     text: format!(
@@ -69,7 +73,7 @@ pub fn drive(
                     .hint("it is not declared dead; look again with `trackway runs`"));
             }
         }
-        let sealed = seal::seal(app, &launched.row.attempt_id)?;
+        let sealed = seal_patiently(app, &launched, reporter)?;
         report_end(&sealed, reporter);
         next = after(app, &prepared, &sealed.decision, reporter)?;
     }
@@ -169,6 +173,43 @@ fn limits(app: &App, prepared: &Prepared) -> Result<Limits, AppError> {
     })
 }
 
+/// How long a ledger that is locked by another process is waited for at the end of an attempt.
+const SEAL_PATIENCE_SECONDS: f64 = 600.0;
+
+/// Seals, and where the ledger is locked tries again for minutes: the retries of a night must not end there.
+fn seal_patiently(app: &App, launched: &Launched, reporter: &dyn Reporter) -> Result<Sealed, AppError> {
+    let deadline = app.clock.monotonic_micros() + (SEAL_PATIENCE_SECONDS * 1e6) as i64;
+    let mut told = false;
+    loop {
+        let error = match seal::seal(app, &launched.row.attempt_id) {
+            Err(error) if error.kind == ErrorKind::Locked => error,
+            sealed => return sealed,
+        };
+        let over = app.clock.monotonic_micros() >= deadline || interrupt::stop_requests() > 0;
+        if over {
+            let run_id = launched.row.run_id;
+            return Err(error.hint(format!("nothing is lost; later: trackway resume {run_id}")));
+        }
+        if !told {
+            told = true;
+            reporter.notice(&Notice::Note { text: format!("the attempt ended; its receipt waits: {error}") });
+        }
+        std::thread::sleep(WAIT_TURN);
+    }
+}
+
+/// A rehearsal that never happened is told: it proved nothing.
+fn tell_unreached(app: &App, launched: &Launched, asked: Option<Injection>, reporter: &dyn Reporter) {
+    let Some(injection) = asked else { return };
+    let done = actions::read(&app.home.attempt_folder(launched.row.attempt_id)).unwrap_or_default();
+    let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
+    if !done.iter().any(|action| kinds.contains(&action.kind)) {
+        let text =
+            format!("`--inject {injection}` did not happen: the attempt ended before it reported that step");
+        reporter.notice(&Notice::Note { text });
+    }
+}
+
 fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
     reporter.notice(&Notice::AttemptEnded {
         attempt_id: sealed.row.attempt_id,
@@ -177,6 +218,10 @@ fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
         rule: sealed.row.termination_rule.clone().unwrap_or_default(),
         evidence: sealed.evidence.clone(),
     });
+    if let Some(lost) = sealed.row.log_bytes_lost.filter(|lost| *lost > 0) {
+        let text = format!("{lost} bytes of output could not be stored: the disk was full");
+        reporter.notice(&Notice::Note { text });
+    }
 }
 
 /// Carries a decision out: waits for the next attempt, or brings the run to rest.
@@ -195,7 +240,9 @@ fn after(
     if !retry {
         return Ok(Next::Rest);
     }
-    if !wait(app, decision.delay_seconds.unwrap_or(0.0)) {
+    let asked = app.home.run_folder(prepared.run.run_id).join(run_file::STOP);
+    if !wait(app, decision.delay_seconds.unwrap_or(0.0), &asked) {
+        let _ = std::fs::remove_file(&asked);
         app.set_run_state(prepared.run.run_id, RunState::Stopped)?;
         reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
         return Ok(Next::Rest);
@@ -204,13 +251,14 @@ fn after(
 }
 
 /// Waits; false when a stop was asked for meanwhile.
-fn wait(app: &App, seconds: f64) -> bool {
+fn wait(app: &App, seconds: f64, asked: &Path) -> bool {
+    let stop_asked = || interrupt::stop_requests() > 0 || asked.exists();
     let until = app.clock.monotonic_micros() + (seconds * 1e6) as i64;
     while app.clock.monotonic_micros() < until {
-        if interrupt::stop_requests() > 0 {
+        if stop_asked() {
             return false;
         }
         std::thread::sleep(WAIT_TURN);
     }
-    interrupt::stop_requests() == 0
+    !stop_asked()
 }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, LaunchKind};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
-use trackway_ledger::{AttemptRow, AttemptState};
+use trackway_ledger::{AttemptRow, AttemptState, RunState};
 
 use super::prepare::Prepared;
 use crate::capture::{Capture, EnvironmentLock};
-use crate::checkpoints::{newest_committed, view};
-use crate::error::AppError;
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
 use crate::{App, FULL_STAGE};
@@ -42,6 +43,10 @@ pub fn launch_next(
     }
     row.started_at = Some(app.clock.now());
     store_capture(app, prepared, &spec)?;
+    let mut run = app.find_run(&row.run_id.to_string())?;
+    run.attempt_count = row.attempt_number;
+    run.started_at = run.started_at.or(row.started_at);
+    app.ledger_write(|ledger| ledger.update_run(&run))?;
     let placement = app
         .launcher
         .launch(&spec, &app.redactor)
@@ -115,12 +120,29 @@ fn planned_row(
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
     apply_changes(&mut row, &app.redactor.settings(set));
     note_capture(&mut row, &prepared.capture);
-    let root = app.home.checkpoint_root(prepared.run.run_id, LaunchKind::Train, FULL_STAGE);
-    if let Some(committed) = newest_committed(&view(&root)?) {
-        row.resumed_from_step = Some(committed.step);
-        row.resumed_from_manifest_sha256 = committed.manifest_sha256;
+    if let Some(target) = resume_target(app, prepared)? {
+        row.resumed_from_step = Some(target.step);
+        row.resumed_from_manifest_sha256 = target.manifest_sha256;
     }
     Ok(row)
+}
+
+/// The checkpoint the attempt should resume from, every byte of it read. Committed steps that cannot be resumed from
+/// are an explicit error before the launch, never step 0 in silence.
+fn resume_target(app: &App, prepared: &Prepared) -> Result<Option<CheckpointInfo>, AppError> {
+    let run = app.find_run(&prepared.run.run_id.to_string())?;
+    let root = app.home.checkpoint_root(run.run_id, LaunchKind::Train, FULL_STAGE);
+    let target = view(&root)?.resume_target().map(|target| target.map(|loaded| loaded.info));
+    let why = match target {
+        Ok(None) if run.last_committed_step.is_some() => {
+            format!("the ledger knows a committed step, and `{}` has none", root.display())
+        }
+        Ok(target) => return Ok(target),
+        Err(error) => error.to_string(),
+    };
+    app.set_run_state(run.run_id, RunState::Failed)?;
+    Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
+        .hint("bring the checkpoints back, or start a new run"))
 }
 
 /// What a retry plan changes is part of what the attempt was: its config and its hash say so.

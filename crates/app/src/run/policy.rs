@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Clock as _, Confidence, Rng as _, RunId, TerminationReason};
+use trackway_core::{Clock as _, Confidence, Rng as _, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RunState};
 use trackway_recorder::system_rng;
 use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
-use super::job::StoredJob;
 use crate::App;
 use crate::error::AppError;
 
@@ -44,9 +43,12 @@ impl Changes {
 /// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
 pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
     let history = history(app, row)?;
-    let job = stored_job(app, row.run_id)?;
-    let decision = trackway_tower::decide(&history, &policy_of(&job.plan.retry), system_rng().next_unit());
-    let decision = if job.run_file.is_some() { decision } else { once(decision) };
+    // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
+    let run = app.find_run(&row.run_id.to_string())?;
+    let retry = run.config_json.get("retry").cloned().unwrap_or_default();
+    let retry: RetrySection = serde_json::from_value(retry).unwrap_or_default();
+    let decision = trackway_tower::decide(&history, &policy_of(&retry), system_rng().next_unit());
+    let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(app, row, decision))
 }
 
@@ -139,13 +141,6 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
         set: changes.set,
         data_manifest: attempt.data_sha256.clone().unwrap_or_default(),
     }
-}
-
-fn stored_job(app: &App, run_id: RunId) -> Result<StoredJob, AppError> {
-    let path = app.home.run_folder(run_id).join("plan.json");
-    let text = std::fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
-    serde_json::from_slice(&text)
-        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))
 }
 
 /// A command without a run file is launched once: nobody said that it may be repeated.

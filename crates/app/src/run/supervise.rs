@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use trackway_core::Clock;
-use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, StopMode};
+use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
 
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
@@ -62,6 +62,7 @@ struct Supervisor<'a> {
     rate: Rate,
     stop_requests_seen: u32,
     stopping: bool,
+    leftovers_told: bool,
     began_micros: i64,
     last_sign_micros: Option<i64>,
     frame_count_seen: u64,
@@ -112,6 +113,7 @@ pub fn supervise(
         rate: Rate::default(),
         stop_requests_seen: 0,
         stopping: false,
+        leftovers_told: false,
         began_micros,
         last_sign_micros: None,
         frame_count_seen: 0,
@@ -133,6 +135,7 @@ pub fn supervise(
             }
             Ok(Observation::CannotTell { why }) => return Ended::OutOfSight(why),
             Err(error) => return Ended::OutOfSight(error.to_string()),
+            Ok(Observation::Running(running)) => supervisor.tell_leftovers(&running),
             Ok(_) => {}
         }
         if interrupt::detach_requested() {
@@ -158,6 +161,16 @@ impl Supervisor<'_> {
         self.reporter.progress(&self.record.progress(self.rate.steps_per_second));
     }
 
+    /// A script that ended and left processes behind which hold its output is waited for; a person wants to know.
+    fn tell_leftovers(&mut self, running: &Running) {
+        if running.main_ended_at.is_some() && !self.leftovers_told {
+            self.leftovers_told = true;
+            let text =
+                "the script ended with code 0; processes it left behind hold its output and are waited for";
+            self.reporter.notice(&Notice::Note { text: text.into() });
+        }
+    }
+
     /// The first request stops gracefully, every later one kills.
     fn obey_interrupts(&mut self) {
         let requests = interrupt::stop_requests();
@@ -166,7 +179,8 @@ impl Supervisor<'_> {
         }
         let why = format!("{} to the supervisor", interrupt::last_stop_signal());
         if self.stop_requests_seen == 0 && requests == 1 {
-            self.stop(ActionKind::StopRequested, &format!("{why}; once more kills at once"));
+            self.stop(ActionKind::StopRequested, &why);
+            self.reporter.notice(&Notice::Note { text: "once more kills at once".into() });
         } else {
             self.kill(ActionKind::StopRequested, &format!("{why}, for the second time"));
         }

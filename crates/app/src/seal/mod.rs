@@ -5,7 +5,8 @@
 
 mod evidence;
 
-use trackway_core::{AttemptId, Clock as _, LaunchKind};
+use trackway_core::{AttemptId, Clock as _, LaunchKind, Timestamp};
+use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
@@ -74,6 +75,7 @@ fn write_down(
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
     events.extend(closed.events);
+    events.extend(lost_output(&row));
     let seal = AttemptSeal {
         costs: costs(&row),
         metric_summaries: closed.summaries,
@@ -84,12 +86,50 @@ fn write_down(
         run: Some(run),
         ..AttemptSeal::of(row)
     };
-    let sealed_at = app.clock.now();
-    app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at))?;
+    let seal = seal_rows(app, seal)?;
     app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
+}
+
+/// Seals. Where the ledger's mirror of the checkpoints and their log disagree (a damaged log), the receipt is sealed
+/// without the mirror and the disagreement becomes part of the history: it must not keep the receipt open.
+fn seal_rows(app: &App, mut seal: AttemptSeal) -> Result<AttemptSeal, AppError> {
+    let sealed_at = app.clock.now();
+    let sealed = app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at));
+    let Err(error) = sealed else { return Ok(seal) };
+    if error.kind != ErrorKind::Integrity || seal.checkpoints.is_empty() {
+        return Err(error);
+    }
+    seal.checkpoints.clear();
+    let row = &seal.attempt;
+    let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
+    seal.events.push(note(row, "checkpoint_log_damaged", sealed_at, message));
+    app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at))?;
+    Ok(seal)
+}
+
+/// Something the supervisor noticed about an attempt as a whole.
+fn note(row: &AttemptRow, kind: &str, at: Timestamp, message: String) -> EventRow {
+    EventRow {
+        event_id: format!("{}:{kind}", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at,
+        kind: kind.into(),
+        step: None,
+        message,
+        fields_json: None,
+        source: "supervisor".into(),
+    }
+}
+
+/// Output that found no room on the disk is told, not passed over.
+fn lost_output(row: &AttemptRow) -> Option<EventRow> {
+    let lost = row.log_bytes_lost.filter(|lost| *lost > 0)?;
+    let message = format!("{lost} bytes of output could not be stored: the disk was full");
+    Some(note(row, "output_lost", row.ended_at.or(row.started_at)?, message))
 }
 
 /// The run with this attempt counted in.
@@ -142,13 +182,22 @@ fn receipt(
     match end {
         End::Recorded(record) => take_record(&mut row, record),
         End::Lost { .. } | End::NeverLaunched => {
-            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at)
+            row.ended_at = row.heartbeat_at.max(closed.heartbeat_at).or(row.started_at);
+            // Nobody measured it: the time to the last sign of life is the least it took.
+            let spans = row.started_at.zip(row.ended_at);
+            row.wall_seconds = spans.map(|(started, ended)| ended.seconds_since(started).max(0.0));
         }
     }
     // The flight record has all of it; what was touched meanwhile may be older.
     row.first_step = closed.first_step.or(row.first_step);
     row.last_step = closed.last_step.max(row.last_step);
     row.heartbeat_at = closed.heartbeat_at.max(row.heartbeat_at);
+    // What the script resumed from counts, not what it was expected to resume from.
+    if closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk")) {
+        let resumed = closed.checkpoints.iter().find(|frame| frame.state == CheckpointState::Resumed);
+        row.resumed_from_step = resumed.map(|frame| frame.step);
+        row.resumed_from_manifest_sha256 = resumed.map(|frame| frame.manifest_sha256.clone());
+    }
     let own = checkpoints
         .iter()
         .filter(|checkpoint| checkpoint.attempt_id == row.attempt_id && checkpoint.manifest_sha256.is_some());

@@ -2,7 +2,7 @@ use trackway_app::App;
 use trackway_app::checkpoints::CheckpointEntry;
 
 use crate::args::CheckpointCommand;
-use crate::exit::Failure;
+use crate::exit::{Failure, NOT_COMPLETED};
 use crate::printer::Printer;
 use crate::units::{bytes, short_hash};
 
@@ -38,7 +38,7 @@ pub fn checkpoint(app: &App, command: &CheckpointCommand, printer: Printer) -> R
                 let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
                 printer.note(&format!("request {}: {}{step}", asked.request_id, asked.outcome));
             }
-            Ok(0)
+            Ok(if asked.outcome == "done" { 0 } else { NOT_COMPLETED })
         }
     }
 }

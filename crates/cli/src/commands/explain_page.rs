@@ -5,7 +5,7 @@ use trackway_app::explain::page::{
     AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, RetryLine, Termination,
 };
 
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
@@ -37,7 +37,7 @@ fn section(printer: Printer, title: &str) {
 }
 
 fn fact(printer: Printer, name: &str, value: &str) {
-    printer.line(&format!("  {name:<12}{value}"));
+    printer.line(&format!("  {name:<12}{}", value));
 }
 
 fn optional(printer: Printer, name: &str, value: Option<String>) {
@@ -55,7 +55,7 @@ fn heading(printer: Printer, page: &Explanation) {
         (None, None) => String::new(),
     };
     let tone = state_tone(&run.state);
-    let title = printer.tone(Tone::Bold, &run.name);
+    let title = printer.tone(Tone::Bold, &visible(&run.name));
     printer.line(&format!("{title} · {}{owner} · {}", run.run_id, printer.tone(tone, &run.state)));
 }
 
@@ -338,7 +338,7 @@ fn last_lines(printer: Printer, lines: &[String]) {
     }
     section(printer, "Last lines");
     for line in lines {
-        printer.line(&format!("  {line}"));
+        printer.line(&format!("  {}", visible(line)));
     }
 }
 

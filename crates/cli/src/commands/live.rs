@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -51,6 +52,8 @@ pub struct Live {
     printer: Printer,
     status: Option<ProgressBar>,
     reading: BytesBar,
+    /// The script's last output did not end its line.
+    mid_line: AtomicBool,
 }
 
 impl Live {
@@ -63,7 +66,7 @@ impl Live {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { printer, status, reading: BytesBar::new("reading data") }
+        Self { printer, status, reading: BytesBar::new("reading data"), mid_line: AtomicBool::new(false) }
     }
 
     /// Takes the status line away.
@@ -85,11 +88,17 @@ impl Live {
 impl Reporter for Live {
     fn notice(&self, notice: &Notice) {
         let text = sentence(notice);
-        self.aside(|| self.printer.note(&text));
+        self.aside(|| {
+            if self.mid_line.swap(false, Ordering::Relaxed) {
+                let _ = std::io::stderr().write_all(b"\n");
+            }
+            self.printer.note(&text);
+        });
     }
 
     fn output(&self, stream: Stream, bytes: &[u8]) {
         let json = self.printer.is_json();
+        self.mid_line.store(bytes.last().is_some_and(|last| *last != b'\n'), Ordering::Relaxed);
         self.aside(|| {
             // Under `--json` stdout holds one document; a closed pipe must not end the supervision.
             let written = if stream == Stream::Stdout && !json {

@@ -31,7 +31,7 @@ pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure>
     if printer.is_json() {
         printer.document(&asked);
     } else {
-        printer.note(&format!("asked attempt {} to end ({})", asked.attempt_id, asked.mode));
+        printer.note(&format!("asked run {} to end ({})", asked.run_id, asked.mode));
     }
     Ok(0)
 }

@@ -15,6 +15,18 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
         .map(str::parse::<Injection>)
         .transpose()
         .map_err(|error| Failure { code: 2, message: error.to_string(), hints: Vec::new() })?;
+    if args.file.is_none() && !args.overrides.is_empty() {
+        return Err(Failure::usage(
+            "`--set` changes a run file, and there is none",
+            "write a run file, or set variables with `env`",
+        ));
+    }
+    if args.file.is_some() && args.name.is_some() {
+        return Err(Failure::usage(
+            "`--name` is for commands without a run file",
+            "use `--set run.name=NAME`",
+        ));
+    }
     let source = match &args.file {
         Some(path) => Source::File { path: path.clone(), overrides: args.overrides.clone() },
         None => Source::Command { argv: args.argv.clone(), name: args.name.clone() },
@@ -47,6 +59,9 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
             1 => "1 attempt".to_owned(),
             count => format!("{count} attempts"),
         };
+        if outcome.state == "running" {
+            return Ok(exit_code(outcome, exit_with_child));
+        }
         printer.note(&format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)));
         if outcome.state != "completed" {
             printer.note(&format!("see why with: trackway explain {}", outcome.run_id));

@@ -22,7 +22,7 @@ pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failur
             printer.record(&view);
         } else {
             if redraw {
-                printer.raw(b"\x1b[2J\x1b[H")?;
+                printer.raw(b"\x1b[H\x1b[J")?;
             }
             show(&view, printer);
         }

@@ -193,9 +193,12 @@ fn a_ledger_locked_at_the_end_loses_nothing() {
     script_pid(&home);
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
     eventually("the lock", || ledger.execute_batch("begin exclusive").ok());
-    let answer = answer(supervisor.wait_with_output().unwrap());
-    assert_eq!(answer.code, 1, "{}", answer.stderr);
+    // Longer than a writer waits for another one: the supervisor must come back for it.
+    std::thread::sleep(std::time::Duration::from_secs(8));
     ledger.execute_batch("rollback").unwrap();
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(answer.code, 4, "{}", answer.stderr);
+    assert!(answer.stderr.contains("its receipt waits"), "{}", answer.stderr);
     let rows = home.sql("select exit_code from training_attempts where sealed_at is not null");
     assert_eq!(rows[0]["exit_code"], 5);
 }

@@ -136,8 +136,13 @@ pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> V
         Some(item) if !finding.reason.is_success() => fingerprint(finding.reason, &item.text),
         _ => String::new(),
     };
-    let mut items = finding.items;
-    items.extend(surroundings(evidence));
+    let mut items: Vec<EvidenceItem> = Vec::new();
+    for item in finding.items.into_iter().chain(surroundings(evidence)) {
+        // What was said is not said again, in full or as a part of it.
+        if !items.iter().any(|said| said.text.contains(&item.text)) {
+            items.push(item);
+        }
+    }
     Verdict {
         reason: finding.reason,
         confidence: finding.confidence,
