@@ -51,9 +51,11 @@ fn attempt(
     let mut attempt = AttemptRow::planned(AttemptId::new(ids), number, LaunchKind::Train, run);
     let reasons = TerminationReason::ALL;
     let seconds = 60.0 + rng.next_unit() * 36_000.0;
-    attempt.state = AttemptState::Ended;
+    attempt.state = AttemptState::Sealed;
+    attempt.receipt_sha256 = Some("0".repeat(64));
     attempt.started_at = Some(run.created_at.plus_seconds(f64::from(number)));
     attempt.ended_at = Some(run.created_at.plus_seconds(f64::from(number) + seconds));
+    attempt.sealed_at = attempt.ended_at;
     attempt.wall_seconds = Some(seconds);
     attempt.gpu_seconds = Some(seconds * 8.0);
     attempt.termination_reason = Some(reasons[rng.next_u64() as usize % reasons.len()]);

@@ -111,6 +111,9 @@ CREATE INDEX training_attempts_by_model_family_started_at ON training_attempts (
 
 CREATE INDEX training_attempts_by_started_at ON training_attempts (started_at);
 
+-- Every command asks first which attempts are still open: a handful among hundreds of thousands.
+CREATE INDEX training_attempts_open ON training_attempts (attempt_id) WHERE sealed_at IS NULL;
+
 CREATE TABLE launches (
     attempt_id TEXT NOT NULL,
     run_id TEXT NOT NULL REFERENCES runs (run_id),
@@ -187,6 +190,8 @@ CREATE TABLE launches (
     CHECK ((state = 'sealed') = (sealed_at IS NOT NULL)),
     CHECK (state <> 'sealed' OR (termination_reason IS NOT NULL AND receipt_sha256 IS NOT NULL))
 ) STRICT;
+
+CREATE INDEX launches_open ON launches (attempt_id) WHERE sealed_at IS NULL;
 
 CREATE TABLE checkpoints (
     run_id TEXT NOT NULL REFERENCES runs (run_id),
