@@ -39,7 +39,9 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let app = open(&cli.global, run.file.as_deref(), true, printer)?;
-            commands::run::run(&app, request, run.exit_with_child, printer)
+            let answer = commands::run::run(&app, request, run.exit_with_child, printer);
+            tell_home(&cli.global, app.home.folder(), printer);
+            answer
         }
         other => {
             let app = open(&cli.global, None, false, printer)?;
@@ -77,6 +79,14 @@ fn open(
         printer.note(&told);
     }
     Ok(app)
+}
+
+/// Other commands look for the home from here upwards; where they would not find this one, its name is told.
+fn tell_home(global: &GlobalArgs, home: &Path, printer: Printer) {
+    let found = std::path::absolute(home_folder(global, None)).unwrap_or_default();
+    if found != home {
+        printer.note(&format!("from here, other commands find this run with --home {}", home.display()));
+    }
 }
 
 /// `--home`, else `.trackway` beside the run file, else the nearest `.trackway` from here upwards, else here.

@@ -41,7 +41,8 @@ fn leaves(value: &Value) -> BTreeMap<String, String> {
 
 fn collect(value: &Value, key: String, found: &mut BTreeMap<String, String>) {
     match value {
-        Value::Object(members) if !members.is_empty() => {
+        // An empty table says nothing: the keys it gets or loses do.
+        Value::Object(members) => {
             for (name, member) in members {
                 let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
                 collect(member, inner, found);

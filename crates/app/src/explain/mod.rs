@@ -225,6 +225,10 @@ impl App {
         visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
     ) -> Result<(), AppError> {
         let folder = self.home.attempt_folder(self.find_attempt(attempt)?.attempt_id);
+        if !folder.is_dir() {
+            let message = format!("the files of this attempt are gone: there is no `{}`", folder.display());
+            return Err(AppError::new(ErrorKind::NotFound, message));
+        }
         visit_lines(&folder, selection, visit)
             .map_err(|error| AppError::file("read the logs in", &folder, &error))
     }

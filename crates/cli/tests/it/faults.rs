@@ -258,3 +258,45 @@ fn another_homes_attempt_is_left_alone() {
     let run: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(run["attempts"][0]["exit_code"], 7, "{run}");
 }
+
+/// Proves that a damaged exit record keeps no receipt open: the attempt is proved gone and sealed as unknown.
+#[test]
+fn a_damaged_exit_record_keeps_no_receipt_open() {
+    let home = Home::new();
+    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 0.5"]);
+    script_pid(&home);
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    let record = eventually("the exit record", || {
+        files_below(&home.state()).into_iter().find(|path| path.ends_with("exit.json"))
+    });
+    std::fs::write(record, "{broken").unwrap();
+    eventually("a sealed receipt", || {
+        let rows = home.sql("select termination_reason from training_attempts where sealed_at is not null");
+        (rows.len() == 1).then(|| assert_eq!(rows[0]["termination_reason"], "unknown"))
+    });
+}
+
+/// Proves that `stop` reaches a run that waits for its next attempt.
+#[test]
+fn stop_reaches_a_waiting_run() {
+    let home = Home::new();
+    home.write(
+        "job.sh",
+        "echo 'requests.exceptions.ConnectionError: Connection reset by peer' >&2; exit 1\n",
+    );
+    home.write(
+        "w.toml",
+        "[run]\nname = \"w\"\ncommand = [\"sh\", \"job.sh\"]\n[retry]\ninfrastructure = { attempts = 5, backoff = \"10m..10m\" }\n",
+    );
+    let supervisor = home.spawn(&["run", "--json", "w.toml"]);
+    eventually("a waiting run", || {
+        (home.sql("select state from runs").first()?["state"] == "waiting").then_some(())
+    });
+    assert_eq!(home.trackway(&["stop", "w"]).code, 0);
+    let answer = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(answer.code, 4, "{}", answer.stderr);
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(run["state"], "stopped", "{run}");
+    assert_eq!(run["attempts"].as_array().map(Vec::len), Some(1));
+}
