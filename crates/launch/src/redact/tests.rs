@@ -89,7 +89,7 @@ fn ordinary_output_survives() {
         "tokens: 4096 tokens/s=18231 num_key_value_heads=8 pad_token='<pad>' eos_token: <|im_end|>",
         "KeyError: 'image_key'  tokenizer=bert-base-uncased-2024-long-name  key=household",
         "password=None api_key=null secret: ****",
-        "basic understanding of bearer bonds; PWD=/root/project",
+        "basic understanding of bearer bonds; PWD=/srv/project",
         "http://localhost:6006/#scalars  http://host:8080/path?email=a@b",
         "step 1000/20000 loss=0.1234 lr=1e-4 https://wandb.ai/team/project/runs/2x9k3j1a",
         "task-force-on-something-that-is-long-enough sk-learn-contrib-is-a-very-long-name",
