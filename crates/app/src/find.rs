@@ -78,10 +78,12 @@ impl App {
         })
     }
 
-    /// The newest state of every budget the run spent from.
-    pub(crate) fn budgets_of(&self, run_id: RunId) -> Result<Vec<Budget>, AppError> {
-        let mut budgets: Vec<Budget> = Vec::new();
-        for retry in self.ledger_read(|ledger| ledger.retries_of_run(run_id))? {
+    /// The newest state of the run's budgets: the common ones, and every other it spent from.
+    pub(crate) fn budgets_of(&self, run: &RunRow) -> Result<Vec<Budget>, AppError> {
+        let untouched =
+            |(name, limit): (&str, f64)| Budget { name: name.into(), spent: 0.0, limit: Some(limit) };
+        let mut budgets: Vec<Budget> = crate::run::budget_limits(run).into_iter().map(untouched).collect();
+        for retry in self.ledger_read(|ledger| ledger.retries_of_run(run.run_id))? {
             let (Some(name), Some(spent)) = (retry.budget_name, retry.budget_spent) else { continue };
             budgets.retain(|budget| budget.name != name);
             budgets.push(Budget { name, spent, limit: retry.budget_limit });

@@ -82,6 +82,7 @@ impl Watcher<'_> {
     pub fn look(&mut self) -> Result<View, AppError> {
         let run = self.app.find_run(&self.run_id.to_string())?;
         let attempt = self.app.attempts_of(self.run_id)?.pop();
+        let budgets = self.app.budgets_of(&run)?;
         let mut view = View {
             run_id: run.run_id,
             name: run.name,
@@ -95,7 +96,7 @@ impl Watcher<'_> {
             total_steps: None,
             eta_seconds: None,
             curve: Vec::new(),
-            budgets: self.app.budgets_of(self.run_id)?,
+            budgets,
         };
         let Some(attempt) = attempt else { return Ok(view) };
         let now = self.app.clock.now();

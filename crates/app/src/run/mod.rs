@@ -15,7 +15,7 @@ mod watchdog;
 
 pub use inject::{Fault, Injection, InjectionError};
 pub use job::{Source, StoredJob};
-pub(crate) use policy::{Decided, decide};
+pub(crate) use policy::{Decided, budget_limits, decide};
 
 use serde::Serialize;
 use trackway_core::{AttemptId, RunId, Step};

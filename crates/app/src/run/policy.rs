@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock as _, Confidence, Rng as _, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
-use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RunState};
+use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RunRow, RunState};
 use trackway_recorder::system_rng;
 use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
@@ -45,9 +45,8 @@ pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
     let history = history(app, row)?;
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = app.find_run(&row.run_id.to_string())?;
-    let retry = run.config_json.get("retry").cloned().unwrap_or_default();
-    let retry: RetrySection = serde_json::from_value(retry).unwrap_or_default();
-    let decision = trackway_tower::decide(&history, &policy_of(&retry), system_rng().next_unit());
+    let decision =
+        trackway_tower::decide(&history, &policy_of(&retry_section(&run)), system_rng().next_unit());
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(app, row, decision))
 }
@@ -141,6 +140,22 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
         set: changes.set,
         data_manifest: attempt.data_sha256.clone().unwrap_or_default(),
     }
+}
+
+fn retry_section(run: &RunRow) -> RetrySection {
+    let retry = run.config_json.get("retry").cloned().unwrap_or_default();
+    serde_json::from_value(retry).unwrap_or_default()
+}
+
+/// The budgets of a run that matter before anything is spent, with their limits; none without a run file.
+pub fn budget_limits(run: &RunRow) -> Vec<(&'static str, f64)> {
+    if run.run_file_path.is_none() {
+        return Vec::new();
+    }
+    let policy = policy_of(&retry_section(run));
+    let attempts =
+        [("preempted", policy.preempted.attempts), ("infrastructure", policy.infrastructure.attempts)];
+    attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect()
 }
 
 /// A command without a run file is launched once: nobody said that it may be repeated.

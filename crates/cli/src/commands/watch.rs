@@ -40,7 +40,12 @@ fn show(view: &View, printer: Printer) {
         return;
     };
     let running = view.running_seconds.map(duration).unwrap_or_default();
-    printer.line(&format!("  attempt    {number}, {} for {running}", view.attempt_state));
+    let lives = if view.attempt_state == "sealed" {
+        "ended after".into()
+    } else {
+        format!("{} for", view.attempt_state)
+    };
+    printer.line(&format!("  attempt    {number}, {lives} {running}"));
     let progress = &view.progress;
     let step = progress.step.map_or_else(|| "none reported yet".into(), |step| step.to_string());
     let of = view.total_steps.map(|total| format!(" of {total}")).unwrap_or_default();
