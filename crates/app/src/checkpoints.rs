@@ -86,12 +86,6 @@ pub fn view(root: &Path) -> Result<CheckpointView, AppError> {
     CheckpointView::open(root).map_err(|error| AppError::fault("the checkpoints could not be read", &error))
 }
 
-/// The committed checkpoint a resume would begin with, by the log alone: nothing is read to verify it.
-#[must_use]
-pub fn newest_committed(view: &CheckpointView) -> Option<CheckpointInfo> {
-    view.list().into_iter().rev().find(|info| info.state == State::Committed)
-}
-
 impl App {
     /// The checkpoints of a run, newest first; with `verify`, every byte of the committed ones is read.
     ///

@@ -88,14 +88,3 @@ pub trait Reporter: Sync {
     /// Data files are being read: bytes done of bytes in all.
     fn reading_data(&self, done_bytes: u64, total_bytes: u64);
 }
-
-/// Reports to nobody.
-#[derive(Debug, Default)]
-pub struct Silent;
-
-impl Reporter for Silent {
-    fn notice(&self, _: &Notice) {}
-    fn output(&self, _: Stream, _: &[u8]) {}
-    fn progress(&self, _: &Progress) {}
-    fn reading_data(&self, _: u64, _: u64) {}
-}
