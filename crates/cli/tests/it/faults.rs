@@ -290,8 +290,10 @@ fn stop_reaches_a_waiting_run() {
         "[run]\nname = \"w\"\ncommand = [\"sh\", \"job.sh\"]\n[retry]\ninfrastructure = { attempts = 5, backoff = \"10m..10m\" }\n",
     );
     let supervisor = home.spawn(&["run", "--json", "w.toml"]);
+    // Asked by the command, not by the helper: at first there is no home yet.
     eventually("a waiting run", || {
-        (home.sql("select state from runs").first()?["state"] == "waiting").then_some(())
+        let states = home.trackway(&["sql", "select state from runs", "--csv"]).stdout;
+        states.contains("waiting").then_some(())
     });
     assert_eq!(home.trackway(&["stop", "w"]).code, 0);
     let answer = answer(supervisor.wait_with_output().unwrap());
