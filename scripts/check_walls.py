@@ -14,20 +14,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground floor up: a crate may use only crates listed before it.
-LAYERS = ["core", "formats", "checkpoint", "recorder", "ledger", "data", "tower", "launch", "app", "cli"]
+LAYERS = ["core", "formats", "store", "checkpoint", "recorder", "ledger", "data", "tower", "launch", "app", "cli"]
 
-HEAVY = r"datafusion|arrow|parquet|axum|hyper|tokio|rusqlite|postgres|rustls|openssl-sys"
+HEAVY = r"datafusion|arrow|parquet|axum|hyper|tokio|rusqlite|postgres|rustls|openssl-sys|object_store|reqwest"
 # crate -> packages that must not be reachable from it (normal dependencies only).
 FORBIDDEN = {
     "trackway-core": HEAVY,
     "trackway-formats": HEAVY,
+    "trackway-store": HEAVY,
     "trackway-checkpoint": HEAVY,
     "trackway-recorder": HEAVY,
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
     "trackway-app": r"axum|hyper|clap|indicatif",
 }
-SINGLE = ["arrow-schema", "parquet", "libsqlite3-sys", "rustls", "tokio"]
+SINGLE = ["arrow-schema", "parquet", "object_store", "libsqlite3-sys", "rustls", "ring", "reqwest", "tokio"]
 
 
 def cargo(*arguments: str) -> str:

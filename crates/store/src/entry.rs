@@ -1,0 +1,80 @@
+//! One object of the log, and how it is written.
+//!
+//! Its bytes are exactly `{"blake3":"HASH","entry":ENTRY}` and a line feed, where HASH is the BLAKE3 of ENTRY's bytes in
+//! lower-case hex; so a flipped bit is found, and the object is JSON all the same.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// The version of entries that this crate writes, and the highest it reads.
+const ENTRY_VERSION: u32 = 1;
+/// The largest entry that is written or read, but for summaries.
+pub const MAX_ENTRY_BYTES: usize = 65_536;
+/// The largest summary that is written or read.
+pub const MAX_SUMMARY_BYTES: usize = 16 << 20;
+
+const BEFORE_HASH: &str = "{\"blake3\":\"";
+const BEFORE_ENTRY: &str = "\",\"entry\":";
+const BEHIND_ENTRY: &str = "}\n";
+const HASH_BYTES: usize = 64;
+
+/// One entry of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry<B> {
+    /// The format's version.
+    pub version: u32,
+    /// Its number.
+    pub number: u64,
+    /// Unique to this entry: whoever finds its own here knows that its create won.
+    pub ulid: String,
+    /// When it was made, by its writer's clock; RFC 3339.
+    pub at: String,
+    /// What it says.
+    #[serde(flatten)]
+    pub body: B,
+}
+
+impl<B: Serialize + DeserializeOwned> Entry<B> {
+    /// An entry of the version this crate writes.
+    pub fn new(number: u64, ulid: String, at: String, body: B) -> Self {
+        Self { version: ENTRY_VERSION, number, ulid, at, body }
+    }
+
+    /// The bytes of its object.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let entry = serde_json::to_string(self).expect("an entry has text keys and finite numbers only");
+        let hash = blake3::hash(entry.as_bytes()).to_hex();
+        format!("{BEFORE_HASH}{hash}{BEFORE_ENTRY}{entry}{BEHIND_ENTRY}").into_bytes()
+    }
+
+    /// Reads the bytes of the object with that number.
+    ///
+    /// # Errors
+    /// A sentence that says why they are no entry.
+    pub fn from_bytes(bytes: &[u8], number: u64) -> Result<Self, String> {
+        let entry = checked_entry(bytes).ok_or("its checksum does not hold")?;
+        let versioned: Versioned = serde_json::from_slice(entry).map_err(|error| error.to_string())?;
+        if versioned.version > ENTRY_VERSION {
+            return Err(format!("it is of version {}, use a newer Trackway", versioned.version));
+        }
+        let entry: Self = serde_json::from_slice(entry).map_err(|error| error.to_string())?;
+        if entry.number != number {
+            return Err(format!("it says that it is entry {}", entry.number));
+        }
+        Ok(entry)
+    }
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// The bytes between the fixed parts, when the hash in front of them holds.
+fn checked_entry(bytes: &[u8]) -> Option<&[u8]> {
+    let rest = bytes.strip_prefix(BEFORE_HASH.as_bytes())?;
+    let (hash, rest) = rest.split_at_checked(HASH_BYTES)?;
+    let entry = rest.strip_prefix(BEFORE_ENTRY.as_bytes())?.strip_suffix(BEHIND_ENTRY.as_bytes())?;
+    (blake3::hash(entry).to_hex().as_bytes() == hash).then_some(entry)
+}

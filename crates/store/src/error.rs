@@ -1,0 +1,90 @@
+/// What a caller should do about an error. Part of the contract; the wording of messages is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Nobody knows whether it happened: read back, or try again later.
+    Unavailable,
+    /// Somebody else was faster, again and again: call again.
+    Contended,
+    /// Stop: a newer epoch was claimed.
+    Fenced,
+    /// No room. Nothing happened.
+    Full,
+    /// Not allowed: credentials, a read-only disk. Nothing happened.
+    Refused,
+    /// The storage cannot do what the log needs, and must not be used for it.
+    Unsupported,
+    /// The caller passed something that cannot be stored.
+    Input,
+}
+
+/// What went wrong with a storage or its log.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The storage failed.
+    #[error("cannot {action} {location}: {source}")]
+    Backend {
+        /// What the caller should do.
+        kind: ErrorKind,
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        location: String,
+        /// What the system said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A newer epoch was claimed.
+    #[error("fenced: {holder} claimed epoch {found_epoch}, and this writer has epoch {epoch}")]
+    Fenced {
+        /// The epoch of this writer.
+        epoch: u64,
+        /// The epoch that was found.
+        found_epoch: u64,
+        /// Who claimed it.
+        holder: String,
+    },
+    /// Other writers took the next number again and again.
+    #[error("the log {location} is written by others without pause; gave up after {tries} tries")]
+    Contended {
+        /// The log.
+        location: String,
+        /// How often it was tried.
+        tries: u32,
+    },
+    /// An entry is too large to be read back.
+    #[error("an entry of {size_bytes} bytes is too large; at most {max_bytes} are read")]
+    TooLarge {
+        /// Its size.
+        size_bytes: usize,
+        /// The limit.
+        max_bytes: usize,
+    },
+}
+
+impl StoreError {
+    /// What the caller should do.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Backend { kind, .. } => *kind,
+            Self::Fenced { .. } => ErrorKind::Fenced,
+            Self::Contended { .. } => ErrorKind::Contended,
+            Self::TooLarge { .. } => ErrorKind::Input,
+        }
+    }
+
+    /// Wraps what the operating system said about a path.
+    pub fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self {
+        let location = path.display().to_string();
+        move |source| Self::Backend { kind: kind_of(&source), action, location, source: source.into() }
+    }
+}
+
+fn kind_of(error: &std::io::Error) -> ErrorKind {
+    use std::io::ErrorKind as Io;
+    match error.kind() {
+        Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => ErrorKind::Full,
+        Io::PermissionDenied | Io::ReadOnlyFilesystem => ErrorKind::Refused,
+        Io::Unsupported => ErrorKind::Unsupported,
+        _ => ErrorKind::Unavailable,
+    }
+}

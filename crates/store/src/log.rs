@@ -1,0 +1,345 @@
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use trackway_core::{Clock, Ids};
+
+use crate::backend::{Backend, Created};
+use crate::entry::{Entry, MAX_SUMMARY_BYTES};
+use crate::error::{ErrorKind, StoreError};
+
+/// How often the next number is tried before giving up. Each try that fails means that another writer got on.
+const MAX_APPEND_TRIES: u32 = 64;
+/// How often a create is repeated that left no trace.
+const MAX_CREATE_TRIES: u32 = 3;
+/// The fewest entries between two summaries.
+const SUMMARY_EVERY: u64 = 64;
+/// The largest hint that is read.
+const MAX_HINT_BYTES: usize = 256;
+/// The object that names the newest summary, perhaps.
+const HINT_NAME: &str = "log/hint.json";
+
+/// An epoch and who holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Higher than every epoch claimed before.
+    pub epoch: u64,
+    /// Unique to the attempt that holds it.
+    pub holder: String,
+}
+
+/// A number of the log, read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item<B> {
+    /// What stands there.
+    Entry(Entry<B>),
+    /// The number is taken, and what it said is lost.
+    Damaged {
+        /// The number.
+        number: u64,
+        /// Why it is no entry.
+        why: String,
+    },
+}
+
+impl<B> Item<B> {
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Entry(entry) => entry.number,
+            Self::Damaged { number, .. } => *number,
+        }
+    }
+}
+
+/// What the entries of a log mean together. Pure: no clock, no I/O.
+pub trait Fold: Default + Clone + Send {
+    /// What an entry says. An entry of a kind that is not known must be readable as one that changes nothing.
+    type Body: Serialize + DeserializeOwned + Clone + Debug + Send;
+
+    /// Takes in the next number.
+    fn take(&mut self, item: Item<Self::Body>);
+
+    /// The newest claim so far.
+    fn claim(&self) -> Option<Claim>;
+
+    /// The state so far as the body of a summary entry.
+    fn summary(&self) -> Self::Body;
+
+    /// The state that a summary holds; `None` when the body is no summary.
+    fn restore(body: &Self::Body) -> Option<Self>;
+
+    /// How many items [`Fold::summary`] lists: summaries are at least so many entries apart, so that writing them
+    /// costs a constant share of the log.
+    fn summary_items(&self) -> u64;
+}
+
+/// On whose behalf an entry is added.
+#[derive(Debug, Clone, Copy)]
+pub enum Writer<'a> {
+    /// The holder of an epoch; fenced by a higher one.
+    Trainer(&'a Claim),
+    /// Someone who keeps house (pins, retention, repair): fences nobody and is never fenced.
+    Housekeeper,
+}
+
+/// How far a log was read, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The newest number that was read; 0: none.
+    pub tail: u64,
+    /// The summary it began with; 0: the beginning.
+    pub began_at: u64,
+}
+
+/// A numbered log and what it means so far.
+pub struct Log<F: Fold> {
+    backend: Arc<dyn Backend>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    state: F,
+    position: Position,
+    /// The newest summary known.
+    summary: u64,
+}
+
+impl<F: Fold> Log<F> {
+    /// A log that was not read yet. Does nothing.
+    pub fn new(backend: Arc<dyn Backend>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        let position = Position { tail: 0, began_at: 0 };
+        Self { backend, clock, ids, state: F::default(), position, summary: 0 }
+    }
+
+    /// Opens a log at its newest summary and reads on to its end.
+    ///
+    /// # Errors
+    /// When the storage does not answer or refuses.
+    pub fn open(
+        backend: Arc<dyn Backend>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, StoreError> {
+        let mut log = Self::new(backend, clock, ids);
+        log.begin_at_hint()?;
+        log.refresh()?;
+        Ok(log)
+    }
+
+    /// Opens a log and reads all of it, whatever it costs: for those who look for damage or want the whole story.
+    ///
+    /// # Errors
+    /// When the storage does not answer or refuses.
+    pub fn open_whole(
+        backend: Arc<dyn Backend>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, StoreError> {
+        let mut log = Self::new(backend, clock, ids);
+        log.refresh()?;
+        Ok(log)
+    }
+
+    /// What the entries read so far mean.
+    pub fn state(&self) -> &F {
+        &self.state
+    }
+
+    /// How far it was read.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The storage.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// Reads what was added since.
+    ///
+    /// # Errors
+    /// When the storage does not answer or refuses.
+    pub fn refresh(&mut self) -> Result<(), StoreError> {
+        while let Some(item) = self.read(self.position.tail + 1)? {
+            self.take(item);
+        }
+        Ok(())
+    }
+
+    /// What stands under a number; `None`: nothing yet.
+    ///
+    /// # Errors
+    /// When the storage does not answer or refuses.
+    pub fn read(&self, number: u64) -> Result<Option<Item<F::Body>>, StoreError> {
+        let Some(bytes) = self.backend.read(&entry_name(number), MAX_SUMMARY_BYTES)? else {
+            return Ok(None);
+        };
+        let read = match bytes.len() {
+            size if size > MAX_SUMMARY_BYTES => Err(format!("it has more than {MAX_SUMMARY_BYTES} bytes")),
+            _ => Entry::from_bytes(&bytes, number),
+        };
+        Ok(Some(match read {
+            Ok(entry) => Item::Entry(entry),
+            Err(why) => Item::Damaged { number, why },
+        }))
+    }
+
+    fn take(&mut self, item: Item<F::Body>) {
+        self.position.tail = item.number();
+        if let Item::Entry(entry) = &item
+            && F::restore(&entry.body).is_some()
+        {
+            self.summary = entry.number;
+        }
+        self.state.take(item);
+    }
+
+    /// Claims an epoch for its holder, unless it is held already. `body` is the entry that says so.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Fenced`] when the epoch, or a higher one, is another's. What `check` says of the state so far.
+    pub fn claim<E: From<StoreError>>(
+        &mut self,
+        claim: &Claim,
+        body: &F::Body,
+        check: impl Fn(&F) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for _ in 0..MAX_APPEND_TRIES {
+            self.refresh()?;
+            check(&self.state)?;
+            check_fence(self.state.claim(), claim)?;
+            if self.state.claim().as_ref() == Some(claim) || self.try_append(body.clone())?.is_some() {
+                return Ok(());
+            }
+        }
+        Err(self.contended().into())
+    }
+
+    /// Adds the entry that `decide` makes of the state so far, under the next number that is free. `decide` is asked
+    /// again whenever somebody else was faster; `None` adds nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Fenced`] for a trainer behind a higher epoch; [`ErrorKind::Contended`]; what `decide` says; what
+    /// the storage says, after which nobody knows whether the entry stands: the next refresh tells.
+    pub fn append<E: From<StoreError>>(
+        &mut self,
+        writer: Writer<'_>,
+        mut decide: impl FnMut(&F) -> Result<Option<F::Body>, E>,
+    ) -> Result<Option<u64>, E> {
+        for _ in 0..MAX_APPEND_TRIES {
+            self.refresh()?;
+            if let Writer::Trainer(claim) = writer {
+                check_fence(self.state.claim(), claim)?;
+            }
+            let Some(body) = decide(&self.state)? else {
+                return Ok(None);
+            };
+            if let Some(number) = self.try_append(body)? {
+                self.summarize();
+                return Ok(Some(number));
+            }
+        }
+        Err(self.contended().into())
+    }
+
+    /// Tries to create the next number. `None`: it was taken meanwhile.
+    fn try_append(&mut self, body: F::Body) -> Result<Option<u64>, StoreError> {
+        let number = self.position.tail + 1;
+        let entry = Entry::new(number, self.new_ulid(), self.clock.now().to_rfc3339(), body);
+        if !self.create(&entry)? {
+            return Ok(None);
+        }
+        self.take(Item::Entry(entry));
+        Ok(Some(number))
+    }
+
+    /// Whether the entry stands under its number now. A lost answer and a conflict are settled by reading back.
+    fn create(&self, entry: &Entry<F::Body>) -> Result<bool, StoreError> {
+        let bytes = entry.to_bytes();
+        let max_bytes =
+            if F::restore(&entry.body).is_some() { MAX_SUMMARY_BYTES } else { crate::MAX_ENTRY_BYTES };
+        if bytes.len() > max_bytes {
+            return Err(StoreError::TooLarge { size_bytes: bytes.len(), max_bytes });
+        }
+        let name = entry_name(entry.number);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let lost = match self.backend.create(&name, &bytes) {
+                Ok(Created::New) => return Ok(true),
+                Ok(Created::Exists) => None,
+                Err(error) if error.kind() == ErrorKind::Unavailable => Some(error),
+                Err(error) => return Err(error),
+            };
+            match self.read(entry.number)? {
+                Some(Item::Entry(found)) => return Ok(found.ulid == entry.ulid),
+                Some(Item::Damaged { .. }) => return Ok(false),
+                None if tries < MAX_CREATE_TRIES => {}
+                None => return Err(lost.unwrap_or_else(|| self.contended())),
+            }
+        }
+    }
+
+    /// Adds a summary when one is due. It is a convenience: whatever goes wrong, the log is whole without it.
+    fn summarize(&mut self) {
+        let due = SUMMARY_EVERY.max(self.state.summary_items());
+        if self.position.tail - self.summary < due {
+            return;
+        }
+        let body = self.state.summary();
+        if let Ok(Some(number)) = self.try_append(body) {
+            let hint = format!("{{\"summary\":{number}}}\n");
+            let _ = self.backend.replace(HINT_NAME, hint.as_bytes());
+        }
+    }
+
+    /// Begins at the summary the hint names, when it is one and intact.
+    fn begin_at_hint(&mut self) -> Result<(), StoreError> {
+        let Some(bytes) = self.backend.read(HINT_NAME, MAX_HINT_BYTES)? else {
+            return Ok(());
+        };
+        let Some(number) = hinted(&bytes) else {
+            return Ok(());
+        };
+        if let Some(Item::Entry(entry)) = self.read(number)?
+            && let Some(state) = F::restore(&entry.body)
+        {
+            self.state = state;
+            self.position = Position { tail: number, began_at: number };
+            self.summary = number;
+        }
+        Ok(())
+    }
+
+    fn contended(&self) -> StoreError {
+        StoreError::Contended { location: self.backend.location(), tries: MAX_APPEND_TRIES }
+    }
+
+    fn new_ulid(&self) -> String {
+        ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase()
+    }
+}
+
+/// The name of an entry.
+fn entry_name(number: u64) -> String {
+    format!("log/{number:08}.json")
+}
+
+fn hinted(bytes: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Hint {
+        summary: u64,
+    }
+    serde_json::from_slice::<Hint>(bytes).ok().map(|hint| hint.summary).filter(|number| *number > 0)
+}
+
+fn check_fence(found: Option<Claim>, mine: &Claim) -> Result<(), StoreError> {
+    match found {
+        Some(found)
+            if found.epoch > mine.epoch || (found.epoch == mine.epoch && found.holder != mine.holder) =>
+        {
+            Err(StoreError::Fenced { epoch: mine.epoch, found_epoch: found.epoch, holder: found.holder })
+        }
+        _ => Ok(()),
+    }
+}
