@@ -30,12 +30,7 @@ impl<'a> CheckpointWriter<'a> {
             return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
         }
         write_durably(self.disk, &self.folder.join(name), bytes)?;
-        self.files.push(ManifestFile {
-            name: name.into(),
-            kind,
-            size_bytes: bytes.len() as u64,
-            blake3: blake3::hash(bytes).to_hex().to_string(),
-        });
+        self.files.push(ManifestFile::new(name, kind, bytes.len() as u64, &blake3::hash(bytes)));
         Ok(())
     }
 
