@@ -248,9 +248,9 @@ impl Bench {
         reset_peak()?;
         let before_kib = status_kib("VmHWM")?;
         let started = now();
-        let names = self.groups.iter().flat_map(|(_, _, specs, _)| specs).map(|spec| spec.name.as_str());
-        let tensors = self.groups.iter_mut().flat_map(|(_, _, _, tensors)| tensors);
-        let mut targets: BTreeMap<_, _> = names.zip(tensors.map(|tensor| bytes_of_mut(tensor))).collect();
+        let tensors = self.groups.iter_mut().flat_map(|(_, _, specs, tensors)| specs.iter().zip(tensors));
+        let mut targets: BTreeMap<_, _> =
+            tensors.map(|(spec, tensor)| (spec.name.as_str(), bytes_of_mut(tensor))).collect();
         let mut fills = Vec::new();
         for file in &stored.files {
             let header = read_header(&RealDisk, &stored.folder, file)?;
