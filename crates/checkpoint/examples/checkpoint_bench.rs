@@ -57,9 +57,12 @@ struct Stored {
     files: Vec<ManifestFile>,
 }
 
+/// Tensors that go into files of one name.
+type Group = (&'static str, Kind, Vec<TensorSpec>, Vec<Vec<f32>>);
+
 struct Bench {
     root: PathBuf,
-    groups: [(&'static str, Kind, Vec<TensorSpec>, Vec<Vec<f32>>); 3],
+    groups: [Group; 3],
     size_bytes: u64,
     saver: BackgroundSaver<Stored>,
     stored: Arc<Mutex<Stored>>,
