@@ -22,9 +22,11 @@ mod error;
 mod local;
 mod log;
 mod memory;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use backend::{Backend, Created};
-pub use disk::{Disk, DiskFile, DiskRead, RealDisk};
+pub use disk::{DIRECT_ALIGNMENT_BYTES, Disk, DiskFile, DiskRead, RealDisk};
 pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES};
 pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
