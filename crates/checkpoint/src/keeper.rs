@@ -1,6 +1,7 @@
 //! Deleting what retention lets go: says so in the log first, removes the files then.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use trackway_core::Timestamp;
@@ -12,11 +13,15 @@ use crate::history::History;
 use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan};
 use crate::view::CheckpointView;
 
-/// Applies retention to a root, and remembers what it verified meanwhile: every commit is read back once at most.
+/// Applies retention to a root, and remembers what it verified: a commit is read back once, and again only when its
+/// files were touched since.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
-    verified: BTreeSet<u64>,
+    verified: BTreeMap<u64, Vec<FileMark>>,
 }
+
+/// What changes when a file is written again: its inode, its size and the time of its last write.
+type FileMark = (u64, u64, i64, i64);
 
 /// What was let go.
 #[derive(Debug, Default, PartialEq)]
@@ -83,8 +88,7 @@ impl Keeper {
                 retired.retire.clear();
             }
             let commits: Vec<u64> = retired.retire.keys().copied().collect();
-            (!commits.is_empty() || !swept.is_empty())
-                .then(|| Body::Retire { commits, swept: swept.clone() })
+            (!commits.is_empty() || !swept.is_empty()).then(|| Body::Retire { commits, swept: swept.clone() })
         })?;
         done.plan = retired;
         for number in done.plan.retire.keys() {
@@ -94,15 +98,22 @@ impl Keeper {
     }
 
     /// Whether enough of what stays verifies, reading what this keeper has not read yet, newest first.
-    fn unverified(&mut self, view: &CheckpointView, plan: &RetentionPlan) -> Result<Verdict, CheckpointError> {
+    fn unverified(
+        &mut self,
+        view: &CheckpointView,
+        plan: &RetentionPlan,
+    ) -> Result<Verdict, CheckpointError> {
         let mut found = 0;
-        for number in view.history().live_chain().into_iter().filter(|number| plan.keep.contains_key(number)) {
+        for number in view.history().live_chain().into_iter().filter(|number| plan.keep.contains_key(number))
+        {
             if found == MIN_KEPT {
                 break;
             }
-            if !self.verified.contains(&number) {
+            let marks = marks(view, number);
+            if self.verified.get(&number) != Some(&marks) {
+                self.verified.remove(&number);
                 match view.try_load(number) {
-                    Ok(_) => drop(self.verified.insert(number)),
+                    Ok(_) => drop(self.verified.insert(number, marks)),
                     Err(defect) if defect.is_damage() => {
                         return Ok(Verdict::Damaged { number, why: defect.to_string() });
                     }
@@ -119,8 +130,22 @@ impl Keeper {
 
     fn verified_in(&self, history: &History, plan: &RetentionPlan) -> usize {
         let kept = history.live_chain().into_iter().filter(|number| plan.keep.contains_key(number));
-        kept.filter(|number| self.verified.contains(number)).count()
+        kept.filter(|number| self.verified.contains_key(number)).count()
     }
+}
+
+/// The marks of the files of a commit, by name.
+fn marks(view: &CheckpointView, number: u64) -> Vec<FileMark> {
+    let Some(record) = view.history().commit(number) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(view.root().join(&record.body.object_prefix)).into_iter().flatten();
+    let mut found: Vec<_> = entries.flatten().map(|entry| (entry.file_name(), entry.metadata())).collect();
+    found.sort_by(|left, right| left.0.cmp(&right.0));
+    let mark = |metadata: std::fs::Metadata| {
+        (metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec())
+    };
+    found.into_iter().filter_map(|(_, metadata)| metadata.ok().map(mark)).collect()
 }
 
 enum Verdict {

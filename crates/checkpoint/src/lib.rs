@@ -41,7 +41,7 @@ pub use error::{CheckpointError, ErrorKind, Fallback};
 pub use history::{CheckpointInfo, PinInfo, State};
 pub use house::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
-pub use retention::{Best, KeepReason, MIN_KEPT, RetentionPlan, RetireReason, Retention};
+pub use retention::{Best, KeepReason, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 pub use verify::Defect;

@@ -44,7 +44,8 @@ impl Retention {
     /// What `TRACKWAY_CHECKPOINT_KEEP_LAST`, `…_KEEP_EVERY_STEPS`, `…_KEEP_BEST` (`val_loss`, or `max accuracy`) and
     /// `TRACKWAY_CHECKPOINT_REMOTE` say; `None` when none of the first three does: then everything is kept.
     pub(crate) fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let number = |name| variable(name).and_then(|text| text.parse::<u64>().ok()).filter(|value| *value > 0);
+        let number =
+            |name| variable(name).and_then(|text| text.parse::<u64>().ok()).filter(|value| *value > 0);
         let last = number("TRACKWAY_CHECKPOINT_KEEP_LAST");
         let every_steps = number("TRACKWAY_CHECKPOINT_KEEP_EVERY_STEPS");
         let best = variable("TRACKWAY_CHECKPOINT_KEEP_BEST").and_then(|text| Best::parse(&text));

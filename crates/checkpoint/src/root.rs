@@ -97,9 +97,11 @@ impl CheckpointRoot {
         let run_id = self.claim.run_id;
         self.view.log.claim(&holder(&self.claim), &Body::Claim(self.claim), |history| {
             match history.claimed() {
-                Some(found) if found.run_id != run_id => {
-                    Err(CheckpointError::WrongRun { root: root.clone(), expected: run_id, found: found.run_id })
-                }
+                Some(found) if found.run_id != run_id => Err(CheckpointError::WrongRun {
+                    root: root.clone(),
+                    expected: run_id,
+                    found: found.run_id,
+                }),
                 _ => Ok(()),
             }
         })

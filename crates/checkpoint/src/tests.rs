@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Step, Timestamp};
 
-use crate::disk::{Disk, RealDisk};
-use crate::fault_disk::{Fault, FaultDisk};
-use crate::history::Claim;
+use trackway_store::testing::{Fault, FaultDisk};
+use trackway_store::{Disk, RealDisk};
+
+use crate::entry::ClaimBody;
+use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Kind, State};
 
@@ -48,8 +50,9 @@ impl World {
         attempt_id: AttemptId,
         keep_last: Option<usize>,
     ) -> Result<CheckpointRoot, CheckpointError> {
-        let claim = Claim { epoch, run_id: self.run_id, attempt_id };
-        let settings = Settings { keep_last, world_size: 1, ..Settings::default() };
+        let claim = ClaimBody { epoch, run_id: self.run_id, attempt_id };
+        let keep = keep_last.map(|last| Retention { last, ..Retention::default() });
+        let settings = Settings { keep, world_size: 1, ..Settings::default() };
         CheckpointRoot::open_on(disk, &self.path(), claim, settings, self.clock.clone(), self.ids.clone())
     }
 
@@ -385,7 +388,7 @@ fn a_failing_closure_commits_nothing() {
     });
     assert_eq!(twice, "the manifest breaks a rule: `w` was written already");
     assert!(world.view().resume_target().unwrap().is_none());
-    assert!(root.list().unwrap().iter().all(|info| info.state == State::Writing));
+    assert!(root.list().unwrap().iter().all(|info| info.state == State::Abandoned && info.why.is_some()));
     assert!(
         !Path::new(&world.path()).join("step-00000007").read_dir().unwrap().any(|_| true),
         "room is given back"

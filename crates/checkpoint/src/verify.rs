@@ -89,7 +89,11 @@ pub(crate) fn verify(disk: &dyn Disk, root: &Path, commit: &CommitBody) -> Resul
 }
 
 /// Reads the manifest of a commit and checks that it is the committed one.
-pub(crate) fn verify_manifest(disk: &dyn Disk, folder: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
+pub(crate) fn verify_manifest(
+    disk: &dyn Disk,
+    folder: &Path,
+    commit: &CommitBody,
+) -> Result<Manifest, Defect> {
     let reader = open(disk, folder, MANIFEST_FILE_NAME)?;
     let size = reader.size_bytes().map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(MAX_MANIFEST_BYTES + 1)];

@@ -169,7 +169,15 @@ impl CheckpointView {
         let manifest = verify(self.disk.as_ref(), &self.root, body)?;
         let folder = self.root.join(&body.object_prefix);
         let disk = Arc::clone(&self.disk);
-        Ok(LoadedCheckpoint { step: body.step, info, manifest, fallbacks: Vec::new(), lost_steps: 0, folder, disk })
+        Ok(LoadedCheckpoint {
+            step: body.step,
+            info,
+            manifest,
+            fallbacks: Vec::new(),
+            lost_steps: 0,
+            folder,
+            disk,
+        })
     }
 
     pub(crate) fn history(&self) -> &History {

@@ -176,7 +176,9 @@ impl History {
                 self.pins.remove(&name);
             }
             Body::Uploaded { commit, location } => self.mark(commit, |it| it.uploaded_to = Some(location)),
-            Body::Suspect { commit, why } => self.mark(commit, |it| it.suspect = it.suspect.take().or(Some(why))),
+            Body::Suspect { commit, why } => {
+                self.mark(commit, |it| it.suspect = it.suspect.take().or(Some(why)))
+            }
             Body::Retire { commits, swept } => self.take_retire(&commits, &swept),
             Body::Summary(_) | Body::Unknown => {}
         }
@@ -271,10 +273,8 @@ impl History {
     /// Prefixes whose files must stay: those of commits that are not retired, of what is being written, and those
     /// that a commit which stays shares its folder with.
     pub fn prefix_is_live(&self, prefix: &str) -> bool {
-        let committed = self
-            .commits
-            .values()
-            .any(|record| !record.retired && record.body.object_prefix == prefix);
+        let committed =
+            self.commits.values().any(|record| !record.retired && record.body.object_prefix == prefix);
         committed || self.begun.values().any(|it| it.body.object_prefix == prefix && !self.is_abandoned(it))
     }
 }
