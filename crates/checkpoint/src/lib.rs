@@ -33,6 +33,8 @@ mod view;
 mod writer;
 
 #[cfg(test)]
+mod house_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod vectors;

@@ -113,6 +113,11 @@ impl CheckpointRoot {
         &self.view
     }
 
+    #[cfg(test)]
+    pub(crate) fn view_mut(&mut self) -> &mut CheckpointView {
+        &mut self.view
+    }
+
     /// Every checkpoint, in the order of the log. Those deleted long ago may be left out: [`CheckpointView::open`]
     /// reads the whole log.
     ///
