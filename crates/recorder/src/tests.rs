@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, Kind};
 use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
-use trackway_formats::record::{Frame, Segment, read_segment};
+use trackway_formats::record::{Event, Frame, Segment, read_segment};
 
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
@@ -60,10 +60,10 @@ impl Attempt {
         paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
     }
 
-    /// The events of a kind: step and fields.
-    fn events(&self, kind: &str) -> Vec<(Option<u64>, Vec<(String, String)>)> {
+    /// The events of a kind.
+    fn events(&self, kind: &str) -> Vec<Event> {
         let event = |frame: &Frame| match frame {
-            Frame::Event(event) if event.kind == kind => Some((event.step, event.fields.clone())),
+            Frame::Event(event) if event.kind == kind => Some(event.clone()),
             _ => None,
         };
         self.segments()
@@ -76,7 +76,7 @@ impl Attempt {
     /// Why each checkpoint was made.
     fn reasons(&self) -> Vec<(u64, String)> {
         let events = self.events(CHECKPOINT_REASON_EVENT);
-        events.into_iter().map(|(step, fields)| (step.unwrap(), fields[0].1.clone())).collect()
+        events.into_iter().map(|event| (event.step.unwrap(), event.fields[0].1.clone())).collect()
     }
 
     /// The values of a metric with their steps.
@@ -283,7 +283,7 @@ fn the_record_says_why_a_checkpoint_was_made() {
     save(&run, 11).unwrap();
     let reasons = [(3, "script"), (4, "anomaly"), (10, "cadence"), (11, "end")];
     assert_eq!(attempt.reasons(), reasons.map(|(step, reason)| (step, reason.to_owned())));
-    let why = attempt.events(CHECKPOINT_REASON_EVENT)[1].1[1].clone();
+    let why = attempt.events(CHECKPOINT_REASON_EVENT)[1].fields[1].clone();
     assert_eq!(why, ("why".into(), "by hand; a spike".into()));
 }
 
