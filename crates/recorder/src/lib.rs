@@ -46,6 +46,6 @@ pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, 
 pub use system::{SystemClock, SystemIds, system_rng};
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
-    Fallback, Kind, LoadedCheckpoint,
+    Fallback, Kind, LoadedCheckpoint, State as CheckpointState,
 };
 pub use trackway_formats::record::{ControlOutcome, Origin};
