@@ -22,6 +22,7 @@ mod error;
 mod local;
 mod log;
 mod memory;
+mod selftest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
@@ -34,3 +35,4 @@ pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer};
 pub use memory::MemoryBackend;
+pub use selftest::{Outcome, Primitive, SelfTest, selftest};

@@ -7,9 +7,13 @@ use std::sync::Arc;
 use trackway_core::SequentialIds;
 
 use crate::testing::{
-    Answers, Fault, FaultBackend, FaultDisk, Notebook, Odds, conformance, still_clock, writer_ids,
+    Answers, BackendFault, Fault, FaultBackend, FaultDisk, Notebook, Odds, conformance, still_clock,
+    writer_ids,
 };
-use crate::{Backend, Disk as _, Entry, LocalBackend, Log, MemoryBackend, StoreError, Writer};
+use crate::{
+    Backend, Created, Disk as _, Entry, ErrorKind, LocalBackend, Log, MemoryBackend, Outcome, Primitive,
+    SelfTest, StoreError, Writer, selftest,
+};
 
 fn memories() -> impl FnMut(&str) -> Arc<dyn Backend> {
     let mut storages = BTreeMap::<String, Arc<MemoryBackend>>::new();
@@ -25,6 +29,11 @@ fn folders(root: &Path) -> impl FnMut(&str) -> Arc<dyn Backend> {
 #[test]
 fn memory_conforms() {
     conformance(&mut memories(), Answers::Reliable);
+}
+
+/// A folder in memory where there is one: for what is not about syncs of a real disk.
+fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// A real disk does what the log needs, and so does tmpfs.
@@ -98,7 +107,7 @@ fn after_crash(root: &Path, context: &str) -> Vec<(u64, u64)> {
 /// a gap, and the log goes on.
 #[test]
 fn every_operation_on_a_local_disk_may_fail() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     let sound = FaultDisk::sound();
     assert_eq!(take_turns(&folder.path().join("sound"), &sound).len(), 6);
     let seeds = (10..40).map(|seed| Fault::PowerReorders { seed });
@@ -147,7 +156,7 @@ fn take_turn(root: &Path, disk: &FaultDisk) {
 /// An entry that was read before its writer came to sync it is not lost while the one that was decided on it is kept.
 #[test]
 fn what_an_entry_was_decided_on_is_durable_before_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     let sound = FaultDisk::sound();
     build_on_unsynced(&folder.path().join("sound"), &sound).unwrap();
     let mut kept = [0; 3];
@@ -160,4 +169,87 @@ fn what_an_entry_was_decided_on_is_durable_before_it() {
         kept[after_crash(&root, &format!("seed {seed}")).len()] += 1;
     }
     assert!(kept[0] == 0 && kept[1] > 20 && kept[2] > 20, "{kept:?}");
+}
+
+/// A storage that breaks one of its promises.
+struct Broken {
+    inner: MemoryBackend,
+    promise: &'static str,
+}
+
+impl Backend for Broken {
+    fn location(&self) -> String {
+        "broken".into()
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError> {
+        match self.promise {
+            "create_if_absent" => self.inner.replace(name, bytes).map(|()| Created::New),
+            "racing_creates" => {
+                let absent = self.inner.read(name, 0)?.is_none();
+                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                if !absent {
+                    return Ok(Created::Exists);
+                }
+                self.inner.replace(name, bytes).map(|()| Created::New)
+            }
+            "large_objects" => self.inner.create(name, &bytes[..bytes.len().min(65_536)]),
+            _ => self.inner.create(name, bytes),
+        }
+    }
+
+    fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.inner.read(name, max_bytes)?;
+        Ok(found.filter(|_| self.promise != "read_after_create"))
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        if self.promise == "replace" { Ok(()) } else { self.inner.replace(name, bytes) }
+    }
+
+    fn remove(&self, name: &str) -> Result<(), StoreError> {
+        if self.promise == "remove" { Ok(()) } else { self.inner.remove(name) }
+    }
+}
+
+fn test_of(backend: &dyn Backend) -> SelfTest {
+    selftest(backend, still_clock().as_ref(), &SequentialIds::default())
+}
+
+/// The self-test passes sound storages, cleans up behind itself, and names the promise that a broken one does not
+/// keep; what the log needs is refused for, the rest is only told.
+#[test]
+fn selftest_finds_each_broken_promise() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = LocalBackend::new(folder.path(), Arc::new(SequentialIds::default()));
+    for sound in [&MemoryBackend::default() as &dyn Backend, &local] {
+        let test = test_of(sound);
+        assert!(test.primitives.iter().all(|primitive| primitive.outcome == Outcome::Holds), "{test:?}");
+        test.verdict().unwrap();
+    }
+    let promises = test_of(&MemoryBackend::default()).primitives;
+    for Primitive { name, required, .. } in promises {
+        let broken = test_of(&Broken { inner: MemoryBackend::default(), promise: name });
+        let found = broken.primitives.iter().find(|primitive| primitive.name == name).unwrap();
+        assert!(matches!(found.outcome, Outcome::Fails { .. }), "{name}: {broken:?}");
+        let verdict = broken.verdict().map_err(|error| error.kind());
+        assert_eq!(verdict, if required { Err(ErrorKind::Unsupported) } else { Ok(()) }, "{name}");
+    }
+}
+
+/// A storage that does not answer, or refuses, is neither passed nor called unfit.
+#[test]
+fn selftest_without_answers_is_no_verdict() {
+    for (fault, kind) in
+        [(BackendFault::ErrorBefore, ErrorKind::Unavailable), (BackendFault::Refused, ErrorKind::Refused)]
+    {
+        let backend = FaultBackend::storm(Arc::new(MemoryBackend::default()), 0..u64::MAX, fault);
+        let test = test_of(&backend);
+        assert!(
+            test.primitives.iter().all(|tried| matches!(tried.outcome, Outcome::NotTested { .. })),
+            "{test:?}"
+        );
+        assert_eq!(test.verdict().unwrap_err().kind(), kind);
+    }
 }
