@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trackway_app::explain::page::{
-    AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, RetryLine, Termination,
+    AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, ProofCard, RetryLine, Termination,
 };
 
 use crate::printer::{Printer, Tone, visible};
@@ -23,6 +23,7 @@ pub fn print(printer: Printer, page: &Explanation) {
     same_inputs(printer, page);
     timeline(printer, &page.timeline);
     checkpoints(printer, &page.checkpoints, page.resume_step);
+    resume_proof(printer, page);
     decisions(printer, &page.retries);
     metrics(printer, &page.metrics);
     evaluations(printer, &page.evaluations);
@@ -256,6 +257,34 @@ fn checkpoints(printer: Printer, checkpoints: &[CheckpointLine], resume_step: Op
         })
         .collect();
     printer.table(&["  step", "state", "size", "epoch", "manifest", "under"], rows);
+}
+
+fn resume_proof(printer: Printer, page: &Explanation) {
+    let text = match &page.resume_proof {
+        Some(proof) => proved(proof),
+        None if page.checkpoints.is_empty() => return,
+        None => "never proved; `trackway prove FILE --steps N` does".into(),
+    };
+    fact(printer, "resume", &text);
+}
+
+fn proved(proof: &ProofCard) -> String {
+    let at = proof.at.to_rfc3339();
+    let changed = match proof.changed_since.as_slice() {
+        [] => String::new(),
+        changed => format!("; since then changed: {}", changed.join(", ")),
+    };
+    let steps = |step: Option<u64>| step.map_or_else(|| "?".into(), |step| step.to_string());
+    match &proof.why {
+        None => format!(
+            "proved {} at {at}: {} steps, killed at {}, resumed from {}{changed}",
+            proof.verdict,
+            proof.steps,
+            steps(proof.killed_at_step),
+            steps(proof.resumed_from_step)
+        ),
+        Some(why) => format!("proof of {at}: {}: {why}{changed}", proof.verdict),
+    }
 }
 
 fn decisions(printer: Printer, retries: &[RetryLine]) {

@@ -200,7 +200,7 @@ fn proofs_come_back(ledger: &Ledger) {
     assert_eq!(ledger.list_runs(&filter).unwrap(), [run.clone()]);
     let proof = proof(&run);
     assert!(ledger.insert_resume_proof(&proof).unwrap() && !ledger.insert_resume_proof(&proof).unwrap());
-    assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), [proof.clone()]);
+    assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), std::slice::from_ref(&proof));
     let other = ResumeProofRow { verdict: ProofVerdict::Equal, ..proof };
     assert_eq!(ledger.insert_resume_proof(&other).unwrap_err().kind(), ErrorKind::Integrity);
 }
