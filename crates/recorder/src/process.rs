@@ -48,6 +48,7 @@ pub(crate) struct Told {
     pub sigterm: AtomicBool,
     pub max_steps: AtomicBool,
     pub held: AtomicBool,
+    pub held_in_save: AtomicBool,
     pub cadence_too_short: AtomicBool,
     pub exceeds_grace: AtomicBool,
 }

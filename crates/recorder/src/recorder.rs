@@ -9,7 +9,7 @@ use trackway_checkpoint::{
 use trackway_core::{Clock, Ids, Step};
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin};
 
-use crate::cadence::{CHECKPOINT_REASON_EVENT, SaveReason};
+use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
 use crate::control::{Asked, Command, ControlReader};
 use crate::cost::SaveCost;
 use crate::process::{ProcessSlot, SlotChain, once};
@@ -21,7 +21,7 @@ use crate::system::{SystemClock, SystemIds};
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
 
-/// How long `TRACKWAY_HOLD_AT_STEP` holds the loop at most, so that nothing hangs when nobody comes to kill it.
+/// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that nothing hangs when nobody comes to kill it.
 pub const HOLD_SECONDS_MAX: u64 = 60;
 const HOLD_TURN: Duration = Duration::from_millis(20);
 
@@ -178,6 +178,11 @@ impl Recorder {
         let reason = inner.reason_of_save(slot, step);
         let began_micros = inner.clock.monotonic_micros();
         slot.pace().save_begins(began_micros, step);
+        let fill = |writer: &mut CheckpointWriter<'_>| {
+            fill(writer)?;
+            inner.hold_in_save_if_told(slot, step);
+            Ok(())
+        };
         let saved = inner.with_root(slot, |root| root.save(step, metrics, fill));
         if let Ok(commit) = &saved {
             let seconds = inner.seconds_since(began_micros);
@@ -262,6 +267,19 @@ impl Inner {
         }
         // The one who waits for this step reads it in the record.
         slot.segment().heartbeat(step);
+        self.hold();
+    }
+
+    /// Holds a save whose files are written and which is not committed yet, where `TRACKWAY_HOLD_IN_SAVE` says, once.
+    fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
+        let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
+        if here && once(&slot.told.held_in_save) {
+            slot.segment().event(HELD_IN_SAVE_EVENT, Some(step), &[]);
+            self.hold();
+        }
+    }
+
+    fn hold(&self) {
         for _ in 0..HOLD_SECONDS_MAX * 1_000 / HOLD_TURN.as_millis() as u64 {
             if self.sigterm.at_micros().is_some() {
                 return;
