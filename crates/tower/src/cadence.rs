@@ -5,6 +5,7 @@
 //! the lag. A save costs what the loop stood still for, and the speed it lost while the save went on behind it.
 
 use serde::Serialize;
+use trackway_core::{Domain, TerminationReason};
 
 /// Fewer failures say too little about a rate: the interval of the mean time between them spans a factor of ten.
 pub const FAILURES_MIN: u64 = 3;
@@ -46,6 +47,25 @@ pub struct FailureHistory {
     pub failures: u64,
     /// In how many seconds of training.
     pub observed_seconds: f64,
+}
+
+/// Whether an end is one that a checkpoint is kept for: it came from outside or out of nothing, and a resume goes on
+/// from it. A bug that a resume meets again, a stop that was asked for and a rehearsed fault are none.
+#[must_use]
+pub fn is_failure(reason: TerminationReason, domain: Option<Domain>) -> bool {
+    use TerminationReason as Reason;
+    let from_outside = matches!(
+        reason,
+        Reason::Preempted
+            | Reason::NodeFailure
+            | Reason::HostOom
+            | Reason::DeviceOom
+            | Reason::Hang
+            | Reason::StorageError
+            | Reason::NetworkError
+            | Reason::Unknown
+    );
+    from_outside && domain != Some(Domain::Operator)
 }
 
 /// What an hour of the run costs.
@@ -267,6 +287,16 @@ mod tests {
         assert_eq!(slow.interval_seconds, 5_000.0);
         let quick = advise(costs(1e-9, 1e-9, 0.0), failures(10, 1e-3), FREE).recommended.unwrap();
         assert_eq!((quick.interval_seconds, quick.interval_steps), (2.0, 1));
+    }
+
+    /// Proves which ends count as failures, and that a rehearsed one does not.
+    #[test]
+    fn rehearsals_and_bugs_are_no_failures() {
+        let (lost, bug) = (TerminationReason::NodeFailure, TerminationReason::CodeError);
+        assert!(is_failure(lost, Some(Domain::Infrastructure)) && is_failure(lost, None));
+        assert!(!is_failure(lost, Some(Domain::Operator)) && !is_failure(bug, Some(Domain::Workload)));
+        let counted = TerminationReason::ALL.iter().filter(|reason| is_failure(**reason, None));
+        assert_eq!(counted.count(), 8);
     }
 
     /// Proves the money: present against best, in GPU hours and dollars of a day.

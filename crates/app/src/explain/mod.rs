@@ -1,5 +1,6 @@
 //! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
 
+mod cadence;
 pub mod diff;
 pub mod page;
 mod timeline;
@@ -75,6 +76,7 @@ impl App {
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
             resume_proof: self.proof_card(run, attempt)?,
+            cadence: self.cadence_advice(run, attempt, &attempts)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
+pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
 
@@ -35,6 +36,8 @@ pub struct Explanation {
     pub resume_step: Option<Step>,
     /// The newest resume proof of the run's config; none when there is none.
     pub resume_proof: Option<ProofCard>,
+    /// How often to save, from what saves cost and how often attempts fail; none before there are enough saves.
+    pub cadence: Option<CadenceAdvice>,
     /// What was decided after each attempt.
     pub retries: Vec<RetryLine>,
     /// Evaluations of the run's checkpoints.
