@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
 use trackway_ledger::{
-    AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState,
+    AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow, RunFilter,
+    RunRow, RunState,
 };
 use trackway_tower::next_actions;
 
@@ -59,7 +60,7 @@ impl App {
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
-        let checkpoints = self.checkpoint_lines(run.run_id, attempt.kind)?;
+        let checkpoints = self.checkpoint_lines(run.run_id, attempt.kind, &events)?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
@@ -88,7 +89,12 @@ impl App {
         })
     }
 
-    fn checkpoint_lines(&self, run_id: RunId, kind: LaunchKind) -> Result<Vec<CheckpointLine>, AppError> {
+    fn checkpoint_lines(
+        &self,
+        run_id: RunId,
+        kind: LaunchKind,
+        events: &[EventRow],
+    ) -> Result<Vec<CheckpointLine>, AppError> {
         let view = view(&self.home.checkpoint_root(run_id, kind, FULL_STAGE))?;
         let mut lines: Vec<CheckpointLine> = view
             .list()
@@ -98,6 +104,7 @@ impl App {
                 attempt_id: Some(info.attempt_id),
                 epoch: info.epoch,
                 state: info.state.as_str().into(),
+                reason: timeline::save_reason(events, Some(info.attempt_id), Some(info.step)),
                 size_bytes: info.size_bytes,
                 manifest_sha256: info.manifest_sha256,
                 object_prefix: info.object_prefix,

@@ -244,6 +244,9 @@ pub struct CheckpointLine {
     pub epoch: u64,
     /// `writing`, `committed`, `superseded`, `suspect` …
     pub state: String,
+    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked;
+    /// known once its attempt is sealed.
+    pub reason: Option<String>,
     /// Bytes of its files.
     pub size_bytes: Option<u64>,
     /// SHA-256 of its manifest.
