@@ -17,6 +17,8 @@ pub const MANIFEST_FILE_NAME: &str = "manifest.json";
 pub const MAX_MANIFEST_BYTES: usize = 16 << 20;
 /// The most files one checkpoint may have.
 pub const MAX_MANIFEST_FILES: usize = 100_000;
+/// Bytes of the chunks whose hashes a manifest lists: a power of two, so that a chunk is a subtree of BLAKE3.
+pub const CHUNK_BYTES: u64 = 8 << 20;
 /// The longest file name.
 pub const MAX_FILE_NAME_BYTES: usize = 200;
 
@@ -96,6 +98,33 @@ pub struct ManifestFile {
     pub size_bytes: u64,
     /// The BLAKE3 of its bytes, in lower-case hex.
     pub blake3: String,
+    /// The prefix of the checkpoint that first wrote these very bytes under this name, when it is an earlier one: the
+    /// file is shared with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_in: Option<String>,
+    /// The rank that wrote it, where several trained together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// What the chunks of [`CHUNK_BYTES`] of a larger file add to its BLAKE3 (their chaining values, in hex), so that
+    /// damage can be located. Empty for a file of one chunk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<String>,
+}
+
+impl ManifestFile {
+    /// A file that this checkpoint wrote itself.
+    #[must_use]
+    pub fn new(name: &str, kind: Kind, size_bytes: u64, blake3: &blake3::Hash) -> Self {
+        let blake3 = blake3.to_hex().to_string();
+        Self { name: name.into(), kind, size_bytes, blake3, stored_in: None, rank: None, chunks: Vec::new() }
+    }
+
+    /// Whether another file has the same name, kind, size and bytes, wherever it is stored.
+    #[must_use]
+    pub fn same_content(&self, other: &Self) -> bool {
+        (&self.name, self.kind, self.size_bytes, &self.blake3)
+            == (&other.name, other.kind, other.size_bytes, &other.blake3)
+    }
 }
 
 /// What a checkpoint consists of.
@@ -184,6 +213,22 @@ impl Manifest {
                 !is_hex_hash(&file.blake3),
                 format!("`blake3` of `{}` is 64 lower-case hex digits", file.name),
             )?;
+            let elsewhere = file.stored_in.as_deref();
+            rule(
+                elsewhere.is_some_and(|prefix| !is_object_prefix(prefix)),
+                format!("`stored_in` of `{}` is a checkpoint's prefix", file.name),
+            )?;
+            let chunk_count =
+                if file.size_bytes > CHUNK_BYTES { file.size_bytes.div_ceil(CHUNK_BYTES) } else { 0 };
+            let chunks_fit = file.chunks.is_empty() || file.chunks.len() as u64 == chunk_count;
+            rule(
+                !chunks_fit || !file.chunks.iter().all(|chunk| is_hex_hash(chunk)),
+                format!("`chunks` of `{}` has a hash for every {CHUNK_BYTES} bytes", file.name),
+            )?;
+            rule(
+                file.rank.is_some_and(|rank| rank >= self.world_size),
+                format!("`rank` of `{}` is below `world_size`", file.name),
+            )?;
         }
         for (field, hash) in [("config_sha256", &self.config_sha256), ("data_sha256", &self.data_sha256)] {
             let broken = hash.as_deref().is_some_and(|hash| !is_hex_hash(hash));
@@ -224,6 +269,25 @@ pub fn check_file_name(name: &str) -> Result<(), String> {
         return Err(format!("`{MANIFEST_FILE_NAME}` is the manifest's own name"));
     }
     Ok(())
+}
+
+/// Where the files of a checkpoint go, below the root: a name that is never used again. `ulid` is in lower case.
+#[must_use]
+pub fn object_prefix(step: Step, epoch: u64, ulid: &str) -> String {
+    format!("step-{step:08}/epoch-{epoch:04}-{ulid}")
+}
+
+/// Whether a text is one that [`object_prefix`] makes. No other may be joined to a root: it might lead out of it.
+#[must_use]
+pub fn is_object_prefix(text: &str) -> bool {
+    let sound = || {
+        let (step, rest) = text.strip_prefix("step-")?.split_once("/epoch-")?;
+        let (epoch, ulid) = rest.split_once('-')?;
+        let ulid_is_one =
+            ulid.len() == 26 && ulid.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase());
+        Some(ulid_is_one && text == object_prefix(step.parse().ok()?, epoch.parse().ok()?, ulid))
+    };
+    sound().unwrap_or(false)
 }
 
 /// The digest of a training state: BLAKE3 over a line per file, sorted by name, of all files but those of kind
@@ -316,12 +380,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str, kind: Kind) -> ManifestFile {
-        ManifestFile {
-            name: name.into(),
-            kind,
-            size_bytes: 3,
-            blake3: blake3::hash(name.as_bytes()).to_hex().to_string(),
-        }
+        ManifestFile::new(name, kind, 3, &blake3::hash(name.as_bytes()))
     }
 
     fn manifest() -> Manifest {
@@ -352,15 +411,36 @@ mod tests {
         assert!(String::from_utf8(bytes).unwrap().contains("\"ratio\": \"-inf\""));
     }
 
+    /// Proves that a prefix is what the writer makes of step, epoch and ULID, and nothing that leads elsewhere.
+    #[test]
+    fn only_a_prefix_is_a_prefix() {
+        let ulid = "01jd8c4w9m7n2q5r8t0v3x6y9z";
+        assert!(is_object_prefix(&object_prefix(120, 3, ulid)));
+        assert!(is_object_prefix(&object_prefix(123_456_789_012, 12_345, ulid)));
+        for text in [
+            "",
+            "step-00000120",
+            "step-00000120/epoch-0001-..",
+            "step-00000120/epoch-0001-x/../../y",
+            "/step-00000120/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z",
+            "step-120/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z",
+        ] {
+            assert!(!is_object_prefix(text), "`{text}`");
+        }
+    }
+
     /// Proves that every rule of the format is checked, and that the message names the rule and the value.
     #[test]
     fn every_rule_is_checked() {
         type Break = fn(&mut Value);
-        let breaks: [(&str, Break); 9] = [
+        let breaks: [(&str, Break); 12] = [
             ("begins with `.`", |json| json["files"][0]["name"] = "../../etc/passwd".into()),
             ("the manifest's own name", |json| json["files"][0]["name"] = "manifest.json".into()),
             ("`cursor.json` is listed twice", |json| json["files"][1]["name"] = "cursor.json".into()),
             ("`blake3` of `cursor.json`", |json| json["files"][0]["blake3"] = "AB".into()),
+            ("`stored_in` of `cursor.json`", |json| json["files"][0]["stored_in"] = "step-1/../..".into()),
+            ("`chunks` of `cursor.json`", |json| json["files"][0]["chunks"] = serde_json::json!(["ab"])),
+            ("`rank` of `cursor.json`", |json| json["files"][0]["rank"] = 1.into()),
             ("unknown variant `wheels`", |json| json["files"][0]["kind"] = "wheels".into()),
             ("`state_digest` is the digest", |json| json["files"][0]["size_bytes"] = 4.into()),
             ("`config_sha256` is 64", |json| json["config_sha256"] = "x".into()),
