@@ -1,15 +1,15 @@
 //! Finding runs and attempts the way people name them.
 
-use trackway_core::{AttemptId, RunId, TerminationReason, Timestamp};
+use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Timestamp};
 
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, RetryRow,
-    RunDataRow, RunRow, RunState,
+    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, ResumeProofRow,
+    RetryRow, RunDataRow, RunRow, RunState,
 };
-use crate::value::{Field, Record, Value};
+use crate::value::{ColumnKind, Field, Record, Value};
 
 /// Most runs whose names are looked through for a near one.
 const NAMES_LOOKED_AT_MAX: usize = 1000;
@@ -17,8 +17,10 @@ const NAMES_LOOKED_AT_MAX: usize = 1000;
 const EXAMPLES_MAX: usize = 3;
 
 /// Which runs to list; `None` admits everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RunFilter {
+    /// For this purpose: `train` by default, so that a proof is never taken for a run.
+    pub kind: LaunchKind,
     /// Of this name.
     pub name: Option<String>,
     /// In this state.
@@ -37,6 +39,22 @@ pub struct RunFilter {
     pub limit: Option<usize>,
 }
 
+impl Default for RunFilter {
+    fn default() -> Self {
+        Self {
+            kind: LaunchKind::Train,
+            name: None,
+            state: None,
+            model_family: None,
+            config_sha256: None,
+            data_sha256: None,
+            seed: None,
+            created_before: None,
+            limit: None,
+        }
+    }
+}
+
 /// Which training attempts to list; `None` admits everything.
 #[derive(Debug, Clone, Default)]
 pub struct AttemptFilter {
@@ -50,6 +68,19 @@ pub struct AttemptFilter {
     pub model_family: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+/// Training attempts that ended alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndCount {
+    /// Why they ended.
+    pub reason: TerminationReason,
+    /// Whose matter it was.
+    pub domain: Option<Domain>,
+    /// How many.
+    pub attempt_count: u64,
+    /// Wall seconds of all of them.
+    pub wall_seconds: f64,
 }
 
 /// What a name stands for.
@@ -94,6 +125,7 @@ impl Ledger {
     /// Faults of the database.
     pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, LedgerError> {
         let clause = Where::default()
+            .and("kind = ?", Some(&filter.kind))
             .and("name = ?", filter.name.as_ref())
             .and("state = ?", filter.state.as_ref())
             .and("model_family = ?", filter.model_family.as_ref())
@@ -120,12 +152,50 @@ impl Ledger {
         self.backend().select(&tail, &clause.values)
     }
 
+    /// How the training attempts of one launcher ended that started at `since` or later: those of the run's model
+    /// family or, without one, those of the runs of its name.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn ends_like(
+        &self,
+        run: &RunRow,
+        launcher: &str,
+        since: Timestamp,
+    ) -> Result<Vec<EndCount>, LedgerError> {
+        let (of, value) = match &run.model_family {
+            Some(family) => ("model_family = ?", family),
+            None => ("run_id IN (SELECT run_id FROM runs WHERE name = ?)", &run.name),
+        };
+        let sql = format!(
+            "SELECT termination_reason, termination_domain, count(*), coalesce(sum(wall_seconds), 0.0) FROM training_attempts WHERE {of} AND launcher = ? AND started_at >= ? AND termination_reason IS NOT NULL GROUP BY termination_reason, termination_domain ORDER BY termination_reason, termination_domain"
+        );
+        let values = [value.to_value(), Value::from(launcher), Value::Timestamp(since)];
+        let kinds = [ColumnKind::Text, ColumnKind::Text, ColumnKind::Integer, ColumnKind::Real];
+        let mut ends = Vec::new();
+        self.backend().query("counting ends", &sql, &values, &kinds, &mut |values| {
+            ends.extend(end_count(values));
+            Ok(())
+        })?;
+        Ok(ends)
+    }
+
     /// The training attempts of a run, oldest first.
     ///
     /// # Errors
     /// Faults of the database.
     pub fn attempts_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select("WHERE run_id = ? ORDER BY attempt_number", &[run_id.to_value()])
+    }
+
+    /// The launches of one kind of a run, oldest first: its training attempts, or those of another kind.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn attempts_of_kind(&self, run_id: RunId, kind: LaunchKind) -> Result<Vec<AttemptRow>, LedgerError> {
+        let tail = "WHERE run_id = ? AND kind = ? ORDER BY attempt_number";
+        let values = [run_id.to_value(), kind.to_value()];
+        self.backend().select_from(AttemptRow::table_of(kind), tail, &values)
     }
 
     /// The launches of other kinds of a run, oldest first.
@@ -270,6 +340,17 @@ fn ambiguous(what: &'static str, name: &str, ids: impl Iterator<Item = String>) 
     LedgerError::Ambiguous { what, name: name.into(), count: ids.len(), examples }
 }
 
+/// A row that does not hold what it must is left out of the count.
+fn end_count(values: Vec<Value>) -> Option<EndCount> {
+    let [reason, domain, attempt_count, wall_seconds]: [Value; 4] = values.try_into().ok()?;
+    Some(EndCount {
+        reason: Field::from_value(reason).ok()?,
+        domain: Field::from_value(domain).ok()?,
+        attempt_count: Field::from_value(attempt_count).ok()?,
+        wall_seconds: Field::from_value(wall_seconds).ok()?,
+    })
+}
+
 /// The lists that hang from a run or an attempt.
 macro_rules! lists {
     ($($(#[$doc:meta])* $name:ident($id:ident: $type:ty) -> $row:ty, $order:literal;)+) => {
@@ -307,6 +388,8 @@ lists! {
     amendments_of(attempt_id: AttemptId) -> AmendmentRow, "at, amendment_id";
     /// Evaluations of a run's checkpoints, oldest first.
     evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
+    /// The resume proofs of a config, newest first.
+    resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

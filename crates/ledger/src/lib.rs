@@ -26,13 +26,14 @@ mod value;
 pub use catalogue::{document, table};
 pub use close::{ClosedRecords, close_records};
 pub use error::{ErrorKind, LedgerError};
-pub use find::{AttemptFilter, Found, RunFilter};
+pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, sql};
 pub use records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
-    ParameterRow, RecordSegmentRow, RetryRow, RunDataRow, RunRow, RunState, TABLES,
+    ParameterRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
+    TABLES,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use value::{Column, ColumnKind, Table};

@@ -2,9 +2,10 @@
 //! chunks' hashes, joined pairwise (BLAKE3 paper, section 2.1), so chunks need not wait for each other.
 
 use blake3::hazmat::{HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root};
+use trackway_formats::checkpoint_manifest::ManifestFile;
 
 /// Bytes read and hashed at a time. A power of two, so that a chunk is a subtree.
-pub const CHUNK_BYTES: usize = 8 << 20;
+pub const CHUNK_BYTES: usize = trackway_formats::checkpoint_manifest::CHUNK_BYTES as usize;
 
 /// What one chunk adds to the hash of its file.
 pub type ChunkHash = [u8; 32];
@@ -31,6 +32,25 @@ pub(crate) fn file_hash(chunks: &[ChunkHash]) -> blake3::Hash {
             let (left, right) = chunks.split_at(left_count(chunks.len()));
             merge_subtrees_root(&joined(left), &joined(right), Mode::Hash)
         }
+    }
+}
+
+/// What the manifest lists of a file's chunks: nothing when it is one.
+pub(crate) fn chunk_texts(chunks: &[ChunkHash]) -> Vec<String> {
+    match chunks {
+        [_] => Vec::new(),
+        _ => chunks.iter().map(|chunk| blake3::Hash::from_bytes(*chunk).to_hex().to_string()).collect(),
+    }
+}
+
+/// The hashes of a file's chunks as its manifest lists them; `None` when it does not.
+#[must_use]
+pub fn listed_chunks(file: &ManifestFile) -> Option<Vec<ChunkHash>> {
+    let hash = |text: &String| blake3::Hash::from_hex(text).map(|hash| *hash.as_bytes());
+    match file.chunks.as_slice() {
+        [] if file.size_bytes <= CHUNK_BYTES as u64 => Some(vec![hash(&file.blake3).ok()?]),
+        [] => None,
+        chunks => chunks.iter().map(hash).collect::<Result<_, _>>().ok(),
     }
 }
 

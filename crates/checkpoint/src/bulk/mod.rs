@@ -29,7 +29,7 @@ mod write;
 mod tests;
 
 pub use arena::Region;
-pub use chunks::{CHUNK_BYTES, ChunkHash};
+pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
 pub use read::{
     Fill, LoadError, LoadedFile, TensorView, damaged_ranges, read_files, read_header, read_into, verify_files,

@@ -10,7 +10,7 @@ use trackway_core::Clock;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::{Disk, DiskFile};
 
-use crate::bulk::chunks::{ChunkHash, file_hash, hash_chunks};
+use crate::bulk::chunks::{ChunkHash, chunk_texts, file_hash, hash_chunks};
 use crate::bulk::mapping::BLOCK_BYTES;
 use crate::bulk::parallel::{cores, lock};
 use crate::error::CheckpointError;
@@ -114,6 +114,17 @@ pub struct Figures {
     pub write_seconds: f64,
     /// Whether large files went past the page cache.
     pub direct: bool,
+}
+
+impl Figures {
+    /// Adds those of another part of the same save.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.bytes_written += other.bytes_written;
+        self.bytes_shared += other.bytes_shared;
+        self.hash_seconds += other.hash_seconds;
+        self.write_seconds += other.write_seconds;
+        self.direct |= other.direct;
+    }
 }
 
 /// A file that is durable; its name becomes so with its folder.
@@ -427,6 +438,7 @@ impl<'a> Save<'a> {
             let (hash, chunk_hashes) =
                 job.hashed.into_inner().expect("a save without a failure hashed every file");
             let mut file = ManifestFile::new(job.file.name, job.file.kind, size_bytes, &hash);
+            file.chunks = chunk_texts(&chunk_hashes);
             let shared = job.shared.into_inner();
             if shared {
                 file.stored_in =

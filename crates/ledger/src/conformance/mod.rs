@@ -11,7 +11,7 @@ pub use self::sql::WEEKLY_REASONS;
 
 use std::path::Path;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, SCHEMA_VERSION};
 use crate::error::{ErrorKind, LedgerError};
 use crate::ledger::{Ledger, OpenOptions};
 use crate::records::TABLES;
@@ -31,6 +31,7 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     a_newer_ledger_is_refused(open, &ledger);
     rows::every_row_comes_back_as_it_was_written(&ledger);
     rows::names_find_runs_and_attempts(&ledger);
+    rows::ends_are_counted(&ledger);
     rules::a_sealed_receipt_does_not_change(&ledger);
     rules::history_is_only_added_to(&ledger);
     rules::closed_lists_are_closed(&ledger);
@@ -47,7 +48,8 @@ fn an_empty_ledger_is_migrated_once(open: Open<'_>) {
             (0..8).map(|_| scope.spawn(|| open(&OpenOptions::default()).unwrap())).collect();
         for opener in openers {
             let ledger = opener.join().unwrap();
-            assert_eq!(numbers(&ledger, "SELECT version FROM schema_version"), [1]);
+            let versions = numbers(&ledger, "SELECT version FROM schema_version ORDER BY version");
+            assert_eq!(versions, (1..=SCHEMA_VERSION).collect::<Vec<_>>());
         }
     });
 }
