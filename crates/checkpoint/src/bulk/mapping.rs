@@ -123,13 +123,3 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts_mut(self.0.start().as_ptr(), self.0.size_bytes()) }
     }
 }
-
-/// What could be taken without the kernel ending a process for it. What does not fit must be an error in the
-/// training process, not its end.
-pub(crate) fn available_bytes() -> usize {
-    let available = |text: &str| -> Option<usize> {
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
-    };
-    std::fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available).unwrap_or(usize::MAX)
-}

@@ -179,17 +179,14 @@ impl FileWriter {
     }
 
     fn remember_changing(&self, written: &Written, parent: Option<Parent<'_>>) {
-        let Some(parent) = parent else {
-            return;
-        };
-        let same = |file: &ManifestFile| parent.files.iter().any(|other| other.same_content(file));
         let mut changing = lock(&self.changing);
-        *changing = written
-            .files
-            .iter()
-            .filter(|file| !same(&file.file))
-            .map(|file| file.file.name.clone())
-            .collect();
+        for WrittenFile { file, .. } in &written.files {
+            let twin = parent.and_then(|parent| parent.files.iter().find(|twin| twin.name == file.name));
+            match twin {
+                Some(twin) if !twin.same_content(file) => changing.insert(file.name.clone()),
+                _ => changing.remove(&file.name),
+            };
+        }
     }
 
     /// Whether large files go past the page cache: measured at the first save with a file that is large enough.
