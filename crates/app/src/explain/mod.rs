@@ -7,7 +7,7 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
+use trackway_core::{AttemptId, RunId, Step, TerminationReason};
 use trackway_ledger::{
     AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState,
 };
@@ -15,14 +15,13 @@ use trackway_tower::next_actions;
 
 use self::diff::{Change, changes};
 use self::page::{
-    AttemptCard, AttemptLine, CheckpointLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
-    Placement, RetryLine, RunCard, SameInputs, Termination,
+    AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,
+    RetryLine, RunCard, SameInputs, Termination,
 };
-use crate::checkpoints::view;
+use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
 use crate::report::Stream;
-use crate::{App, FULL_STAGE};
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
@@ -58,7 +57,8 @@ impl App {
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
-        let checkpoints = self.checkpoint_lines(run.run_id)?;
+        let of_run = self.checkpoints(&run.run_id.to_string())?;
+        let checkpoints = of_run.lines()?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
@@ -74,6 +74,7 @@ impl App {
             termination: termination(attempt),
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
+            fall_back: of_run.fall_back_of(attempt)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
@@ -83,26 +84,6 @@ impl App {
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
         })
-    }
-
-    fn checkpoint_lines(&self, run_id: RunId) -> Result<Vec<CheckpointLine>, AppError> {
-        let view = view(&self.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE))?;
-        let mut lines: Vec<CheckpointLine> = view
-            .list()
-            .into_iter()
-            .map(|info| CheckpointLine {
-                step: info.step,
-                attempt_id: Some(info.attempt_id),
-                epoch: info.epoch,
-                state: info.state.as_str().into(),
-                size_bytes: info.size_bytes,
-                manifest_sha256: info.manifest_sha256,
-                object_prefix: info.object_prefix,
-                committed_at: info.at.parse().ok(),
-            })
-            .collect();
-        lines.reverse();
-        Ok(lines)
     }
 
     fn data_card(&self, run_id: RunId) -> Result<DataCard, AppError> {

@@ -1,4 +1,4 @@
-//! What bytes that are not the expected ones look like: cut off, zero, longer, with one bit turned.
+//! What bytes that are not the expected ones look like: cut off, zero, longer, with one byte changed.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -7,8 +7,10 @@ use std::path::Path;
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Most bytes hashed in search of one bit that turned: more than that takes longer than a person waits.
-const MAX_SEARCH_BYTES: usize = 64 << 20;
+/// Most bytes hashed in search of one byte that changed: more than that takes longer than a person waits.
+pub(super) const MAX_SEARCH_BYTES: usize = 64 << 20;
+/// The same for SHA-256, which is slower.
+pub(super) const MAX_SHA256_SEARCH_BYTES: usize = 16 << 20;
 /// Zeros at the end of a file that is not what it was are worth a word from here on: the least that a disk writes.
 const MIN_ZERO_TAIL_BYTES: u64 = 512;
 
@@ -58,10 +60,11 @@ pub(super) fn read_facts(
         if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
             zeros_from = offset + last as u64 + 1;
         }
-        small = small.filter(|small| is_searchable(small.len() + count)).map(|mut small| {
-            small.extend_from_slice(bytes);
-            small
-        });
+        small =
+            small.filter(|small| values_tried(small.len() + count, MAX_SEARCH_BYTES) > 0).map(|mut small| {
+                small.extend_from_slice(bytes);
+                small
+            });
         offset += count as u64;
         read(count as u64);
     }
@@ -101,9 +104,9 @@ pub(super) fn appearance_of(bytes: &[u8]) -> Option<String> {
     appearance(bytes.len() as u64, zeros_from)
 }
 
-/// One bit that turned.
+/// One byte that is not what it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TurnedBit {
+pub(super) struct ChangedByte {
     pub offset: u64,
     /// The byte as it is.
     pub found: u8,
@@ -111,23 +114,32 @@ pub(super) struct TurnedBit {
     pub expected: u8,
 }
 
-/// Whether a search through so many bytes ends in time.
-fn is_searchable(count: usize) -> bool {
-    count.saturating_mul(count).saturating_mul(8) <= MAX_SEARCH_BYTES
+/// How many other values of each byte a search through so many bytes can try in time: all of them, those with one bit
+/// turned (what disks and memory do), or none.
+fn values_tried(count: usize, max_bytes: usize) -> usize {
+    let fits = |values: usize| count.saturating_mul(count).saturating_mul(values) <= max_bytes;
+    [255, 8].into_iter().find(|values| fits(*values)).unwrap_or(0)
 }
 
-/// The one bit that must be turned for bytes to be the expected ones. Bytes that are too many are not searched.
-pub(super) fn turned_bit(bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Option<TurnedBit> {
-    if !is_searchable(bytes.len()) {
-        return None;
-    }
+/// The one byte that must be another for bytes to be the expected ones; a search that would hash more than `max_bytes`
+/// is not begun.
+pub(super) fn changed_byte(
+    bytes: &[u8],
+    max_bytes: usize,
+    is_expected: impl Fn(&[u8]) -> bool,
+) -> Option<ChangedByte> {
+    let flips: Vec<u8> = match values_tried(bytes.len(), max_bytes) {
+        0 => return None,
+        8 => (0..8).map(|bit| 1 << bit).collect(),
+        _ => (1..=255).collect(),
+    };
     let mut bytes = bytes.to_vec();
     for offset in 0..bytes.len() {
         let found = bytes[offset];
-        for bit in 0..8 {
-            bytes[offset] = found ^ (1 << bit);
+        for flip in &flips {
+            bytes[offset] = found ^ flip;
             if is_expected(&bytes) {
-                return Some(TurnedBit { offset: offset as u64, found, expected: bytes[offset] });
+                return Some(ChangedByte { offset: offset as u64, found, expected: bytes[offset] });
             }
         }
         bytes[offset] = found;
@@ -135,11 +147,9 @@ pub(super) fn turned_bit(bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> O
     None
 }
 
-impl TurnedBit {
+impl ChangedByte {
     pub fn sentence(&self) -> String {
         let Self { offset, found, expected } = self;
-        format!(
-            "one bit of byte {offset} turned: it is 0x{found:02x} and was 0x{expected:02x}, everything else is as written"
-        )
+        format!("byte {offset} is 0x{found:02x} and was 0x{expected:02x}, everything else is as written")
     }
 }

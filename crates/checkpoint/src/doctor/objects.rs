@@ -9,7 +9,9 @@ use trackway_formats::checkpoint_manifest::{
 };
 
 use super::Sound;
-use super::bytes::{FileFacts, appearance_of, read_facts, turned_bit};
+use super::bytes::{
+    FileFacts, MAX_SEARCH_BYTES, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts,
+};
 use super::finding::{Finding, Remedy};
 use super::survey::{Folder, Survey};
 use crate::entry::CommitBody;
@@ -114,14 +116,16 @@ impl Reader<'_> {
         }
         let found = sha256_hex(bytes);
         let other = self.survey.commits().find(|(_, other)| other.manifest_sha256 == found);
-        let bit = || turned_bit(bytes, |bytes| sha256_hex(bytes) == body.manifest_sha256);
+        let byte = || {
+            changed_byte(bytes, MAX_SHA256_SEARCH_BYTES, |bytes| sha256_hex(bytes) == body.manifest_sha256)
+        };
         let (why, remedy) = if let Some((number, other)) = other {
             (format!("it is the manifest of step {} (entry {number})", other.step), None)
         } else if let Some(looks) = appearance_of(bytes) {
             (looks, None)
-        } else if let Some(bit) = bit() {
+        } else if let Some(byte) = byte() {
             let path = manifest_path(body);
-            (bit.sentence(), Some(Remedy::SetByte { path, offset: bit.offset, byte: bit.expected }))
+            (byte.sentence(), Some(Remedy::SetByte { path, offset: byte.offset, byte: byte.expected }))
         } else if let Some(end) = added_behind(bytes, body) {
             let path = manifest_path(body);
             let why = format!("{} bytes were added behind its end at byte {end}", bytes.len() - end);
@@ -381,10 +385,10 @@ impl Checked<'_> {
         }
         let small = facts.small.as_ref().filter(|_| found == *size_bytes);
         let is_expected = |bytes: &[u8]| blake3::hash(bytes).to_hex().as_str() == file.blake3;
-        match small.and_then(|bytes| turned_bit(bytes, is_expected)) {
-            Some(bit) => {
-                let remedy = Remedy::SetByte { path: path.into(), offset: bit.offset, byte: bit.expected };
-                (format!("{sizes}: {}", bit.sentence()), remedy)
+        match small.and_then(|bytes| changed_byte(bytes, MAX_SEARCH_BYTES, is_expected)) {
+            Some(byte) => {
+                let remedy = Remedy::SetByte { path: path.into(), offset: byte.offset, byte: byte.expected };
+                (format!("{sizes}: {}", byte.sentence()), remedy)
             }
             None => (sizes, copy),
         }
@@ -415,12 +419,14 @@ impl Checked<'_> {
     /// A mark of suspicion in the log is worth a word of its own.
     fn suspect(&self) -> Option<Finding> {
         let why = self.record.suspect.as_ref()?;
-        let now = if self.is_sound() {
-            "its bytes verify now; the mark stays"
+        let message = if self.is_sound() {
+            format!(
+                "{} is marked suspect although its bytes verify, and no resume takes it: {why}",
+                self.who()
+            )
         } else {
-            "it does not verify now either"
+            format!("{} is marked suspect: no resume takes it", self.who())
         };
-        let message = format!("{} is marked suspect, and no resume takes it ({why}); {now}", self.who());
         Some(Finding::warning("suspect", &self.body.object_prefix, message).remedy(Remedy::CollectGarbage))
     }
 }

@@ -8,7 +8,7 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::is_object_prefix;
 use trackway_store::{Entry, Fold as _, Item, MAX_SUMMARY_BYTES};
 
-use super::bytes::{appearance_of, turned_bit};
+use super::bytes::{MAX_SEARCH_BYTES, appearance_of, changed_byte};
 use super::finding::Remedy;
 use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
@@ -237,9 +237,9 @@ fn explain(bytes: &[u8], number: u64, path: &str, why: String) -> Unread {
         let why = format!("{} bytes were added behind its end at byte {end}", bytes.len() - end);
         return Unread { why, remedy: Remedy::CutTo { path: path.into(), size_bytes: end as u64 } };
     }
-    if let Some(bit) = turned_bit(bytes, |bytes| parse(bytes, number).is_ok()) {
-        let remedy = Remedy::SetByte { path: path.into(), offset: bit.offset, byte: bit.expected };
-        return Unread { why: bit.sentence(), remedy };
+    if let Some(byte) = changed_byte(bytes, MAX_SEARCH_BYTES, |bytes| parse(bytes, number).is_ok()) {
+        let remedy = Remedy::SetByte { path: path.into(), offset: byte.offset, byte: byte.expected };
+        return Unread { why: byte.sentence(), remedy };
     }
     let why = match end {
         None => format!("it is cut off after {} bytes", bytes.len()),

@@ -129,7 +129,7 @@ fn inflict(root: &Path, path: &Path, damage: &Damage) -> Option<PathBuf> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Proves that any single change to any file of the published root is found and names that file, that doctor never
     /// panics, that it says of a resume what a resume does, and that remedies of bytes heal what they promise.
@@ -160,6 +160,11 @@ proptest! {
             prop_assert_eq!(lines(&diagnosed(copy.path())), healthy);
         }
     }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Proves that doctor lives through any bytes in any two files at once.
     #[test]
@@ -262,7 +267,7 @@ fn what_happened_to_a_file_is_told() {
     rng[123] ^= 0x40;
     std::fs::write(path(second, "rng.bin"), &rng).unwrap();
     let finding = diagnosed(&world.path()).findings[0].clone();
-    assert!(finding.message.contains("one bit of byte 123 turned"), "{finding:?}");
+    assert!(finding.message.contains("byte 123 is 0x"), "{finding:?}");
     assert!(carry_out(&world.path(), &finding.remedy));
     assert_eq!(lines(&diagnosed(&world.path())), [] as [&str; 0]);
 
@@ -424,7 +429,7 @@ fn what_housekeeping_left_is_told() {
             "warning pin_on_nothing log/00000003.json: the pin `gone` holds entry 3, whose files are deleted",
             &format!("warning retired_not_deleted {}: step 10 was retired", first.object_prefix),
             &format!(
-                "warning suspect {suspect}: step 20 (written by {}, epoch 1) is marked suspect, and no resume takes it (its load crashed); its bytes verify now",
+                "warning suspect {suspect}: step 20 (written by {}, epoch 1) is marked suspect although its bytes verify, and no resume takes it: its load crashed",
                 first.attempt_id
             ),
             "note pin_expired log/00000005.json: the pin `over` on entry 5 ended at 2020-01-01T00:00:00Z",
