@@ -2,12 +2,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
 use crate::error::{CheckpointError, Fallback};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
-use crate::verify::{Defect, verify};
+use crate::retention::{Age, Retention, RetentionPlan, plan};
+use crate::verify::{Defect, verify, verify_manifest};
 
 /// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
@@ -36,8 +38,16 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::Store`].
     pub fn open(root: &Path) -> Result<Self, CheckpointError> {
+        Self::open_on(root, Arc::new(RealDisk))
+    }
+
+    /// The same through a given disk, so that its owner can watch what is read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self, CheckpointError> {
         let nobody = Arc::new(Nobody);
-        let mut view = Self::unread(root, Arc::new(RealDisk), nobody.clone(), nobody);
+        let mut view = Self::unread(root, disk, nobody.clone(), nobody);
         view.refresh()?;
         Ok(view)
     }
@@ -116,6 +126,31 @@ impl CheckpointView {
     pub fn load(&self, number: u64) -> Result<LoadedCheckpoint, CheckpointError> {
         let step = self.commit_step(number)?;
         self.try_load(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    /// What a committed checkpoint consists of. Its manifest is checked, its files are not read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
+    pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
+        let step = self.commit_step(number)?;
+        let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
+        let body = &self.history().commit(number).ok_or_else(missing)?.body;
+        verify_manifest(self.disk.as_ref(), &self.root.join(&body.object_prefix), body)
+            .map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    /// What `policy` keeps and what it lets go as of `now`, decided from the log alone. Checkpoints that a resume never
+    /// comes to go when they are older than `older_than_seconds`; none: they stay.
+    #[must_use]
+    pub fn retention(
+        &self,
+        policy: &Retention,
+        now: Timestamp,
+        older_than_seconds: Option<f64>,
+    ) -> RetentionPlan {
+        let age = older_than_seconds.map(|older_than_seconds| Age { now, older_than_seconds });
+        plan(self.history(), policy, now, age)
     }
 
     pub(crate) fn commit_step(&self, number: u64) -> Result<Step, CheckpointError> {
