@@ -79,6 +79,7 @@ pub enum Command {
   trackway run trackway.toml
   trackway run trackway.toml --set run.seed=18
   trackway run wine.toml --inject kill@step=120     rehearse the loss of a machine
+  trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
   trackway run --name baseline -- python train.py --lr 0.01")]
 pub struct RunArgs {
     /// The run file
@@ -87,7 +88,7 @@ pub struct RunArgs {
     /// Override a key of the run file; the value is read as TOML, or else as text
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Rehearse a fault in the first attempt: `kill@step=N` or `term@step=N`
+    /// Rehearse a fault in the first attempt: `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`
     #[arg(long, value_name = "FAULT")]
     pub inject: Option<String>,
     /// Exit with the script's own exit code (128 + N for signal N)
