@@ -13,7 +13,7 @@ use trackway_core::{Ids, Rng, SplitMix64};
 use crate::testing::{BackendFault, FaultBackend, Note, Notebook, Odds, still_clock, writer_ids};
 use crate::{Backend, Claim, Created, ErrorKind, Log, MemoryBackend, StoreError, Writer};
 
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = 1000;
 /// Three attempts that claim one after the other, two housekeepers, one who only reads.
 const TRAINERS: usize = 3;
 const KEEPERS: usize = 2;
@@ -90,7 +90,10 @@ impl Turns {
 
     fn pass(&self, writer: usize) {
         let mut table = self.table();
-        table.choose();
+        // Half of the time the turn is kept: a change of threads is what costs time here.
+        if !table.rng.next_u64().is_multiple_of(2) {
+            table.choose();
+        }
         if table.turn != writer {
             self.bells[table.turn].notify_one();
             self.wait(table, writer);
@@ -294,7 +297,7 @@ impl Actor {
             self.say_all(Writer::Housekeeper);
         } else {
             for _ in 0..3 {
-                (0..draw(&mut self.rng, 100)).for_each(|_| turns.pass(writer));
+                (0..draw(&mut self.rng, 50)).for_each(|_| turns.pass(writer));
                 self.restart();
             }
         }
@@ -358,7 +361,7 @@ fn check(outcome: &Outcome) {
     assert!(epochs.iter().all(|epoch| *epoch <= newest), "{epochs:?} were given, and {newest} is the newest");
 }
 
-/// Thousands of seeds: fencing, order, durability of what was told, and what readers see hold in each of them.
+/// Every seed: fencing, order, durability of what was told, and what readers see hold in each of them.
 #[test]
 fn bad_weather() {
     let (mut fenced, mut summaries, mut told, mut turns) = (0, 0, 0, 0);
