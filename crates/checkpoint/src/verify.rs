@@ -79,13 +79,20 @@ impl Defect {
 pub(crate) fn verify(disk: &dyn Disk, root: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
     let folder = root.join(&commit.object_prefix);
     let manifest = verify_manifest(disk, &folder, commit)?;
-    for file in &manifest.files {
-        open_of_size(disk, &folder, file)?;
-    }
-    for file in &manifest.files {
-        verify_hash(disk, &folder, file)?;
-    }
+    verify_files(disk, &folder, &manifest.files)?;
     Ok(manifest)
+}
+
+/// Checks some of the files of a checkpoint: every size, then every hash.
+pub(crate) fn verify_files<'a>(
+    disk: &dyn Disk,
+    folder: &Path,
+    files: impl IntoIterator<Item = &'a ManifestFile> + Clone,
+) -> Result<(), Defect> {
+    for file in files.clone() {
+        open_of_size(disk, folder, file)?;
+    }
+    files.into_iter().try_for_each(|file| verify_hash(disk, folder, file))
 }
 
 /// Reads the manifest of a commit and checks that it is the committed one.

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
 use crate::error::{CheckpointError, Fallback};
@@ -164,9 +165,16 @@ impl CheckpointView {
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
-        let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let body = &self.history().commit(number).ok_or_else(missing)?.body;
         let manifest = verify(self.disk.as_ref(), &self.root, body)?;
+        self.loaded(number, manifest)
+    }
+
+    /// A commit as a checkpoint to read from; whoever calls this has verified it.
+    pub(crate) fn loaded(&self, number: u64, manifest: Manifest) -> Result<LoadedCheckpoint, Defect> {
+        let missing = || Defect::Missing { name: format!("commit {number}") };
+        let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
+        let body = &self.history().commit(number).ok_or_else(missing)?.body;
         let folder = self.root.join(&body.object_prefix);
         let disk = Arc::clone(&self.disk);
         Ok(LoadedCheckpoint {

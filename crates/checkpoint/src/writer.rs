@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
 use crate::error::CheckpointError;
+use crate::ranks::RankGroup;
 
 /// The files of the commit that training goes on from: those that did not change are shared with it.
 #[derive(Debug, Clone, Default)]
@@ -29,22 +29,29 @@ pub struct CheckpointWriter<'a> {
     disk: &'a dyn Disk,
     folder: PathBuf,
     parent: Option<&'a ParentFiles>,
+    /// Which rank writes, where several do.
+    group: Option<RankGroup>,
     files: Vec<ManifestFile>,
 }
 
 impl<'a> CheckpointWriter<'a> {
-    pub(crate) fn new(disk: &'a dyn Disk, folder: PathBuf, parent: Option<&'a ParentFiles>) -> Self {
-        Self { disk, folder, parent, files: Vec::new() }
+    pub(crate) fn new(
+        disk: &'a dyn Disk,
+        folder: PathBuf,
+        parent: Option<&'a ParentFiles>,
+        group: Option<RankGroup>,
+    ) -> Self {
+        Self { disk, folder, parent, group, files: Vec::new() }
     }
 
     /// Writes a file of the checkpoint, unless the checkpoint before has it with the same bytes: then it is shared.
     ///
     /// # Errors
-    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already,
-    /// [`CheckpointError::Storage`] when the disk refuses.
+    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
+    /// that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
         let mut file = ManifestFile::new(name, kind, bytes.len() as u64, &blake3::hash(bytes));
-        self.check_name(name)?;
+        file.rank = self.check_name(name)?;
         if !self.share(&mut file) {
             write_durably(self.disk, &self.folder.join(name), bytes)?;
         }
@@ -89,28 +96,27 @@ impl<'a> CheckpointWriter<'a> {
     /// Takes in a file that the caller wrote and synced in [`CheckpointWriter::folder`], or shared.
     ///
     /// # Errors
-    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already.
-    pub fn add(&mut self, file: ManifestFile) -> Result<(), CheckpointError> {
-        self.check_name(&file.name)?;
+    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
+    /// that another rank writes.
+    pub fn add(&mut self, mut file: ManifestFile) -> Result<(), CheckpointError> {
+        file.rank = self.check_name(&file.name)?;
         self.files.push(file);
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), CheckpointError> {
+    /// Refuses a name that is not allowed; the rank whose file it is, where several write.
+    fn check_name(&self, name: &str) -> Result<Option<u32>, CheckpointError> {
         check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
         if self.files.iter().any(|file| file.name == name) {
             return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
         }
-        Ok(())
+        Ok(self.group.map_or(Ok(None), |group| group.owner_of(name))?)
     }
 
-    pub(crate) fn into_files(self, step: Step) -> Result<Vec<ManifestFile>, CheckpointError> {
-        if self.files.is_empty() {
-            return Err(CheckpointError::Empty { step });
-        }
+    pub(crate) fn into_files(self) -> Vec<ManifestFile> {
         let mut files = self.files;
         files.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(files)
+        files
     }
 }
 
