@@ -159,9 +159,16 @@ impl History {
         &self.damaged
     }
 
-    /// Whether what was begun can never be committed: given up, or by an epoch that is fenced since.
+    /// Whether what was begun can never be committed: given up, or by an epoch or a round that is fenced since.
     pub fn is_abandoned(&self, record: &BeginRecord) -> bool {
-        record.abandoned.is_some() || self.claim.is_some_and(|claim| claim.epoch > record.body.epoch)
+        let begin = &record.body;
+        let overtaken = |round: &RoundRecord| {
+            let older = begin.ranks.is_some_and(|ranks| ranks.round < round.body.round);
+            older && begin.epoch == round.body.epoch
+        };
+        record.abandoned.is_some()
+            || self.claim.is_some_and(|claim| claim.epoch > begin.epoch)
+            || self.round.as_ref().is_some_and(overtaken)
     }
 
     fn take_entry(&mut self, entry: Entry<Body>) {

@@ -29,6 +29,10 @@ mod vote;
 mod wait;
 
 #[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod process_tests;
+#[cfg(test)]
 mod tests;
 
 pub use error::RankError;

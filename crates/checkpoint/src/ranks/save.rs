@@ -253,25 +253,45 @@ impl RankedRoot {
             self.root.parent_files = None;
         }
         let ballots = Ballots::on_save(begun, &begin.object_prefix);
-        let files = match self.write_share(&begin.object_prefix, fill) {
+        let voted = self.write_share(&begin.object_prefix, fill).and_then(|files| {
+            self.vote(&ballots, save.step, self.agreed(&begin, save), files.clone())?;
+            Ok(files)
+        });
+        let files = match voted {
             Ok(files) => files,
             Err(error) => return Err(self.fail(&ballots, &begin, error.at_step(save.step))),
         };
-        self.vote(&ballots, save.step, self.agreed(&begin, save), files.clone())?;
+        self.seen = begun;
         let (number, body) = self.wait_for_outcome(begun, &begin)?;
         self.root.committed(number, begin.object_prefix, files);
+        self.sync_log()?;
         self.linger();
         Ok((number, body))
     }
 
-    /// Tells the others that this rank failed, unless they gave up before: then that is why it did.
+    /// A commit that was read may not be durable yet: rank 0 shows it first and syncs it then. Nobody must be told of it
+    /// that a power cut could still take back.
+    fn sync_log(&self) -> Result<(), CheckpointError> {
+        let folder = self.root.view.root().join("log");
+        let synced = self.root.view.disk().sync_folder(&folder);
+        synced.map_err(CheckpointError::storage("sync the folder", &folder))
+    }
+
+    /// Tells the others that this rank failed, unless they gave up before: then that is why it did. When even that cannot
+    /// be told now, it is when this rank comes to its next save.
     fn fail(&mut self, ballots: &Ballots, begin: &Begin, error: CheckpointError) -> CheckpointError {
         if let Err(given_up) = self.outcome(ballots.number, begin) {
             return given_up;
         }
-        let vote = SaveVote::Failed { rank: self.group.rank(), why: error.to_string() };
-        let _ = self.cast(ballots, vote);
+        if self.cast_failed(ballots, error.to_string()) {
+            self.seen = ballots.number;
+        }
         error
+    }
+
+    /// Votes that this rank has no files; false: it could not.
+    fn cast_failed(&self, ballots: &Ballots, why: String) -> bool {
+        self.cast(ballots, SaveVote::Failed { rank: self.group.rank(), why }).is_ok()
     }
 
     fn wait_for_begin(&mut self, step: Step) -> Result<(u64, Begin), CheckpointError> {
@@ -291,13 +311,13 @@ impl RankedRoot {
         self.decline(&begun, Some(step));
         let given_up = |why: String| Err(RankError::Abandoned { step, why }.into());
         if let Some((number, record)) = begun.iter().rev().find(|(_, record)| record.body.step == step) {
-            self.seen = *number;
             let newest = begun.last().is_some_and(|(newest, _)| newest == number);
-            return match &record.abandoned {
-                Some(why) => given_up(why.clone()),
-                None if !newest => given_up("rank 0 began another one since".into()),
-                None => Ok(Some((*number, record.body.clone()))),
-            };
+            if newest && record.abandoned.is_none() {
+                return Ok(Some((*number, record.body.clone())));
+            }
+            self.seen = *number;
+            let why = record.abandoned.clone();
+            return given_up(why.unwrap_or_else(|| "rank 0 began another one since".into()));
         }
         match begun.iter().find(|(_, record)| record.body.step > step) {
             Some((_, record)) => given_up(format!("rank 0 went on to step {} without it", record.body.step)),
@@ -323,14 +343,14 @@ impl RankedRoot {
         for (number, record) in begun {
             let step = record.body.step;
             let passed = next.is_some_and(|next| step < next);
-            if passed {
-                self.seen = self.seen.max(*number);
+            if !passed && !self.declined.steps().contains(&step) {
+                continue;
             }
-            let declined = self.declined.steps().remove(&step);
-            if record.abandoned.is_none() && (passed || declined) {
-                let why = format!("it did not save step {step}");
-                let vote = SaveVote::Failed { rank: self.group.rank(), why };
-                let _ = self.cast(&Ballots::on_save(*number, &record.body.object_prefix), vote);
+            let ballots = Ballots::on_save(*number, &record.body.object_prefix);
+            let why = format!("it did not save step {step}");
+            if record.abandoned.is_some() || self.cast_failed(&ballots, why) {
+                self.declined.steps().remove(&step);
+                self.seen = if passed { self.seen.max(*number) } else { self.seen };
             }
         }
     }

@@ -106,6 +106,10 @@ fn save_at(root: &mut RankedRoot, step: Step, global_cursor: &[u8]) -> Result<Co
     })
 }
 
+pub(super) fn resume_step(root: &mut RankedRoot) -> Step {
+    resume(root).unwrap().step
+}
+
 fn resume(root: &mut RankedRoot) -> Option<LoadedCheckpoint> {
     root.resume_target().unwrap()
 }
