@@ -19,6 +19,7 @@
 //!
 //! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads.
 
+pub mod bulk;
 mod entry;
 mod error;
 mod history;

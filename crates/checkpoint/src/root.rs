@@ -8,6 +8,7 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer};
 
+use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
@@ -39,6 +40,9 @@ pub struct Commit {
     pub state_digest: String,
     /// Bytes of its files.
     pub size_bytes: u64,
+    /// Bytes of them that had to be written; the others are shared with the parent. On a rank other than 0: of its own
+    /// files.
+    pub written_bytes: u64,
     /// How long writing and committing took.
     pub seconds: f64,
     /// The number of the commit it was trained on from.
@@ -52,6 +56,7 @@ pub struct CheckpointRoot {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn Ids>,
+    files: FileWriter,
     keeper: Keeper,
     /// The commit this attempt goes on from.
     pub(crate) parent: Option<u64>,
@@ -105,8 +110,9 @@ impl CheckpointRoot {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
         let (keeper, parent, parent_files, round, group) = (Keeper::default(), None, None, None, None);
-        Ok(Self { view, claim, settings, clock, ids, keeper, parent, parent_files, round, group })
+        Ok(Self { view, claim, settings, clock, ids, files, keeper, parent, parent_files, round, group })
     }
 
     fn claim(&mut self) -> Result<(), CheckpointError> {
@@ -154,6 +160,9 @@ impl CheckpointRoot {
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_fence()?;
+        if self.view.history().adopting() == Some(self.claim.epoch) {
+            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
+        }
         let search = self.view.search();
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
@@ -201,12 +210,32 @@ impl CheckpointRoot {
             Err(error) => return Err(self.give_up(number, &prefix, error.at_step(step))),
         };
         let body = self.commit_body(&manifest, manifest_sha256);
+        let written_bytes = written_bytes(&manifest.files);
         let number = self.commit(&body, &manifest)?;
         self.committed(number, prefix, manifest.files);
         // The checkpoint is real whatever becomes of older ones. A fence met here is met again by the next save, and
         // files that could not be deleted are part of no live checkpoint.
         let _ = self.apply_retention();
-        Ok(commit(number, body, self.seconds_since(started_micros)))
+        Ok(commit(number, body, written_bytes, self.seconds_since(started_micros)))
+    }
+
+    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.
+    pub fn save_staged(
+        &mut self,
+        save: &StagedSave,
+        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
+    ) -> Result<Saved<Commit>, CheckpointError> {
+        let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
+        let mut figures = Figures::default();
+        let commit = self.save(save.step(), &metrics, |writer| {
+            writer.files(&save.files())?;
+            figures = writer.figures();
+            before_commit()
+        })?;
+        Ok(Saved { commit, figures })
     }
 
     /// The next commit goes on from this one.
@@ -305,7 +334,7 @@ impl CheckpointRoot {
             make_folder(disk, step_folder)?;
         }
         make_folder(disk, &folder)?;
-        let mut writer = CheckpointWriter::new(disk, folder, self.parent_files.as_ref(), self.group);
+        let mut writer = CheckpointWriter::new(&self.files, folder, self.parent_files.as_ref(), self.group);
         fill(&mut writer)?;
         Ok(writer.into_files())
     }
@@ -388,7 +417,7 @@ pub(crate) fn holder(claim: &ClaimBody) -> Claim {
     Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
 }
 
-pub(crate) fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
+pub(crate) fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
     Commit {
         number,
         run_id: body.run_id,
@@ -399,9 +428,15 @@ pub(crate) fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
         manifest_sha256: body.manifest_sha256,
         state_digest: body.state_digest,
         size_bytes: body.size_bytes,
+        written_bytes,
         seconds,
         parent: body.parent,
     }
+}
+
+/// Bytes of files that are not shared with the parent.
+pub(crate) fn written_bytes(files: &[ManifestFile]) -> u64 {
+    files.iter().filter(|file| file.stored_in.is_none()).map(|file| file.size_bytes).sum()
 }
 
 fn make_folder(disk: &dyn Disk, path: &Path) -> Result<(), CheckpointError> {

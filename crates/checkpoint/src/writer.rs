@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
+use crate::bulk::{Figures, FileWriter, Parent, StagedFile, WrittenFile};
 use crate::error::CheckpointError;
 use crate::ranks::RankGroup;
 
@@ -15,33 +16,31 @@ pub(crate) struct ParentFiles {
 }
 
 impl ParentFiles {
-    /// The parent's file of the same name and bytes, and the prefix it was first written below.
-    fn same(&self, file: &ManifestFile) -> Option<(PathBuf, String)> {
-        let found = self.files.iter().find(|found| found.same_content(file))?;
-        let stored_in = found.stored_in.clone().unwrap_or_else(|| self.object_prefix.clone());
-        Some((self.folder.join(&found.name), stored_in))
+    fn borrow(&self) -> Parent<'_> {
+        Parent { folder: &self.folder, object_prefix: &self.object_prefix, files: &self.files }
     }
 }
 
 /// Takes the files of one checkpoint. Each is durable when [`CheckpointWriter::file`] returns; none is part of a
 /// checkpoint before the commit.
 pub struct CheckpointWriter<'a> {
-    disk: &'a dyn Disk,
+    writer: &'a FileWriter,
     folder: PathBuf,
     parent: Option<&'a ParentFiles>,
     /// Which rank writes, where several do.
     group: Option<RankGroup>,
     files: Vec<ManifestFile>,
+    figures: Figures,
 }
 
 impl<'a> CheckpointWriter<'a> {
     pub(crate) fn new(
-        disk: &'a dyn Disk,
+        writer: &'a FileWriter,
         folder: PathBuf,
         parent: Option<&'a ParentFiles>,
         group: Option<RankGroup>,
     ) -> Self {
-        Self { disk, folder, parent, group, files: Vec::new() }
+        Self { writer, folder, parent, group, files: Vec::new(), figures: Figures::default() }
     }
 
     /// Writes a file of the checkpoint, unless the checkpoint before has it with the same bytes: then it is shared.
@@ -50,58 +49,27 @@ impl<'a> CheckpointWriter<'a> {
     /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
     /// that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
-        let mut file = ManifestFile::new(name, kind, bytes.len() as u64, &blake3::hash(bytes));
-        file.rank = self.check_name(name)?;
-        if !self.share(&mut file) {
-            write_durably(self.disk, &self.folder.join(name), bytes)?;
-        }
-        self.files.push(file);
-        Ok(())
+        self.files(&[StagedFile::new(name, kind, bytes)])
     }
 
-    /// Where the files go.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The disk they go to.
-    #[must_use]
-    pub fn disk(&self) -> &dyn Disk {
-        self.disk
-    }
-
-    /// Whether the checkpoint before has a file of that name, kind and size, so that sharing it is worth a look.
-    #[must_use]
-    pub fn may_share(&self, name: &str, kind: Kind, size_bytes: u64) -> bool {
-        self.parent.is_some_and(|parent| {
-            let alike = |file: &&ManifestFile| file.name == name && file.kind == kind;
-            parent.files.iter().find(alike).is_some_and(|file| file.size_bytes == size_bytes)
-        })
-    }
-
-    /// Gives the file a second name in this checkpoint when the one before has it with the same bytes, and notes where
-    /// they were first written. False: it must be written.
-    pub fn share(&self, file: &mut ManifestFile) -> bool {
-        let Some((from, stored_in)) = self.parent.and_then(|parent| parent.same(file)) else {
-            return false;
-        };
-        let linked = self.disk.link(&from, &self.folder.join(&file.name)).is_ok();
-        if linked {
-            file.stored_in = Some(stored_in);
-        }
-        linked
-    }
-
-    /// Takes in a file that the caller wrote and synced in [`CheckpointWriter::folder`], or shared.
+    /// Writes several files at a time, hashed while they are written; those that the checkpoint before has with the
+    /// same bytes are shared.
     ///
     /// # Errors
-    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
-    /// that another rank writes.
-    pub fn add(&mut self, mut file: ManifestFile) -> Result<(), CheckpointError> {
-        file.rank = self.check_name(&file.name)?;
-        self.files.push(file);
+    /// As [`CheckpointWriter::file`].
+    pub fn files(&mut self, files: &[StagedFile<'_>]) -> Result<(), CheckpointError> {
+        let owners = files.iter().map(|file| self.check_name(file.name())).collect::<Result<Vec<_>, _>>()?;
+        let written = self.writer.write(&self.folder, files, self.parent.map(ParentFiles::borrow))?;
+        self.figures.add(&written.figures);
+        let owned = |(written, rank): (WrittenFile, Option<u32>)| ManifestFile { rank, ..written.file };
+        self.files.extend(written.files.into_iter().zip(owners).map(owned));
         Ok(())
+    }
+
+    /// What writing took so far.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.figures
     }
 
     /// Refuses a name that is not allowed; the rank whose file it is, where several write.

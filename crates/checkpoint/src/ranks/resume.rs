@@ -1,3 +1,4 @@
+use crate::bulk::verify_files;
 use crate::entry::Body;
 use crate::error::{CheckpointError, Fallback};
 use crate::load::LoadedCheckpoint;
@@ -5,7 +6,7 @@ use crate::ranks::error::RankError;
 use crate::ranks::root::RankedRoot;
 use crate::ranks::round::{RoundRecord, Stop};
 use crate::ranks::vote::{Ballots, ResumeVote};
-use crate::verify::{Defect, verify_files, verify_manifest};
+use crate::verify::{Defect, verify_manifest};
 use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 
@@ -126,16 +127,16 @@ impl RankedRoot {
 
     fn verify_share(&self, number: u64) -> Result<(), Defect> {
         let (folder, manifest) = self.manifest(number)?;
-        let share: Vec<&ManifestFile> = self.share_of(&manifest).collect();
-        verify_files(self.root.view.disk().as_ref(), &folder, share)
+        let share: Vec<ManifestFile> = self.share_of(&manifest).cloned().collect();
+        verify_files(self.root.view.disk().as_ref(), &folder, &share)
     }
 
     fn manifest(&self, number: u64) -> Result<(std::path::PathBuf, Manifest), Defect> {
         let view = &self.root.view;
         let missing = || Defect::Missing { name: format!("commit {number}") };
-        let commit = &view.history().commit(number).ok_or_else(missing)?.body;
-        let folder = view.root().join(&commit.object_prefix);
-        let manifest = verify_manifest(view.disk().as_ref(), &folder, commit)?;
+        let record = view.history().commit(number).ok_or_else(missing)?;
+        let folder = view.root().join(record.folder());
+        let manifest = verify_manifest(view.disk().as_ref(), &folder, &record.body)?;
         Ok((folder, manifest))
     }
 

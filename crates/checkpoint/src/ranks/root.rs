@@ -107,7 +107,10 @@ impl RankedRoot {
         let claim = holder(&self.root.claim);
         let round = self.round;
         let begun = self.root.view.log.append(Writer::Trainer(&claim), |history: &History| {
-            Ok::<_, CheckpointError>((!round.stands(history)?).then_some(Body::Round(round)))
+            if history.adopting() == Some(round.epoch) {
+                return Err(CheckpointError::HalfAdopted { epoch: round.epoch });
+            }
+            Ok((!round.stands(history)?).then_some(Body::Round(round)))
         })?;
         if let (Some(_), Some(older)) = (begun, older) {
             // Who still votes there is fenced. What is left costs a few small files.

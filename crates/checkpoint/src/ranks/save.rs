@@ -14,7 +14,7 @@ use crate::ranks::root::RankedRoot;
 use crate::ranks::round::BeginRanks;
 use crate::ranks::vote::{Agreed, Ballot, Ballots, SaveVote};
 use crate::ranks::wait::wait_for;
-use crate::root::{Commit, commit, holder};
+use crate::root::{Commit, commit, holder, written_bytes};
 use crate::writer::CheckpointWriter;
 
 /// How many times as long as rank 0 waits for votes the others wait for what it makes of them: it may come to its own
@@ -73,9 +73,9 @@ impl RankedRoot {
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<Commit, CheckpointError> {
         let started_micros = self.root.clock.monotonic_micros();
-        let (number, body) =
+        let (number, body, written_bytes) =
             if self.group.coordinates() { self.coordinate(save, fill) } else { self.follow(save, fill) }?;
-        Ok(commit(number, body, self.root.seconds_since(started_micros)))
+        Ok(commit(number, body, written_bytes, self.root.seconds_since(started_micros)))
     }
 
     /// A handle that declines steps for this rank: for a loop that skips a save because the one before is not done. On rank
@@ -89,7 +89,7 @@ impl RankedRoot {
         &mut self,
         save: &RankedSave<'_>,
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<(u64, CommitBody), CheckpointError> {
+    ) -> Result<(u64, CommitBody, u64), CheckpointError> {
         let begin = self.new_begin(save.step);
         let begun = self.root.append(Body::Begin(begin.clone()))?;
         let (manifest, manifest_sha256) = match self.write_with_all(begun, &begin, save, fill) {
@@ -101,10 +101,11 @@ impl RankedRoot {
             Ok(number) => number,
             Err(error) => self.settle(begun, &begin.object_prefix, error)?,
         };
+        let written_bytes = written_bytes(&manifest.files);
         self.root.committed(number, begin.object_prefix, manifest.files);
         // As with one process: the checkpoint is real whatever becomes of older ones.
         let _ = self.root.apply_retention();
-        Ok((number, body))
+        Ok((number, body, written_bytes))
     }
 
     fn new_begin(&self, step: Step) -> Begin {
@@ -246,7 +247,7 @@ impl RankedRoot {
         &mut self,
         save: &RankedSave<'_>,
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<(u64, CommitBody), CheckpointError> {
+    ) -> Result<(u64, CommitBody, u64), CheckpointError> {
         let (begun, begin) = self.wait_for_begin(save.step)?;
         if begin.ranks.is_none_or(|ranks| ranks.parent != self.root.parent) {
             // This rank missed a commit; what it would share is not what rank 0 shares with.
@@ -263,10 +264,11 @@ impl RankedRoot {
         };
         self.seen = begun;
         let (number, body) = self.wait_for_outcome(begun, &begin)?;
+        let written_bytes = written_bytes(&files);
         self.root.committed(number, begin.object_prefix, files);
         self.sync_log()?;
         self.linger();
-        Ok((number, body))
+        Ok((number, body, written_bytes))
     }
 
     /// A commit that was read may not be durable yet: rank 0 shows it first and syncs it then. Nobody must be told of it

@@ -2,7 +2,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Step};
 use trackway_formats::checkpoint_manifest::{MAX_MANIFEST_BYTES, ManifestFile};
-use trackway_store::{Backend, Created, Entry, ErrorKind, StoreError};
+use trackway_store::{Backend, Created, Entry, ErrorKind, NoEntry, StoreError};
 
 use crate::error::CheckpointError;
 use crate::ranks::error::RankError;
@@ -109,25 +109,22 @@ impl Ballots {
         if bytes.len() > MAX_VOTE_BYTES {
             return Err(StoreError::TooLarge { size_bytes: bytes.len(), max_bytes: MAX_VOTE_BYTES }.into());
         }
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let lost = match backend.create(&name, &bytes) {
+        let mut lost = None;
+        // An answer that was lost is asked for again, as for entries of the log: what stands there is durable then.
+        for _ in 0..MAX_CAST_TRIES {
+            match backend.create(&name, &bytes) {
                 Ok(Created::New) => return Ok(vote),
-                Ok(Created::Exists) => None,
-                Err(error) if error.kind() == ErrorKind::Unavailable => Some(error),
+                Ok(Created::Exists) => match self.read(backend, rank)? {
+                    Some(Ok(found)) => return Ok(found),
+                    Some(Err(why)) => return Err(RankError::DamagedVote { name, why }.into()),
+                    None => {}
+                },
+                Err(error) if error.kind() == ErrorKind::Unavailable => lost = Some(error),
                 Err(error) => return Err(error.into()),
-            };
-            match self.read(backend, rank)? {
-                Some(Ok(found)) => return Ok(found),
-                Some(Err(why)) => return Err(RankError::DamagedVote { name, why }.into()),
-                None if tries < MAX_CAST_TRIES => {}
-                None => {
-                    let location = backend.location();
-                    return Err(lost.unwrap_or(StoreError::Contended { location, tries }).into());
-                }
             }
         }
+        let location = backend.location();
+        Err(lost.unwrap_or(StoreError::Contended { location, tries: MAX_CAST_TRIES }).into())
     }
 
     /// The vote of a rank, or why what stands there is none; `None`: it has not voted.
@@ -141,7 +138,10 @@ impl Ballots {
         };
         let vote = match bytes.len() {
             size if size > MAX_VOTE_BYTES => Err(format!("it has more than {MAX_VOTE_BYTES} bytes")),
-            _ => Entry::<B>::from_bytes(&bytes, self.number),
+            _ => Entry::<B>::from_bytes(&bytes, self.number).map_err(|fault| match fault {
+                NoEntry::Damaged(why) => why,
+                NoEntry::Newer(version) => format!("it is of version {version}, use a newer Trackway"),
+            }),
         };
         let of_rank = |vote: Entry<B>| match vote.body.rank() {
             found if found == rank => Ok(vote),
