@@ -199,11 +199,18 @@ impl CheckpointView {
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let manifest = verify(self.disk.as_ref(), &self.root.join(record.folder()), &record.body)?;
+        self.loaded(number, manifest)
+    }
+
+    /// A commit as a checkpoint to read from; whoever calls this has verified it.
+    pub(crate) fn loaded(&self, number: u64, manifest: Manifest) -> Result<LoadedCheckpoint, Defect> {
+        let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let record = self.history().commit(number).ok_or_else(missing)?;
         let body = &record.body;
         let folder = self.root.join(record.folder());
-        let manifest = verify(self.disk.as_ref(), &folder, body)?;
         let disk = Arc::clone(&self.disk);
         Ok(LoadedCheckpoint {
             step: body.step,
