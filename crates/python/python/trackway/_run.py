@@ -1,0 +1,241 @@
+"""The run as a training script sees it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import _state
+from ._loader import Cursor
+from ._rng import ProcessRng
+from ._trackway import Recorder
+from .errors import InputError
+
+Batch = TypeVar("Batch")
+
+# Components that every checkpoint of a run has, and that no other may be called.
+RNG, CURSOR = "rng", "cursor"
+
+
+class Start(int):
+    """The step to go on with, and what the resume brought back. An `int`: 1 when nothing was resumed.
+
+    `resumed`: whether there was a checkpoint. `state`: the restored value of each component that is no object and no
+    dict (those are filled in place): `params = start.state["params"]`. `metrics`: the values saved with the
+    checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
+
+    resumed: bool
+    state: dict[str, Any]
+    metrics: dict[str, float]
+    fallbacks: list[tuple[int | None, str]]
+
+    def __new__(
+        cls,
+        step: int,
+        *,
+        resumed: bool = False,
+        state: dict[str, Any] | None = None,
+        metrics: dict[str, float] | None = None,
+        fallbacks: list[tuple[int | None, str]] | None = None,
+    ) -> Start:
+        start = super().__new__(cls, step)
+        start.resumed, start.state = resumed, state or {}
+        start.metrics, start.fallbacks = metrics or {}, fallbacks or []
+        return start
+
+
+class Run(Recorder):
+    """A training process and its flight record, control file and checkpoints. Made by `trackway.attach()`.
+
+    Outside a Trackway attempt nothing is recorded or saved, and the loop runs the same."""
+
+    def __init__(self) -> None:
+        self._components: dict[str, Any] = {}
+        self._cursor = Cursor()
+        self._start = 1
+        # What the generators of the process must be before the next batch; set by a resume.
+        self._rng_to_come: Any = None
+        self._last_step: int | None = None
+        self._saved_step: int | None = None
+        self._sigterm_watched = False
+        self._process = os.getpid()
+        if self.enabled:
+            atexit.register(self._at_exit)
+
+    # Resuming
+
+    def resume(self, *, loader: Iterable[Any] | None = None, **components: Any) -> Start:
+        """Brings back the newest checkpoint that verifies, and remembers what every later checkpoint consists of.
+
+        A component may be a PyTorch module, optimizer, scheduler or scaler, a random generator, any object with
+        `state_dict()` and `load_state_dict()`, or a dict or list of tensors (NumPy, PyTorch, JAX) and plain values.
+        Objects, dicts, lists and the tensors of PyTorch and NumPy in them are filled in place. Everything else, such
+        as a pytree of JAX, is in `state` of the result, and is handed to `checkpoint(step, state={…})` again, since
+        the program makes a new one at each step.
+
+        The random generators of Python, NumPy and PyTorch, and the place in the data of `batches()`, are kept without
+        being named. A `loader` is only needed here when it keeps its own place and is not given to `batches()`.
+
+        Returns the step to go on with: 1 when nothing was ever committed, and outside an attempt. Steps count from 1;
+        a checkpoint of step N holds the state after N updates.
+
+        Raises IntegrityError when checkpoints were committed and none verifies, FencedError when a newer attempt owns
+        them, InputError when a component does not fit, or one that is in none of them is asked for."""
+        for name in components:
+            if _state.check_name(name) in (RNG, CURSOR):
+                raise InputError(f"`{name}` is kept without being named; choose another name for this component")
+        self._components = dict(components)
+        if loader is not None:
+            self._cursor.attend(loader)
+        loaded = self._resume()
+        if loaded is None:
+            return Start(1)
+        stored = _state.Stored(loaded)
+        models = _state.models_in(components)
+        restored = {name: stored.restore(name, target, models=models) for name, target in components.items()}
+        self._restore_place(stored)
+        self._start = loaded.step + 1
+        kept = {name: value for name, value in restored.items() if value is not components[name]}
+        self._note_unused(stored, components, loaded.step)
+        return Start(
+            self._start, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
+        )
+
+    def _restore_place(self, stored: _state.Stored) -> None:
+        names = stored.names
+        if CURSOR in names:
+            stored.restore(CURSOR, self._cursor)
+        if RNG in names:
+            self._rng_to_come = stored.restore(RNG)
+            ProcessRng().load_state_dict(self._rng_to_come)
+
+    def _note_unused(self, stored: _state.Stored, components: Mapping[str, Any], step: int) -> None:
+        if unused := [name for name in stored.names if name not in {*components, RNG, CURSOR}]:
+            self.event("resume_left_out", step=step, components=", ".join(unused))
+
+    # The loop
+
+    def batches(
+        self,
+        loader: Iterable[Batch],
+        *,
+        start: int | None = None,
+        steps: int | None = None,
+        epochs: int | None = None,
+        replay: bool = True,
+    ) -> Iterator[tuple[int, Batch]]:
+        """Numbers and batches of the steps that are still to be done; ends early when `should_stop()` says so.
+
+        `start` is what `resume()` returned (and may be left out). `steps`: the last step. `epochs`: how often to go
+        through the loader; one time when neither is given, as often as needed when `steps` is.
+
+        After a resume in the middle of an epoch, the batches that were taken are loaded again and thrown away, which
+        gives bit-equal batches whatever the data set does. `replay=False` passes over their indexes only: as exact
+        where loading an item draws no random numbers, and much faster. A loader that keeps its own place
+        (`state_dict()`) is not replayed.
+
+        Raises InputError when the loader is empty or shorter than it was."""
+        step = int(self._start if start is None else start)
+        if epochs is None and steps is None:
+            epochs = 1
+        self._last_step = steps
+        self._watch_sigterm()
+        if steps is not None and step > steps:
+            return
+        batches = self._cursor.batches(loader, epochs=epochs, replay=replay, rng=self._rng_to_come)
+        self._rng_to_come = None
+        if self.should_stop():
+            return
+        for batch in batches:
+            yield step, batch
+            if self.should_stop() or step == steps:
+                return
+            step += 1
+
+    def should_stop(self) -> bool:
+        """Whether to save a checkpoint and end: asked for by Trackway or by SIGTERM, or a newer attempt took over.
+
+        From the first call on (and from the first of `batches()`), SIGTERM no longer ends the process inside an
+        attempt, but is answered here."""
+        self._watch_sigterm()
+        return self._stop_asked()
+
+    def _watch_sigterm(self) -> None:
+        if self._sigterm_watched or not self.enabled:
+            return
+        self._sigterm_watched = True
+        # A script with a handler of its own knows why.
+        if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
+            self.stop_on_sigterm()
+
+    # Checkpoints
+
+    def checkpoint(
+        self,
+        step: int,
+        *,
+        state: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, float] | None = None,
+        force: bool = False,
+        wait: bool = False,
+    ) -> bool:
+        """Saves a checkpoint when it is time to: by the cadence of the run file, when Trackway asks for one, before a
+        stop, at the last step of `batches(steps=…)`, or by `force`. Call it at the end of each step.
+
+        Tensors are copied before this returns; they may change right after. `state` adds components to those given
+        to `resume()`, or replaces them. `metrics` are kept in the checkpoint. `wait` returns after the commit.
+
+        Returns whether a checkpoint was begun: False when it was not time, outside an attempt, or when the last one is
+        still being written (an event says so).
+
+        Raises InputError for a state that cannot be stored, FencedError when the process must stop, StorageError when
+        the disk refused this checkpoint or the one before."""
+        stopping = self._stop_asked()
+        due = force or self._checkpoint_due(step) or stopping or step == self._last_step
+        if not (due and self.enabled) or step == self._saved_step:
+            return False
+        stage = self._begin(step)
+        if stage is None:
+            return False
+        components = {**self._components, **(state or {}), CURSOR: self._cursor, RNG: ProcessRng()}
+        _state.stage(stage, components)
+        stage.submit(_metrics(metrics))
+        self._saved_step = step
+        return True
+
+    # The end
+
+    def finish(self) -> None:
+        """Waits for a checkpoint that is being written and ends the record in order. Also done when the interpreter
+        exits; recording afterwards begins another segment.
+
+        Raises what went wrong with the checkpoint."""
+        self._finish()
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._process:
+            self._finish()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+
+def _metrics(metrics: Mapping[str, Any] | None) -> list[tuple[str, float]]:
+    try:
+        return [(str(name), float(value)) for name, value in (metrics or {}).items()]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"metrics of a checkpoint must be numbers by name: {error}") from error
+
+
+def attach() -> Run:
+    """The run of this process. Outside a Trackway attempt one that records nothing. Never fails."""
+    return Run()

@@ -1,0 +1,200 @@
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+
+use crate::error::to_python;
+use crate::loaded::Loaded;
+use crate::stage::Stage;
+
+/// How many different complaints about unusable values are recorded; a loop must not fill its record with them.
+const MAX_COMPLAINTS: usize = 100;
+
+/// The recorder of this process. The methods that record never raise and wait for nothing but one `write(2)`.
+#[pyclass(subclass, frozen, module = "trackway._trackway")]
+pub struct Recorder {
+    inner: trackway_recorder::Recorder,
+    complaints: Mutex<HashSet<String>>,
+}
+
+#[pymethods]
+impl Recorder {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_named))]
+    fn new(_arguments: &Bound<'_, PyAny>, _named: Option<&Bound<'_, PyDict>>) -> Self {
+        let inner = trackway_recorder::Recorder::attach();
+        Self { inner, complaints: Mutex::new(HashSet::new()) }
+    }
+
+    /// Whether anything is recorded: false outside an attempt.
+    #[getter]
+    fn enabled(&self) -> bool {
+        self.inner.enabled()
+    }
+
+    /// Records the values of metrics at a step, about a microsecond for a few of them. Names that are no Python
+    /// identifiers go into `values`. What cannot be turned into a float is passed over, and an event says so once.
+    ///
+    /// A tensor on a device is waited for: log such values every few steps.
+    #[pyo3(signature = (step, values = None, /, **named))]
+    fn log(
+        &self,
+        step: &Bound<'_, PyAny>,
+        values: Option<&Bound<'_, PyAny>>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) {
+        if !self.inner.enabled() {
+            return;
+        }
+        let Ok(step) = step.extract::<u64>() else {
+            return self.complain("log", "step", step);
+        };
+        let mut metrics = Metrics::default();
+        if let Some(values) = values {
+            match values.cast::<PyDict>() {
+                Ok(values) => metrics.take(self, values),
+                Err(_) => self.complain("log", "values", values),
+            }
+        }
+        if let Some(named) = named {
+            metrics.take(self, named);
+        }
+        metrics.with_pairs(|pairs| self.inner.log(step, pairs));
+    }
+
+    /// Records something that happened, such as `epoch_finished`; the fields are written as text.
+    #[pyo3(signature = (kind, /, *, step = None, **fields))]
+    fn event(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        step: Option<&Bound<'_, PyAny>>,
+        fields: Option<&Bound<'_, PyDict>>,
+    ) {
+        if !self.inner.enabled() {
+            return;
+        }
+        let fields: Vec<(String, String)> = fields
+            .map(|fields| fields.iter().map(|(name, value)| (text(&name), text(&value))).collect())
+            .unwrap_or_default();
+        let pairs: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let step = step.and_then(|step| step.extract().ok());
+        self.inner.event(&text(kind), step, &pairs);
+    }
+
+    /// Records a parameter of the run; the value is written as text.
+    #[pyo3(signature = (name, value, /))]
+    fn param(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+        if self.inner.enabled() {
+            self.inner.param(&text(name), &text(value));
+        }
+    }
+
+    /// Says that the process is alive and at this step.
+    #[pyo3(signature = (step, /))]
+    fn heartbeat(&self, step: &Bound<'_, PyAny>) {
+        if let Ok(step) = step.extract() {
+            self.inner.heartbeat(step);
+        }
+    }
+
+    /// From now on SIGTERM makes `should_stop()` true instead of ending the process.
+    fn stop_on_sigterm(&self) {
+        self.inner.stop_on_sigterm();
+    }
+
+    #[pyo3(name = "_stop_asked")]
+    fn stop_asked(&self) -> bool {
+        self.inner.should_stop()
+    }
+
+    #[pyo3(name = "_checkpoint_due")]
+    fn checkpoint_due(&self, step: u64) -> bool {
+        self.inner.checkpoint_due(step)
+    }
+
+    #[pyo3(name = "_begin")]
+    fn begin(&self, step: u64) -> Option<Stage> {
+        if !self.inner.enabled() {
+            return None;
+        }
+        let recorder = self.inner.clone();
+        Some(Stage::new(step, move |step, metrics, files| {
+            recorder.save_checkpoint(step, metrics, |writer| {
+                files.iter().try_for_each(|(name, kind, memory)| writer.file(name, *kind, memory.bytes()))
+            })
+        }))
+    }
+
+    #[pyo3(name = "_resume")]
+    fn resume(&self, py: Python<'_>) -> PyResult<Option<Loaded>> {
+        let loaded = py.detach(|| self.inner.resume()).map_err(|error| to_python(py, &error))?;
+        Ok(loaded.map(Loaded::new))
+    }
+
+    #[pyo3(name = "_finish")]
+    fn finish(&self, py: Python<'_>) {
+        py.detach(|| self.inner.finish());
+    }
+}
+
+impl Recorder {
+    /// Records once per name that a value could not be used.
+    fn complain(&self, method: &str, name: &str, value: &Bound<'_, PyAny>) {
+        let found = value.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
+        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        if complaints.len() < MAX_COMPLAINTS && complaints.insert(name.to_owned()) {
+            self.inner.event(
+                "value_unusable",
+                None,
+                &[("method", method), ("name", name), ("found", &found)],
+            );
+        }
+    }
+}
+
+/// Names and values on their way into the record. The strings of the interpreter are not copied.
+#[derive(Default)]
+struct Metrics<'py> {
+    names: Vec<Bound<'py, PyString>>,
+    values: Vec<f64>,
+}
+
+impl<'py> Metrics<'py> {
+    fn take(&mut self, recorder: &Recorder, values: &Bound<'py, PyDict>) {
+        self.names.reserve(values.len());
+        self.values.reserve(values.len());
+        for (name, value) in values.iter() {
+            match (name.cast_into::<PyString>(), number(&value)) {
+                (Ok(name), Ok(number)) => {
+                    self.names.push(name);
+                    self.values.push(number);
+                }
+                (Ok(name), Err(_)) => recorder.complain("log", &text(&name), &value),
+                (Err(_), _) => recorder.complain("log", "a name that is no text", &value),
+            }
+        }
+    }
+
+    fn with_pairs(&self, record: impl FnOnce(&[(&str, f64)])) {
+        let readable = self.names.iter().zip(&self.values);
+        let pairs: Vec<_> =
+            readable.filter_map(|(name, value)| Some((name.to_str().ok()?, *value))).collect();
+        record(&pairs);
+    }
+}
+
+/// The value as a float: numbers as they are, tensors of one element by their `item()`.
+fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let plain = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
+    if !plain && let Some(item) = value.getattr_opt(intern!(value.py(), "item"))? {
+        return item.call0()?.extract();
+    }
+    value.extract()
+}
+
+/// The value as `str()` gives it; empty when even that fails.
+fn text(value: &Bound<'_, PyAny>) -> String {
+    value.str().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+}
