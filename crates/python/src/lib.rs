@@ -16,7 +16,7 @@ mod _trackway {
     #[pymodule_export]
     use crate::memory::Region;
     #[pymodule_export]
-    use crate::recorder::Recorder;
+    use crate::recorder::{Recorder, outlive_sigterm_of_others};
     #[pymodule_export]
     use crate::root::{Root, list_checkpoints, load_checkpoint, verify_checkpoint};
     #[pymodule_export]

@@ -34,65 +34,35 @@ impl Recorder {
         self.inner.enabled()
     }
 
-    /// Records the values of metrics at a step, about a microsecond for a few of them. Names that are no Python
-    /// identifiers go into `values`. What cannot be turned into a float is passed over, and an event says so once.
-    ///
-    /// A tensor on a device is waited for: log such values every few steps.
-    #[pyo3(signature = (step, values = None, /, **named))]
-    fn log(
-        &self,
-        step: &Bound<'_, PyAny>,
-        values: Option<&Bound<'_, PyAny>>,
-        named: Option<&Bound<'_, PyDict>>,
-    ) {
-        if !self.inner.enabled() {
-            return;
-        }
+    /// What cannot be turned into a float is passed over, and an event says so once per name.
+    #[pyo3(name = "_log", signature = (step, values, named, /))]
+    fn log<'py>(&self, step: &Bound<'py, PyAny>, values: &Bound<'py, PyAny>, named: &Bound<'py, PyDict>) {
         let Ok(step) = step.extract::<u64>() else {
             return self.complain("log", "step", step);
         };
-        let mut metrics = Metrics::default();
-        if let Some(values) = values {
-            match values.cast::<PyDict>() {
-                Ok(values) => metrics.take(self, values),
-                Err(_) => self.complain("log", "values", values),
-            }
+        let mut metrics = Metrics::with_room_for(named.len());
+        match values.cast::<PyDict>() {
+            Ok(values) => metrics.take(self, values),
+            Err(_) if values.is_none() => {}
+            Err(_) => self.complain("log", "values", values),
         }
-        if let Some(named) = named {
-            metrics.take(self, named);
-        }
+        metrics.take(self, named);
         metrics.with_pairs(|pairs| self.inner.log(step, pairs));
     }
 
-    /// Records something that happened, such as `epoch_finished`; the fields are written as text.
-    #[pyo3(signature = (kind, /, *, step = None, **fields))]
-    fn event(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        step: Option<&Bound<'_, PyAny>>,
-        fields: Option<&Bound<'_, PyDict>>,
-    ) {
-        if !self.inner.enabled() {
-            return;
-        }
-        let fields: Vec<(String, String)> = fields
-            .map(|fields| fields.iter().map(|(name, value)| (text(&name), text(&value))).collect())
-            .unwrap_or_default();
+    #[pyo3(name = "_event", signature = (kind, step, fields, /))]
+    fn event<'py>(&self, kind: &Bound<'py, PyAny>, step: &Bound<'py, PyAny>, fields: &Bound<'py, PyDict>) {
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (text(&name), text(&value))).collect();
         let pairs: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let step = step.and_then(|step| step.extract().ok());
-        self.inner.event(&text(kind), step, &pairs);
+        self.inner.event(&text(kind), step.extract().ok(), &pairs);
     }
 
-    /// Records a parameter of the run; the value is written as text.
-    #[pyo3(signature = (name, value, /))]
+    #[pyo3(name = "_param", signature = (name, value, /))]
     fn param(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
-        if self.inner.enabled() {
-            self.inner.param(&text(name), &text(value));
-        }
+        self.inner.param(&text(name), &text(value));
     }
 
-    /// Says that the process is alive and at this step.
-    #[pyo3(signature = (step, /))]
+    #[pyo3(name = "_heartbeat", signature = (step, /))]
     fn heartbeat(&self, step: &Bound<'_, PyAny>) {
         if let Ok(step) = step.extract() {
             self.inner.heartbeat(step);
@@ -155,16 +125,17 @@ impl Recorder {
 }
 
 /// Names and values on their way into the record. The strings of the interpreter are not copied.
-#[derive(Default)]
 struct Metrics<'py> {
     names: Vec<Bound<'py, PyString>>,
     values: Vec<f64>,
 }
 
 impl<'py> Metrics<'py> {
+    fn with_room_for(count: usize) -> Self {
+        Self { names: Vec::with_capacity(count), values: Vec::with_capacity(count) }
+    }
+
     fn take(&mut self, recorder: &Recorder, values: &Bound<'py, PyDict>) {
-        self.names.reserve(values.len());
-        self.values.reserve(values.len());
         for (name, value) in values.iter() {
             match (name.cast_into::<PyString>(), number(&value)) {
                 (Ok(name), Ok(number)) => {
@@ -197,4 +168,11 @@ fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
 /// The value as `str()` gives it; empty when even that fails.
 fn text(value: &Bound<'_, PyAny>) -> String {
     value.str().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Makes a worker process outlive a SIGTERM that does not come from its parent. Never raises.
+#[pyfunction]
+pub fn outlive_sigterm_of_others() {
+    // Without the handler the worker is as it was: it ends, and the parent tells.
+    let _ = trackway_recorder::outlive_sigterm_of_others();
 }

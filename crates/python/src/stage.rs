@@ -71,7 +71,7 @@ impl Stage {
                 }
             }
         });
-        self.add(format!("{group}-00001-of-00001.safetensors"), kind, Arc::clone(&memory));
+        self.add(format!("{group}.safetensors"), kind, Arc::clone(&memory));
         let foreign = specs.iter().zip(&offsets).filter(|((.., address), _)| *address == 0);
         Ok(foreign.map(|((.., len, _), offset)| Region::new(Arc::clone(&memory), *offset, *len)).collect())
     }

@@ -40,6 +40,7 @@ mod tests;
 
 pub use recorder::{CONTROL_POLL_MICROS, Recorder};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
+pub use signal::outlive_sigterm_of_others;
 pub use system::{SystemClock, SystemIds, system_rng};
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,

@@ -15,6 +15,7 @@ met, and nothing is ever pickled.
 """
 
 from . import checkpoint, errors
+from ._loader import WorkerInit
 from ._rng import ProcessRng
 from ._run import Run, Start, attach
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
@@ -28,6 +29,7 @@ __all__ = [
     "Run",
     "Start",
     "StorageError",
+    "WorkerInit",
     "attach",
     "checkpoint",
     "errors",

@@ -7,11 +7,12 @@ with these, iterating anew gives the same batches, and those already taken are p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import _arrays, _tree
 from ._rng import ProcessRng
+from ._trackway import outlive_sigterm_of_others
 from .errors import InputError
 
 
@@ -72,7 +73,7 @@ class Cursor:
         if self._stateful is not None and _tree.is_stateful(loader):
             _tree.load_state(loader, self._stateful, ("loader",))
             self._stateful = None
-            iterator = iter(loader)
+            iterator = _iterate(loader)
         else:
             iterator = self._rewound(loader, taken, replay)
         if rng is not None:
@@ -85,11 +86,9 @@ class Cursor:
             _set_generators(own, self._epoch_began)
         else:
             self._epoch_began = _generators(own)
-        if not taken:
-            return iter(loader)
-        if not replay and _is_torch_loader(loader):
-            return _iterate_from(loader, taken)
-        iterator = iter(loader)
+        if taken and not replay and _has_indexes(loader):
+            return _iterate(loader, taken)
+        iterator = _iterate(loader)
         for index in range(taken):
             try:
                 next(iterator)
@@ -136,9 +135,28 @@ def _set_generators(own: list[Any], began: dict[str, Any]) -> None:
 
 def _is_torch_loader(loader: Any) -> bool:
     data = _arrays.loaded("torch.utils.data")
-    return data is not None and isinstance(loader, data.DataLoader) and not isinstance(
-        loader.dataset, data.IterableDataset
-    )  # fmt: skip
+    return data is not None and isinstance(loader, data.DataLoader)
+
+
+def _has_indexes(loader: Any) -> bool:
+    return _is_torch_loader(loader) and not isinstance(
+        loader.dataset, _arrays.loaded("torch.utils.data").IterableDataset
+    )
+
+
+class WorkerInit:
+    """What a worker process of a DataLoader does first: it outlives a stop that is sent to the whole process group, so
+    that the training can save a checkpoint. Then the script's own function is called, where it has one.
+
+    `run.batches()` sees to it; other loaders may be given `worker_init_fn=trackway.WorkerInit()`."""
+
+    def __init__(self, inner: Callable[[int], None] | None = None):
+        self._inner = inner
+
+    def __call__(self, worker: int) -> None:
+        outlive_sigterm_of_others()
+        if self._inner is not None:
+            self._inner(worker)
 
 
 class _Later:
@@ -146,23 +164,40 @@ class _Later:
 
     def __init__(self, sampler: Any, passed: int):
         self._sampler, self._passed = sampler, passed
+        self._draws: Iterator[Any] = iter(())
 
     def __iter__(self) -> Iterator[Any]:
-        draws = iter(self._sampler)
-        for _ in range(self._passed):
-            next(draws, None)
-        yield from draws
+        self._draws = iter(self._sampler)
+        return self
+
+    def __next__(self) -> Any:
+        self.pass_over()
+        return next(self._draws)
 
     def __len__(self) -> int:
-        return max(0, len(self._sampler) - self._passed)
+        return len(self._sampler)
+
+    def pass_over(self) -> None:
+        while self._passed:
+            self._passed -= 1
+            next(self._draws, None)
 
 
-def _iterate_from(loader: Any, passed: int) -> Iterator[Any]:
+def _iterate(loader: Any, passed: int = 0) -> Iterator[Any]:
+    """Begins to iterate, behind the batches that were passed over."""
+    if not _is_torch_loader(loader):
+        return iter(loader)
     # A DataLoader does not let its sampler be exchanged, but looks it up anew when it is iterated.
     name = "batch_sampler" if loader.batch_sampler is not None else "sampler"
-    whole = loader.__dict__[name]
-    loader.__dict__[name] = _Later(whole, passed)
+    later = _Later(loader.__dict__[name], passed) if passed else loader.__dict__[name]
+    exchanged = {name: later, "worker_init_fn": WorkerInit(loader.worker_init_fn)}
+    kept = {name: loader.__dict__[name] for name in exchanged}
+    loader.__dict__.update(exchanged)
     try:
-        return iter(loader)
+        iterator = iter(loader)
     finally:
-        loader.__dict__[name] = whole
+        loader.__dict__.update(kept)
+    if passed:
+        # Now, and not at the first batch: the random numbers for it are those of the beginning of the epoch.
+        later.pass_over()
+    return iterator

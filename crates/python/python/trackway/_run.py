@@ -66,6 +66,32 @@ class Run(Recorder):
         if self.enabled:
             atexit.register(self._at_exit)
 
+        else:
+            # Outside an attempt the loop should pay next to nothing.
+            self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
+
+    # The record: never raises for a value, never waits for anything but one write
+
+    def log(self, step: int, values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        """Records the values of metrics at a step; one to two microseconds for a few of them. Names that are no
+        identifiers go into `values`, a dict. A value is a number or a tensor of one element; what is none is passed
+        over, and an event `value_unusable` says so once per name. NaN and infinities are kept.
+
+        A tensor on a device is waited for, as `float(tensor)` would: log such values every few steps."""
+        self._log(step, values, named)
+
+    def event(self, kind: str, /, *, step: int | None = None, **fields: Any) -> None:
+        """Records something that happened, such as `epoch_finished`; the fields are written as text."""
+        self._event(kind, step, fields)
+
+    def param(self, name: str, value: Any, /) -> None:
+        """Records a parameter of the run; the value is written as text."""
+        self._param(name, value)
+
+    def heartbeat(self, step: int, /) -> None:
+        """Says that the process is alive and at this step, where nothing is logged for long."""
+        self._heartbeat(step)
+
     # Resuming
 
     def resume(self, *, loader: Iterable[Any] | None = None, **components: Any) -> Start:
@@ -227,6 +253,10 @@ class Run(Recorder):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.finish()
+
+
+def _nothing(*_arguments: Any, **_named: Any) -> None:
+    pass
 
 
 def _metrics(metrics: Mapping[str, Any] | None) -> list[tuple[str, float]]:

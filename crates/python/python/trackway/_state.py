@@ -1,8 +1,8 @@
 """What a training state consists of, and which files hold which part of it.
 
 A state is a dict of *components*: a model, an optimizer, a dict of parameters, a generator. Component NAME becomes
-`NAME.json`, which holds its structure and everything that is no tensor, and `NAME-00001-of-0000N.safetensors`, which
-holds its tensors under the framework's own names.
+`NAME.json`, which holds its structure and everything that is no tensor, and `NAME.safetensors` (or
+`NAME-00001-of-0000N.safetensors` and so on when it is large), which holds its tensors under the framework's own names.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import Any, Protocol
 
 from . import _arrays, _tree
@@ -295,7 +296,7 @@ class Stored:
 
     def _finder(self, component: str) -> Any:
         """Finds the tensors of a component by name, in whichever of its files they are."""
-        pattern = re.compile(rf"{re.escape(component)}-\d{{5,}}-of-\d{{5,}}\.safetensors")
+        pattern = re.compile(rf"{re.escape(component)}(-\d{{5,}}-of-\d{{5,}})?\.safetensors")
         files = [name for name in self._files if pattern.fullmatch(name)]
         known: dict[str, _arrays.Stored] = {}
 
@@ -330,11 +331,9 @@ def tensors_in(file: str, region: Any) -> dict[str, _arrays.Stored]:
 def _place_in(region: Any, data: int, end: int, entry: Any) -> _arrays.Stored:
     dtype, shape = entry["dtype"], tuple(entry["shape"])
     start, stop = entry["data_offsets"]
-    count = 1
-    for extent in shape:
-        if type(extent) is not int or extent < 0:
-            raise ValueError(f"a shape holds {extent!r}")
-        count *= extent
+    if not all(type(number) is int and number >= 0 for number in (*shape, start, stop)):
+        raise ValueError(f"shape {shape} and bytes {start} to {stop} are no whole numbers")
+    count = prod(shape)
     if not 0 <= start <= stop <= end - data or stop - start != count * _arrays.ITEM_BYTES[dtype]:
         raise ValueError(f"a tensor of shape {shape} and dtype {dtype} does not fill bytes {start} to {stop}")
     return _arrays.Stored(region, data + start, _arrays.DTYPE_NAMES[dtype], shape, {})

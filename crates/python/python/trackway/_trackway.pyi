@@ -50,18 +50,10 @@ class Recorder:
     def enabled(self) -> bool:
         """Whether anything is recorded: false outside an attempt."""
 
-    def log(self, step: int, values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        """Records the values of metrics at a step, about a microsecond for a few of them. Never raises."""
-
-    def event(self, kind: str, /, *, step: int | None = None, **fields: Any) -> None:
-        """Records something that happened, such as `epoch_finished`; the fields are written as text. Never raises."""
-
-    def param(self, name: str, value: Any, /) -> None:
-        """Records a parameter of the run; the value is written as text. Never raises."""
-
-    def heartbeat(self, step: int, /) -> None:
-        """Says that the process is alive and at this step. Never raises."""
-
+    def _log(self, step: Any, values: Mapping[str, Any] | None, named: dict[str, Any], /) -> None: ...
+    def _event(self, kind: Any, step: int | None, fields: dict[str, Any], /) -> None: ...
+    def _param(self, name: Any, value: Any, /) -> None: ...
+    def _heartbeat(self, step: Any, /) -> None: ...
     def stop_on_sigterm(self) -> None:
         """From now on SIGTERM makes `should_stop()` true instead of ending the process."""
 
@@ -81,3 +73,4 @@ class Root:
 def list_checkpoints(path: str) -> str: ...
 def load_checkpoint(path: str, number: int | None = None) -> Loaded | None: ...
 def verify_checkpoint(path: str, number: int) -> str | None: ...
+def outlive_sigterm_of_others() -> None: ...
