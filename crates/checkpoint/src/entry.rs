@@ -1,53 +1,63 @@
-//! What stands in one file of the checkpoint log, and how.
-//!
-//! A file is exactly `{"blake3":"HASH","entry":ENTRY}` and a newline, where HASH is the BLAKE3 of ENTRY's bytes in
-//! lower-case hex; so a flipped bit is found, and the file is JSON all the same.
+//! What an entry of the checkpoint log says (`docs/formats/checkpoint-manifest.md`).
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, RunId, Step};
+use trackway_formats::checkpoint_manifest::{is_object_prefix, object_prefix};
 
-/// The version of entries that this crate writes, and the highest it reads.
-pub(crate) const ENTRY_VERSION: u32 = 1;
-/// The largest entry that is read.
-pub(crate) const MAX_ENTRY_BYTES: usize = 65_536;
+use crate::history::Summary;
+
 /// The longest explanation stored in an entry.
 const MAX_WHY_BYTES: usize = 4_096;
-
-const BEFORE_HASH: &str = "{\"blake3\":\"";
-const BEFORE_ENTRY: &str = "\",\"entry\":";
-const BEHIND_ENTRY: &str = "}\n";
-const HASH_BYTES: usize = 64;
-
-/// One entry of the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub version: u32,
-    pub number: u64,
-    /// Unique to this entry: whoever finds its own here knows that its create won.
-    pub ulid: String,
-    /// RFC 3339.
-    pub at: String,
-    #[serde(flatten)]
-    pub body: Body,
-}
+/// The most metric values stored in a commit entry; the manifest holds all of them.
+const MAX_COMMIT_METRICS: usize = 64;
+/// The longest name of a metric that is stored in a commit entry.
+const MAX_METRIC_NAME_BYTES: usize = 200;
+/// The longest name of a pin.
+pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 
 /// What an entry says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Body {
     /// From here on only this epoch may commit.
-    Claim { epoch: u64, run_id: RunId, attempt_id: AttemptId },
+    Claim(ClaimBody),
     /// A checkpoint is being written.
     Begin(Begin),
-    /// A checkpoint is real.
+    /// A checkpoint is real, and supersedes the one before it.
     Commit(CommitBody),
-    /// A commit did not verify.
+    /// What was begun under that number will never be committed.
+    Abandon { begin: u64, why: String },
+    /// What the truth, kept elsewhere, says this epoch goes on from.
+    Adopt(Adopt),
+    /// All of a commit's bytes are at a second place too.
+    Uploaded { commit: u64, location: String },
+    /// Nothing may delete that commit while the pin stands.
+    Pin(PinBody),
+    /// A pin no longer stands.
+    Unpin { name: String },
+    /// A commit must not be resumed from.
     Suspect { commit: u64, why: String },
-    /// A commit's files are about to be deleted.
-    Retire { commit: u64 },
+    /// Files of those commits, and of those begun, are about to be deleted. `swept` names earlier ones whose files are gone.
+    Retire {
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        commits: Vec<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        swept: Vec<u64>,
+    },
+    /// What all entries before this one mean together.
+    Summary(Box<Summary>),
     /// An entry of a later version, which changes nothing for this one.
     #[serde(other)]
     Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ClaimBody {
+    pub epoch: u64,
+    pub run_id: RunId,
+    pub attempt_id: AttemptId,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,71 +81,71 @@ pub(crate) struct CommitBody {
     pub manifest_sha256: String,
     pub state_digest: String,
     pub size_bytes: u64,
+    /// Metrics at that step that are finite: what retention decides by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// Entries of this kind are written into a local log by whoever read the truth elsewhere. The first of an epoch has no
+/// commit and says: nothing before this entry counts. The others follow, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Adopt {
+    pub epoch: u64,
+    pub run_id: RunId,
+    pub attempt_id: AttemptId,
+    /// A commit of the truth, whose `parent` is a number of this log.
+    pub commit: Option<CommitBody>,
+    /// Its number in the log that holds the truth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number_there: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PinBody {
+    pub name: String,
+    pub commit: u64,
+    pub why: String,
+    /// RFC 3339; the pin no longer counts from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 impl Body {
     pub fn suspect(commit: u64, why: &str) -> Self {
-        let end =
-            (0..=why.len().min(MAX_WHY_BYTES)).rev().find(|end| why.is_char_boundary(*end)).unwrap_or(0);
-        Self::Suspect { commit, why: why[..end].to_owned() }
-    }
-}
-
-impl Entry {
-    /// The bytes of its file.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let entry = serde_json::to_string(self).expect("an entry has text keys and finite numbers only");
-        let hash = blake3::hash(entry.as_bytes()).to_hex();
-        format!("{BEFORE_HASH}{hash}{BEFORE_ENTRY}{entry}{BEHIND_ENTRY}").into_bytes()
+        Self::Suspect { commit, why: shortened(why) }
     }
 
-    /// Reads the bytes of the file with that number.
-    ///
-    /// # Errors
-    /// A sentence that says why they are no entry.
-    pub fn from_bytes(bytes: &[u8], number: u64) -> Result<Self, String> {
-        let entry = checked_entry(bytes).ok_or("its checksum does not hold")?;
-        let versioned: Versioned = serde_json::from_slice(entry).map_err(|error| error.to_string())?;
-        if versioned.version > ENTRY_VERSION {
-            return Err(format!("it is of version {}, use a newer Trackway", versioned.version));
-        }
-        let entry: Self = serde_json::from_slice(entry).map_err(|error| error.to_string())?;
-        if entry.number != number {
-            return Err(format!("it says that it is entry {}", entry.number));
-        }
-        match &entry.body {
-            Body::Begin(Begin { step, epoch, object_prefix, .. })
-            | Body::Commit(CommitBody { step, epoch, object_prefix, .. }) => {
-                check_prefix(*step, *epoch, object_prefix)?
+    pub fn abandon(begin: u64, why: &str) -> Self {
+        Self::Abandon { begin, why: shortened(why) }
+    }
+
+    /// Why this entry is none, though its bytes are whole. A prefix that no writer makes might lead out of the root.
+    pub fn broken_rule(&self) -> Option<String> {
+        let (step, epoch, prefix) = match self {
+            Self::Begin(Begin { step, epoch, object_prefix, .. })
+            | Self::Commit(CommitBody { step, epoch, object_prefix, .. })
+            | Self::Adopt(Adopt { commit: Some(CommitBody { step, epoch, object_prefix, .. }), .. }) => {
+                (*step, *epoch, object_prefix)
             }
-            _ => {}
-        }
-        Ok(entry)
+            _ => return None,
+        };
+        let ulid = prefix.rsplit('-').next().unwrap_or_default();
+        let sound = is_object_prefix(prefix) && *prefix == object_prefix(step, epoch, ulid);
+        (!sound).then(|| format!("its prefix `{}` is none", prefix.escape_debug()))
     }
 }
 
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
+/// The part of a checkpoint's metrics that its commit entry holds.
+pub(crate) fn commit_metrics(metrics: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    metrics
+        .iter()
+        .filter(|(name, value)| value.is_finite() && name.len() <= MAX_METRIC_NAME_BYTES)
+        .take(MAX_COMMIT_METRICS)
+        .map(|(name, value)| (name.clone(), *value))
+        .collect()
 }
 
-/// The bytes between the fixed parts, when the hash in front of them holds.
-fn checked_entry(bytes: &[u8]) -> Option<&[u8]> {
-    let rest = bytes.strip_prefix(BEFORE_HASH.as_bytes())?;
-    let (hash, rest) = rest.split_at_checked(HASH_BYTES)?;
-    let entry = rest.strip_prefix(BEFORE_ENTRY.as_bytes())?.strip_suffix(BEHIND_ENTRY.as_bytes())?;
-    (blake3::hash(entry).to_hex().as_bytes() == hash).then_some(entry)
-}
-
-/// Where the files of a checkpoint go, below the root. The ULID makes it a name that is never used again.
-pub(crate) fn object_prefix(step: Step, epoch: u64, ulid: &str) -> String {
-    format!("step-{step:08}/epoch-{epoch:04}-{ulid}")
-}
-
-/// Refuses a prefix that [`object_prefix`] cannot have made: it might lead out of the root.
-fn check_prefix(step: Step, epoch: u64, prefix: &str) -> Result<(), String> {
-    let ulid = prefix.rsplit('-').next().unwrap_or_default();
-    let sound =
-        ulid.bytes().all(|byte| byte.is_ascii_alphanumeric()) && prefix == object_prefix(step, epoch, ulid);
-    if sound { Ok(()) } else { Err(format!("its prefix `{}` is none", prefix.escape_debug())) }
+fn shortened(why: &str) -> String {
+    let end = (0..=why.len().min(MAX_WHY_BYTES)).rev().find(|end| why.is_char_boundary(*end)).unwrap_or(0);
+    why[..end].to_owned()
 }

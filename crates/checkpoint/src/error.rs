@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::ManifestError;
+use trackway_store::StoreError;
 
+use crate::bulk::TensorError;
 use crate::verify::Defect;
 
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
@@ -55,14 +57,9 @@ pub enum CheckpointError {
         /// The run of the root.
         found: RunId,
     },
-    /// Other writers took the next number again and again.
-    #[error("the checkpoint log {} is written by others without pause; gave up after {tries} tries", log.display())]
-    Contended {
-        /// The folder of the log.
-        log: PathBuf,
-        /// How often it was tried.
-        tries: u32,
-    },
+    /// The storage of the log failed.
+    #[error(transparent)]
+    Store(StoreError),
     /// The disk refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Storage {
@@ -105,6 +102,34 @@ pub enum CheckpointError {
         /// What was asked for.
         number: u64,
     },
+    /// Somebody deleted the checkpoint that this one shares files with.
+    #[error("the checkpoint that step {step} shares unchanged files with was deleted meanwhile; save again")]
+    ParentRetired {
+        /// The step.
+        step: Step,
+    },
+    /// No pin has that name.
+    #[error("no pin has the name `{name}` in {}", root.display())]
+    NoSuchPin {
+        /// The root.
+        root: PathBuf,
+        /// What was asked for.
+        name: String,
+    },
+    /// A pin cannot have that name.
+    #[error("`{name}` is no name for a pin: it has 1 to {max_bytes} bytes", max_bytes = crate::entry::MAX_PIN_NAME_BYTES)]
+    PinName {
+        /// What was asked for.
+        name: String,
+    },
+    /// The files of a checkpoint are gone.
+    #[error("the checkpoint of step {step} is {state}: its files are gone")]
+    NotHere {
+        /// Its step.
+        step: Step,
+        /// Where it stands.
+        state: &'static str,
+    },
     /// A file name or a manifest breaks a rule of the format.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -113,6 +138,26 @@ pub enum CheckpointError {
     Empty {
         /// The step.
         step: Step,
+    },
+    /// A tensor cannot be stored as it was given.
+    #[error(transparent)]
+    Tensors(#[from] TensorError),
+    /// There is not enough memory to stage a save beside the training. Nothing was staged.
+    #[error("no room in memory for a save of {size_bytes} bytes: {source}")]
+    Memory {
+        /// What the save needs.
+        size_bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A forked child used its parent's checkpoints.
+    #[error("this process was forked from the one that saves checkpoints; save there")]
+    Forked,
+    /// The thread that saves in the background panicked; nothing was committed.
+    #[error("saving in the background panicked: {what}")]
+    Panicked {
+        /// What the panic said.
+        what: String,
     },
     /// The caller's closure failed; nothing was committed.
     #[error("the state of step {step} could not be written: {source}")]
@@ -144,6 +189,30 @@ fn nothing_verifies(fallbacks: &[Fallback]) -> String {
     format!("no committed checkpoint verifies, so there is nothing to resume from ({})", reasons.join("; "))
 }
 
+fn store_kind(error: &StoreError) -> ErrorKind {
+    use trackway_store::ErrorKind as Store;
+    match error.kind() {
+        Store::Contended => ErrorKind::Retry,
+        Store::Fenced => ErrorKind::Fenced,
+        Store::Input => ErrorKind::Input,
+        Store::Damaged => ErrorKind::Integrity,
+        Store::Cancelled => ErrorKind::Retry,
+        Store::Unavailable | Store::Full | Store::Refused | Store::Unsupported => ErrorKind::Storage,
+    }
+}
+
+impl From<StoreError> for CheckpointError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Fenced { epoch, found_epoch, ref holder } => match holder.parse() {
+                Ok(found_attempt) => Self::Fenced { epoch, found_epoch, found_attempt },
+                Err(_) => Self::Store(error),
+            },
+            other => Self::Store(other),
+        }
+    }
+}
+
 impl CheckpointError {
     /// An error of the caller's own code, for use inside the closure that fills a checkpoint.
     pub fn state(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -154,17 +223,23 @@ impl CheckpointError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Contended { .. } => ErrorKind::Retry,
+            Self::Store(error) => store_kind(error),
+            Self::ParentRetired { .. } => ErrorKind::Retry,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::NotInAttempt { .. }
             | Self::WrongRun { .. }
             | Self::NoSuchFile { .. }
             | Self::NoSuchCommit { .. }
+            | Self::NoSuchPin { .. }
+            | Self::NotHere { .. }
+            | Self::PinName { .. }
             | Self::Empty { .. }
+            | Self::Tensors(_)
+            | Self::Forked
             | Self::Manifest(_) => ErrorKind::Input,
-            Self::Storage { .. } => ErrorKind::Storage,
+            Self::Storage { .. } | Self::Memory { .. } => ErrorKind::Storage,
             Self::Damaged { .. } | Self::NothingVerifies { .. } => ErrorKind::Integrity,
-            Self::State { .. } => ErrorKind::State,
+            Self::State { .. } | Self::Panicked { .. } => ErrorKind::State,
         }
     }
 

@@ -19,12 +19,14 @@
 //!
 //! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads, sharing between ranks.
 
-mod disk;
+pub mod bulk;
 mod entry;
 mod error;
 mod history;
+mod house;
+mod keeper;
 mod load;
-mod log;
+mod retention;
 mod root;
 mod settings;
 mod verify;
@@ -32,15 +34,17 @@ mod view;
 mod writer;
 
 #[cfg(test)]
-mod fault_disk;
+mod house_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod vectors;
 
 pub use error::{CheckpointError, ErrorKind, Fallback};
-pub use history::{CheckpointInfo, State};
+pub use history::{CheckpointInfo, PinInfo, State};
+pub use house::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
+pub use retention::{Best, KeepReason, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 pub use verify::Defect;

@@ -1,24 +1,22 @@
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{
-    MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, sha256_hex, state_digest,
+    MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, object_prefix, sha256_hex, state_digest,
 };
+use trackway_store::{Claim, Disk, RealDisk, Writer};
 
-use crate::disk::{Disk, RealDisk};
-use crate::entry::{Begin, Body, CommitBody, ENTRY_VERSION, Entry, object_prefix};
+use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
+use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
-use crate::history::{CheckpointInfo, Claim};
+use crate::history::{CheckpointInfo, History};
+use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
-use crate::log::{Created, LogItem};
 use crate::settings::Settings;
 use crate::view::CheckpointView;
-use crate::writer::{CheckpointWriter, write_durably};
-
-/// How often the next number is tried before giving up. Each try that fails means that another writer got on.
-const MAX_APPEND_TRIES: u32 = 64;
+use crate::writer::{CheckpointWriter, ParentFiles, write_durably};
 
 /// A checkpoint that was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,15 +48,16 @@ pub struct Commit {
 /// A checkpoint root as its writer sees it: one attempt, holding one epoch.
 pub struct CheckpointRoot {
     view: CheckpointView,
-    epoch: u64,
-    run_id: RunId,
-    attempt_id: AttemptId,
+    claim: ClaimBody,
     settings: Settings,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
-    disk: Arc<dyn Disk>,
+    files: FileWriter,
+    keeper: Keeper,
     /// The commit this attempt goes on from.
     parent: Option<u64>,
+    /// Its files, when they are whole as far as this process knows.
+    parent_files: Option<ParentFiles>,
 }
 
 impl CheckpointRoot {
@@ -67,7 +66,7 @@ impl CheckpointRoot {
     ///
     /// # Errors
     /// [`CheckpointError::Fenced`] when the epoch, or a higher one, is another attempt's;
-    /// [`CheckpointError::WrongRun`]; [`CheckpointError::Storage`].
+    /// [`CheckpointError::WrongRun`]; [`CheckpointError::Store`].
     pub fn open(
         path: &Path,
         epoch: u64,
@@ -76,47 +75,40 @@ impl CheckpointRoot {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
-        let disk = Arc::new(RealDisk);
-        Self::open_on(
-            disk,
-            path,
-            Claim { epoch, run_id, attempt_id },
-            Settings::from_environment(),
-            clock,
-            ids,
-        )
+        let claim = ClaimBody { epoch, run_id, attempt_id };
+        Self::open_on(Arc::new(RealDisk), path, claim, Settings::from_environment(), clock, ids)
     }
 
     pub(crate) fn open_on(
         disk: Arc<dyn Disk>,
         path: &Path,
-        claim: Claim,
+        claim: ClaimBody,
         settings: Settings,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
-        let Claim { epoch, run_id, attempt_id } = claim;
-        make_root(disk.as_ref(), path)?;
-        let view = CheckpointView::open(path)?;
-        let mut root = Self { view, epoch, run_id, attempt_id, settings, clock, ids, disk, parent: None };
+        let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
+        let keeper = Keeper::default();
+        let mut root =
+            Self { view, claim, settings, clock, ids, files, keeper, parent: None, parent_files: None };
         root.claim()?;
         Ok(root)
     }
 
     fn claim(&mut self) -> Result<(), CheckpointError> {
-        let body = Body::Claim { epoch: self.epoch, run_id: self.run_id, attempt_id: self.attempt_id };
-        for _ in 0..MAX_APPEND_TRIES {
-            self.view.refresh()?;
-            self.check_run()?;
-            self.check_fence()?;
-            if self.view.epoch() == Some(self.epoch) {
-                return Ok(());
+        let root = self.view.root().to_owned();
+        let run_id = self.claim.run_id;
+        self.view.log.claim(&holder(&self.claim), &Body::Claim(self.claim), |history| {
+            match history.claimed() {
+                Some(found) if found.run_id != run_id => Err(CheckpointError::WrongRun {
+                    root: root.clone(),
+                    expected: run_id,
+                    found: found.run_id,
+                }),
+                _ => Ok(()),
             }
-            if self.try_append(body.clone())?.is_some() {
-                return Ok(());
-            }
-        }
-        Err(self.contended())
+        })
     }
 
     /// The root as a reader sees it, as of the last call.
@@ -125,10 +117,16 @@ impl CheckpointRoot {
         &self.view
     }
 
-    /// Every checkpoint, in the order of the log.
+    #[cfg(test)]
+    pub(crate) fn view_mut(&mut self) -> &mut CheckpointView {
+        &mut self.view
+    }
+
+    /// Every checkpoint, in the order of the log. Those deleted long ago may be left out: [`CheckpointView::open`]
+    /// reads the whole log.
     ///
     /// # Errors
-    /// [`CheckpointError::Storage`].
+    /// [`CheckpointError::Store`].
     pub fn list(&mut self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
         self.view.refresh()?;
         Ok(self.view.list())
@@ -140,9 +138,8 @@ impl CheckpointRoot {
     ///
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used;
-    /// [`CheckpointError::Fenced`]; [`CheckpointError::Storage`].
+    /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        self.view.refresh()?;
         self.check_fence()?;
         let search = self.view.search();
         for damage in &search.damage {
@@ -155,6 +152,11 @@ impl CheckpointRoot {
         }
         let target = search.outcome()?;
         self.parent = target.as_ref().map(|target| target.info.number);
+        self.parent_files = target.as_ref().map(|target| ParentFiles {
+            folder: target.folder.clone(),
+            object_prefix: target.info.object_prefix.clone(),
+            files: target.manifest.files.clone(),
+        });
         Ok(target)
     }
 
@@ -164,8 +166,8 @@ impl CheckpointRoot {
     /// committed earlier is untouched, and this one is either committed as a whole or not at all.
     ///
     /// # Errors
-    /// [`CheckpointError::Fenced`]: stop. [`CheckpointError::Storage`]: nothing is committed, and saving may be
-    /// tried again. What `fill` returned.
+    /// [`CheckpointError::Fenced`]: stop. [`CheckpointError::Store`], [`CheckpointError::Storage`]: saving may be tried
+    /// again. What `fill` returned.
     pub fn save(
         &mut self,
         step: Step,
@@ -173,38 +175,94 @@ impl CheckpointRoot {
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<Commit, CheckpointError> {
         let started_micros = self.clock.monotonic_micros();
-        let prefix = object_prefix(step, self.epoch, &self.new_ulid());
-        self.append(Body::Begin(Begin {
-            epoch: self.epoch,
-            run_id: self.run_id,
-            attempt_id: self.attempt_id,
-            step,
-            object_prefix: prefix.clone(),
-        }))?;
-        let written = self.write_objects(step, &prefix, metrics, fill);
-        if written.is_err() {
-            // Gives the room back at once; what stays is never read, because it has no commit.
-            let _ = self.disk.remove_folder(&self.view.root().join(&prefix));
-        }
-        let (manifest, manifest_sha256) = written.map_err(|error| error.at_step(step))?;
-        let body = CommitBody {
-            epoch: self.epoch,
-            run_id: self.run_id,
-            attempt_id: self.attempt_id,
-            step,
+        let begin = self.new_begin(step);
+        let prefix = begin.object_prefix.clone();
+        let number = self.append(Body::Begin(begin))?;
+        let (manifest, manifest_sha256) = match self.write_objects(step, &prefix, metrics, fill) {
+            Ok(written) => written,
+            Err(error) => return Err(self.give_up(number, &prefix, error.at_step(step))),
+        };
+        let body = self.commit_body(&manifest, manifest_sha256);
+        let number = self.commit(&body, &manifest)?;
+        self.parent = Some(number);
+        self.parent_files = Some(ParentFiles {
+            folder: self.view.root().join(&prefix),
             object_prefix: prefix,
+            files: manifest.files,
+        });
+        // The checkpoint is real whatever becomes of older ones. A fence met here is met again by the next save, and
+        // files that could not be deleted are part of no live checkpoint.
+        let _ = self.apply_retention();
+        let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
+        Ok(commit(number, body, seconds))
+    }
+
+    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.
+    pub fn save_staged(
+        &mut self,
+        save: &StagedSave,
+        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
+    ) -> Result<Saved<Commit>, CheckpointError> {
+        let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
+        let mut figures = Figures::default();
+        let commit = self.save(save.step(), &metrics, |writer| {
+            writer.files(&save.files())?;
+            figures = writer.figures();
+            before_commit()
+        })?;
+        Ok(Saved { commit, figures })
+    }
+
+    fn new_begin(&self, step: Step) -> Begin {
+        let ClaimBody { epoch, run_id, attempt_id } = self.claim;
+        let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
+        Begin { epoch, run_id, attempt_id, step, object_prefix: object_prefix(step, epoch, &ulid) }
+    }
+
+    /// Gives the room back at once and says that what was begun will not be committed. Both are a courtesy: what stays
+    /// is never read, because it has no commit, and is swept later.
+    fn give_up(&mut self, begin: u64, prefix: &str, error: CheckpointError) -> CheckpointError {
+        let folder = self.view.root().join(prefix);
+        if folder.exists() {
+            let _ = self.view.disk().remove_folder(&folder);
+        }
+        let _ = self.append(Body::abandon(begin, &error.to_string()));
+        error
+    }
+
+    /// Adds the commit. What it shares with its parent must still be kept there, by what the log says at that point.
+    fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64, CheckpointError> {
+        let shares = manifest.files.iter().any(|file| file.stored_in.is_some());
+        let claim = holder(&self.claim);
+        let number = self.view.log.append(Writer::Trainer(&claim), |history: &History| {
+            let parent = body.parent.and_then(|parent| history.commit(parent));
+            if shares && parent.is_none_or(|parent| parent.retired) {
+                return Err(CheckpointError::ParentRetired { step: body.step });
+            }
+            Ok(Some(Body::Commit(body.clone())))
+        });
+        if let Err(CheckpointError::ParentRetired { .. }) = number {
+            self.parent_files = None;
+        }
+        Ok(number?.expect("a commit is always decided"))
+    }
+
+    fn commit_body(&self, manifest: &Manifest, manifest_sha256: String) -> CommitBody {
+        CommitBody {
+            epoch: manifest.epoch,
+            run_id: manifest.run_id,
+            attempt_id: manifest.attempt_id,
+            step: manifest.step,
+            object_prefix: manifest.object_prefix.clone(),
             parent: self.parent,
             manifest_sha256,
             size_bytes: manifest.size_bytes(),
-            state_digest: manifest.state_digest,
-        };
-        let number = self.append(Body::Commit(body.clone()))?;
-        self.parent = Some(number);
-        // The checkpoint is real whatever becomes of older ones. A fence met here is met again by the next save, and
-        // files that could not be deleted are part of no live checkpoint.
-        let _ = self.retire_old();
-        let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
-        Ok(commit(number, body, seconds))
+            state_digest: manifest.state_digest.clone(),
+            metrics: commit_metrics(&manifest.metrics),
+        }
     }
 
     /// Writes the files and the manifest under a new prefix and makes them and all names on the way durable.
@@ -215,17 +273,18 @@ impl CheckpointRoot {
         metrics: &[(&str, f64)],
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<(Manifest, String), CheckpointError> {
+        let disk = self.view.disk().as_ref();
         let folder = self.view.root().join(prefix);
         let step_folder = folder.parent().unwrap_or(self.view.root()).to_owned();
-        make_folder(self.disk.as_ref(), &step_folder)?;
-        make_folder(self.disk.as_ref(), &folder)?;
-        let mut writer = CheckpointWriter::new(self.disk.as_ref(), folder.clone());
+        make_folder(disk, &step_folder)?;
+        make_folder(disk, &folder)?;
+        let mut writer = CheckpointWriter::new(&self.files, folder.clone(), self.parent_files.as_ref());
         fill(&mut writer)?;
         let manifest = self.manifest(step, prefix, metrics, writer.into_files(step)?);
         let bytes = manifest.to_bytes()?;
-        write_durably(self.disk.as_ref(), &folder.join(MANIFEST_FILE_NAME), &bytes)?;
+        write_durably(disk, &folder.join(MANIFEST_FILE_NAME), &bytes)?;
         for folder in [folder.as_path(), &step_folder, self.view.root()] {
-            sync_folder(self.disk.as_ref(), folder)?;
+            disk.sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))?;
         }
         Ok((manifest, sha256_hex(&bytes)))
     }
@@ -239,10 +298,10 @@ impl CheckpointRoot {
     ) -> Manifest {
         Manifest {
             version: MANIFEST_VERSION,
-            run_id: self.run_id,
-            attempt_id: self.attempt_id,
+            run_id: self.claim.run_id,
+            attempt_id: self.claim.attempt_id,
             step,
-            epoch: self.epoch,
+            epoch: self.claim.epoch,
             created_at: self.clock.now(),
             object_prefix: prefix.to_owned(),
             world_size: self.settings.world_size,
@@ -257,95 +316,35 @@ impl CheckpointRoot {
         }
     }
 
-    /// Deletes what retention no longer keeps: first says so in the log, then removes the files. Does nothing unless
-    /// the newest two of the chain verify.
-    fn retire_old(&mut self) -> Result<(), CheckpointError> {
-        let Some(keep) = self.settings.keep_last else {
+    /// Deletes what retention no longer keeps. When the newest turns out not to verify, nothing is shared with it.
+    fn apply_retention(&mut self) -> Result<(), CheckpointError> {
+        let Some(policy) = &self.settings.keep else {
             return Ok(());
         };
-        let chain = self.view.history().live_chain();
-        if chain.len() <= keep
-            || chain.iter().take(keep.min(2)).any(|number| self.view.verify(*number).is_err())
-        {
-            return Ok(());
-        }
-        for number in &chain[keep..] {
-            let Some(prefix) = self.view.history().commit(*number).map(|body| body.object_prefix.clone())
-            else {
-                continue;
-            };
-            self.append(Body::Retire { commit: *number })?;
-            let folder = self.view.root().join(prefix);
-            self.disk.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
+        let now = self.clock.now();
+        let claim = holder(&self.claim);
+        let done = self.keeper.apply(&mut self.view, Writer::Trainer(&claim), policy, now, None)?;
+        if self.parent.is_some_and(|parent| done.suspects.contains(&parent)) {
+            self.parent_files = None;
         }
         Ok(())
     }
 
     /// Adds an entry under the next number that is free, unless a higher epoch is found on the way.
     fn append(&mut self, body: Body) -> Result<u64, CheckpointError> {
-        for _ in 0..MAX_APPEND_TRIES {
-            self.view.refresh()?;
-            self.check_fence()?;
-            if let Some(number) = self.try_append(body.clone())? {
-                return Ok(number);
-            }
-        }
-        Err(self.contended())
+        let claim = holder(&self.claim);
+        let number = append(&mut self.view, Writer::Trainer(&claim), |_| Some(body.clone()))?;
+        Ok(number.expect("the entry is always decided"))
     }
 
-    /// Tries to create the next number. `None`: it was taken meanwhile.
-    fn try_append(&mut self, body: Body) -> Result<Option<u64>, CheckpointError> {
-        let entry = Entry {
-            version: ENTRY_VERSION,
-            number: self.view.history().next_number(),
-            ulid: self.new_ulid(),
-            at: self.clock.now().to_rfc3339(),
-            body,
-        };
-        match self.view.log().create(self.disk.as_ref(), &entry)? {
-            Created::Taken => Ok(None),
-            Created::Won => {
-                let number = entry.number;
-                self.view.take(LogItem::Entry(entry));
-                Ok(Some(number))
-            }
-        }
+    fn check_fence(&mut self) -> Result<(), CheckpointError> {
+        let claim = holder(&self.claim);
+        append(&mut self.view, Writer::Trainer(&claim), |_| None).map(drop)
     }
+}
 
-    fn check_fence(&self) -> Result<(), CheckpointError> {
-        match self.view.history().claim() {
-            Some(claim)
-                if claim.epoch > self.epoch
-                    || (claim.epoch == self.epoch && claim.attempt_id != self.attempt_id) =>
-            {
-                Err(CheckpointError::Fenced {
-                    epoch: self.epoch,
-                    found_epoch: claim.epoch,
-                    found_attempt: claim.attempt_id,
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_run(&self) -> Result<(), CheckpointError> {
-        match self.view.history().claim() {
-            Some(claim) if claim.run_id != self.run_id => Err(CheckpointError::WrongRun {
-                root: self.view.root().to_owned(),
-                expected: self.run_id,
-                found: claim.run_id,
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn contended(&self) -> CheckpointError {
-        CheckpointError::Contended { log: self.view.log().folder().to_owned(), tries: MAX_APPEND_TRIES }
-    }
-
-    fn new_ulid(&self) -> String {
-        ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase()
-    }
+fn holder(claim: &ClaimBody) -> Claim {
+    Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
 }
 
 fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
@@ -364,24 +363,6 @@ fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
     }
 }
 
-/// Makes the root, its log folder and every missing folder above, durably.
-fn make_root(disk: &dyn Disk, root: &Path) -> Result<(), CheckpointError> {
-    let missing: Vec<PathBuf> =
-        root.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
-    for folder in missing.iter().rev() {
-        make_folder(disk, folder)?;
-        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            sync_folder(disk, parent)?;
-        }
-    }
-    make_folder(disk, crate::log::Log::below(root).folder())?;
-    sync_folder(disk, root)
-}
-
 fn make_folder(disk: &dyn Disk, path: &Path) -> Result<(), CheckpointError> {
     disk.make_folder(path).map_err(CheckpointError::storage("make the folder", path))
-}
-
-fn sync_folder(disk: &dyn Disk, path: &Path) -> Result<(), CheckpointError> {
-    disk.sync_folder(path).map_err(CheckpointError::storage("sync the folder", path))
 }

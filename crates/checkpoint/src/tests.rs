@@ -4,22 +4,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Step, Timestamp};
 
-use crate::disk::{Disk, RealDisk};
-use crate::fault_disk::{Fault, FaultDisk};
-use crate::history::Claim;
+use trackway_store::testing::{Fault, FaultDisk};
+use trackway_store::{Disk, RealDisk};
+
+use crate::entry::ClaimBody;
+use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Kind, State};
 
 /// Everything a test's root needs; ids are unique over all roots that share it.
-struct World {
+pub(crate) struct World {
     folder: tempfile::TempDir,
     run_id: RunId,
-    clock: Arc<ManualClock>,
-    ids: Arc<SequentialIds>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) ids: Arc<SequentialIds>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let ids = Arc::new(SequentialIds::default());
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
         // In memory where there is such a folder: the fault disk keeps account of syncs, and thousands of roots are made.
@@ -29,37 +31,52 @@ impl World {
         Self { folder, run_id: RunId::new(ids.as_ref()), clock, ids }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("train-1")
     }
 
-    fn attempt(&self) -> AttemptId {
+    pub(crate) fn attempt(&self) -> AttemptId {
         AttemptId::new(self.ids.as_ref())
     }
 
-    fn open(&self, epoch: u64) -> Result<CheckpointRoot, CheckpointError> {
+    pub(crate) fn open(&self, epoch: u64) -> Result<CheckpointRoot, CheckpointError> {
         self.open_as(Arc::new(FaultDisk::sound()), epoch, self.attempt(), None)
     }
 
-    fn open_as(
+    pub(crate) fn open_as(
         &self,
         disk: Arc<dyn Disk>,
         epoch: u64,
         attempt_id: AttemptId,
         keep_last: Option<usize>,
     ) -> Result<CheckpointRoot, CheckpointError> {
-        let claim = Claim { epoch, run_id: self.run_id, attempt_id };
-        let settings = Settings { keep_last, world_size: 1, ..Settings::default() };
+        self.open_keeping(
+            disk,
+            epoch,
+            attempt_id,
+            keep_last.map(|last| Retention { last, ..Retention::default() }),
+        )
+    }
+
+    pub(crate) fn open_keeping(
+        &self,
+        disk: Arc<dyn Disk>,
+        epoch: u64,
+        attempt_id: AttemptId,
+        keep: Option<Retention>,
+    ) -> Result<CheckpointRoot, CheckpointError> {
+        let claim = ClaimBody { epoch, run_id: self.run_id, attempt_id };
+        let settings = Settings { keep, world_size: 1, ..Settings::default() };
         CheckpointRoot::open_on(disk, &self.path(), claim, settings, self.clock.clone(), self.ids.clone())
     }
 
-    fn view(&self) -> CheckpointView {
+    pub(crate) fn view(&self) -> CheckpointView {
         CheckpointView::open(&self.path()).unwrap()
     }
 }
 
 /// Saves a state that can be told from the step.
-fn save(root: &mut CheckpointRoot, step: Step) -> Result<Commit, CheckpointError> {
+pub(crate) fn save(root: &mut CheckpointRoot, step: Step) -> Result<Commit, CheckpointError> {
     root.save(step, &[("loss", 1.0 / step as f64)], |writer| {
         writer.file("weights.bin", Kind::Weights, &state(step))?;
         writer.file("cursor.json", Kind::DataCursor, format!("{{\"step\":{step}}}").as_bytes())
@@ -385,7 +402,7 @@ fn a_failing_closure_commits_nothing() {
     });
     assert_eq!(twice, "the manifest breaks a rule: `w` was written already");
     assert!(world.view().resume_target().unwrap().is_none());
-    assert!(root.list().unwrap().iter().all(|info| info.state == State::Writing));
+    assert!(root.list().unwrap().iter().all(|info| info.state == State::Abandoned && info.why.is_some()));
     assert!(
         !Path::new(&world.path()).join("step-00000007").read_dir().unwrap().any(|_| true),
         "room is given back"

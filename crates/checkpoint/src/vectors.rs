@@ -8,8 +8,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 
-use crate::fault_disk::FaultDisk;
-use crate::history::Claim;
+use trackway_store::testing::FaultDisk;
+
+use crate::entry::ClaimBody;
 use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Kind};
 
@@ -21,7 +22,7 @@ fn make_root(path: &Path) {
     let run_id = RunId::new(ids.as_ref());
     let settings = Settings { config_sha256: Some("c0".repeat(32)), world_size: 1, ..Settings::default() };
     let open = |epoch| {
-        let claim = Claim { epoch, run_id, attempt_id: AttemptId::new(ids.as_ref()) };
+        let claim = ClaimBody { epoch, run_id, attempt_id: AttemptId::new(ids.as_ref()) };
         CheckpointRoot::open_on(
             Arc::new(FaultDisk::sound()),
             path,
@@ -62,7 +63,7 @@ fn meaning(root: &Path) -> Value {
     })
 }
 
-fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn files_below(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
@@ -70,7 +71,10 @@ fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                files.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+                files.insert(
+                    path.strip_prefix(folder).unwrap().to_owned(),
+                    std::fs::read_to_string(&path).unwrap(),
+                );
             }
         }
     }

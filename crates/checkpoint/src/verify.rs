@@ -1,17 +1,16 @@
 //! Whether a checkpoint's bytes are still those that were committed.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use trackway_formats::checkpoint_manifest::{
     MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestError, ManifestFile, sha256_hex,
 };
 
-use crate::entry::CommitBody;
+use trackway_store::{Disk, DiskRead};
 
-/// Bytes hashed at a time.
-const HASH_CHUNK_BYTES: usize = 1 << 20;
+use crate::bulk::verify_files;
+use crate::entry::CommitBody;
 
 /// How a checkpoint differs from what was committed.
 #[derive(Debug, thiserror::Error)]
@@ -75,30 +74,35 @@ impl Defect {
 
 /// Checks a checkpoint against its commit: the manifest's hash, then every size, then every hash; the cheap checks
 /// come first so that a truncated file is found before gigabytes are read.
-pub(crate) fn verify(root: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
+pub(crate) fn verify(disk: &dyn Disk, root: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
     let folder = root.join(&commit.object_prefix);
-    let manifest = verify_manifest(&folder, commit)?;
-    for file in &manifest.files {
-        verify_size(&folder, file)?;
-    }
-    for file in &manifest.files {
-        verify_hash(&folder, file)?;
-    }
+    let manifest = verify_manifest(disk, &folder, commit)?;
+    verify_files(disk, &folder, &manifest.files)?;
     Ok(manifest)
 }
 
-fn verify_manifest(folder: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
-    let mut bytes = Vec::new();
-    open(folder, MANIFEST_FILE_NAME)?
-        .take(MAX_MANIFEST_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
-    let found = sha256_hex(&bytes);
+/// Reads the manifest of a commit and checks that it is the committed one.
+pub(crate) fn verify_manifest(
+    disk: &dyn Disk,
+    folder: &Path,
+    commit: &CommitBody,
+) -> Result<Manifest, Defect> {
+    let reader = open(disk, folder, MANIFEST_FILE_NAME)?;
+    let size = reader.size_bytes().map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(MAX_MANIFEST_BYTES + 1)];
+    let count = reader.read_at(0, &mut bytes).map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
+    bytes.truncate(count);
+    check_manifest(&bytes, commit)
+}
+
+/// Checks that bytes are the manifest of a commit.
+pub(crate) fn check_manifest(bytes: &[u8], commit: &CommitBody) -> Result<Manifest, Defect> {
+    let found = sha256_hex(bytes);
     if found != commit.manifest_sha256 {
         let expected = commit.manifest_sha256.clone();
         return Err(Defect::Hash { name: MANIFEST_FILE_NAME.into(), expected, found });
     }
-    let manifest = Manifest::from_bytes(&bytes)?;
+    let manifest = Manifest::from_bytes(bytes)?;
     agree("step", &commit.step, &manifest.step)?;
     agree("epoch", &commit.epoch, &manifest.epoch)?;
     agree("run", &commit.run_id, &manifest.run_id)?;
@@ -114,34 +118,20 @@ fn agree<T: PartialEq + ToString>(field: &'static str, expected: &T, found: &T) 
     Err(Defect::Disagreement { field, expected: expected.to_string(), found: found.to_string() })
 }
 
-fn verify_size(folder: &Path, file: &ManifestFile) -> Result<(), Defect> {
-    let metadata = open(folder, &file.name)?.metadata().map_err(|source| unreadable(&file.name, source))?;
-    check_size(file, metadata.len())
-}
-
-fn verify_hash(folder: &Path, file: &ManifestFile) -> Result<(), Defect> {
-    let mut reader = open(folder, &file.name)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut chunk = vec![0; HASH_CHUNK_BYTES.min(file.size_bytes as usize).max(1)];
-    loop {
-        match reader.read(&mut chunk).map_err(|source| unreadable(&file.name, source))? {
-            0 => break,
-            count => hasher.update(&chunk[..count]),
-        };
-    }
-    check_hash(file, &hasher.finalize())
+fn open_of_size(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Box<dyn DiskRead>, Defect> {
+    let reader = open(disk, folder, &file.name)?;
+    let found_bytes = reader.size_bytes().map_err(|source| unreadable(&file.name, source))?;
+    check_size(file, found_bytes)?;
+    Ok(reader)
 }
 
 /// Reads a file of a checkpoint and checks that it is still the committed one.
-pub(crate) fn read_verified(folder: &Path, file: &ManifestFile) -> Result<Vec<u8>, Defect> {
+pub(crate) fn read_verified(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Vec<u8>, Defect> {
     // The size first: what a manifest says must not make a reader allocate.
-    verify_size(folder, file)?;
-    let mut bytes = Vec::with_capacity(file.size_bytes as usize);
-    open(folder, &file.name)?
-        .take(file.size_bytes.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(|source| unreadable(&file.name, source))?;
-    check_size(file, bytes.len() as u64)?;
+    let reader = open_of_size(disk, folder, file)?;
+    let mut bytes = vec![0; file.size_bytes as usize];
+    let count = reader.read_at(0, &mut bytes).map_err(|source| unreadable(&file.name, source))?;
+    check_size(file, count as u64)?;
     check_hash(file, &blake3::hash(&bytes))?;
     Ok(bytes)
 }
@@ -161,8 +151,8 @@ fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
     Err(Defect::Hash { name: file.name.clone(), expected: file.blake3.clone(), found: found.to_string() })
 }
 
-fn open(folder: &Path, name: &str) -> Result<File, Defect> {
-    File::open(folder.join(name)).map_err(|source| match source.kind() {
+fn open(disk: &dyn Disk, folder: &Path, name: &str) -> Result<Box<dyn DiskRead>, Defect> {
+    disk.open(&folder.join(name), false).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => Defect::Missing { name: name.into() },
         _ => unreadable(name, source),
     })

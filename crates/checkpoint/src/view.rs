@@ -1,17 +1,19 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
 use crate::error::{CheckpointError, Fallback};
-use crate::history::{Candidate, CheckpointInfo, History};
+use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
-use crate::log::{Log, LogItem};
 use crate::verify::{Defect, verify};
 
-/// A checkpoint root as a reader sees it. It changes nothing on the disk and claims nothing.
-#[derive(Debug, Clone)]
+/// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
     root: PathBuf,
-    log: Log,
-    history: History,
+    disk: Arc<dyn Disk>,
+    pub(crate) log: Log<History>,
 }
 
 /// A commit that was found not to verify while a resume target was sought.
@@ -25,28 +27,44 @@ pub(crate) struct Search {
     pub target: Option<LoadedCheckpoint>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
+    newest_step: Option<Step>,
 }
 
 impl CheckpointView {
-    /// Reads the log of a root. A root that does not exist is one without checkpoints.
+    /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
     ///
     /// # Errors
-    /// [`CheckpointError::Storage`].
+    /// [`CheckpointError::Store`].
     pub fn open(root: &Path) -> Result<Self, CheckpointError> {
-        let mut view = Self { root: root.to_owned(), log: Log::below(root), history: History::default() };
+        let nobody = Arc::new(Nobody);
+        let mut view = Self::unread(root, Arc::new(RealDisk), nobody.clone(), nobody);
         view.refresh()?;
         Ok(view)
+    }
+
+    /// A view that was not read yet; the clock and the ids are those of the entries its owner may add.
+    pub(crate) fn unread(root: &Path, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
+        Self { root: root.to_owned(), disk, log: Log::new(Arc::new(backend), clock, ids) }
+    }
+
+    /// A view that begins at the newest summary of the log.
+    pub(crate) fn at_summary(
+        root: &Path,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
+        let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
+        Ok(Self { root: root.to_owned(), disk, log: Log::open(Arc::new(backend), clock, ids)? })
     }
 
     /// Reads what was added to the log since.
     ///
     /// # Errors
-    /// [`CheckpointError::Storage`].
+    /// [`CheckpointError::Store`].
     pub fn refresh(&mut self) -> Result<(), CheckpointError> {
-        while let Some(item) = self.log.read(self.history.next_number())? {
-            self.history.take(item);
-        }
-        Ok(())
+        Ok(self.log.refresh()?)
     }
 
     /// The folder of the root.
@@ -55,16 +73,32 @@ impl CheckpointView {
         &self.root
     }
 
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
     /// Every checkpoint, in the order of the log.
     #[must_use]
     pub fn list(&self) -> Vec<CheckpointInfo> {
-        self.history.checkpoints()
+        self.history().checkpoints()
+    }
+
+    /// Every pin, by name.
+    #[must_use]
+    pub fn pins(&self) -> Vec<PinInfo> {
+        self.history().pin_list()
     }
 
     /// The epoch that may commit, once somebody claimed one.
     #[must_use]
     pub fn epoch(&self) -> Option<u64> {
-        self.history.claim().map(|claim| claim.epoch)
+        self.history().claimed().map(|claim| claim.epoch)
+    }
+
+    /// Numbers of the log under which no entry can be read, and why.
+    #[must_use]
+    pub fn damaged_entries(&self) -> Vec<(u64, String)> {
+        self.history().damaged().iter().map(|(number, why)| (*number, why.clone())).collect()
     }
 
     /// Checks every byte of a committed checkpoint, by the number of its commit.
@@ -80,11 +114,14 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
     pub fn load(&self, number: u64) -> Result<LoadedCheckpoint, CheckpointError> {
-        let body = self
-            .history
-            .commit(number)
-            .ok_or_else(|| CheckpointError::NoSuchCommit { root: self.root.clone(), number })?;
-        self.try_load(number).map_err(|defect| CheckpointError::Damaged { step: body.step, defect })
+        let step = self.commit_step(number)?;
+        self.try_load(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    pub(crate) fn commit_step(&self, number: u64) -> Result<Step, CheckpointError> {
+        let record = self.history().commit(number);
+        let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
+        record.map(|record| record.body.step).ok_or_else(missing)
     }
 
     /// The checkpoint a resume would take: the newest committed one that verifies, along the parents of the newest
@@ -98,8 +135,9 @@ impl CheckpointView {
     }
 
     pub(crate) fn search(&self) -> Search {
-        let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new() };
-        for candidate in self.history.candidates() {
+        let newest_step = self.history().newest_step();
+        let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new(), newest_step };
+        for candidate in self.history().candidates() {
             let (number, body) = match candidate {
                 Candidate::Passed(fallback) => {
                     search.fallbacks.push(fallback);
@@ -124,35 +162,57 @@ impl CheckpointView {
         search
     }
 
-    fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
+    pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
-        let body = self.history.commit(number).ok_or_else(missing)?;
-        let manifest = verify(&self.root, body)?;
+        let body = &self.history().commit(number).ok_or_else(missing)?.body;
+        let manifest = verify(self.disk.as_ref(), &self.root, body)?;
         let folder = self.root.join(&body.object_prefix);
-        Ok(LoadedCheckpoint { step: body.step, info, manifest, fallbacks: Vec::new(), folder })
-    }
-
-    /// Takes in an entry that was just created under the next number.
-    pub(crate) fn take(&mut self, item: LogItem) {
-        self.history.take(item);
+        let disk = Arc::clone(&self.disk);
+        Ok(LoadedCheckpoint {
+            step: body.step,
+            info,
+            manifest,
+            fallbacks: Vec::new(),
+            lost_steps: 0,
+            folder,
+            disk,
+        })
     }
 
     pub(crate) fn history(&self) -> &History {
-        &self.history
-    }
-
-    pub(crate) fn log(&self) -> &Log {
-        &self.log
+        self.log.state()
     }
 }
 
 impl Search {
     pub fn outcome(self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         match (self.target, self.fallbacks) {
-            (Some(target), fallbacks) => Ok(Some(LoadedCheckpoint { fallbacks, ..target })),
+            (Some(target), fallbacks) => {
+                let lost_steps = self.newest_step.unwrap_or(target.step).saturating_sub(target.step);
+                Ok(Some(LoadedCheckpoint { fallbacks, lost_steps, ..target }))
+            }
             (None, fallbacks) if fallbacks.is_empty() => Ok(None),
             (None, fallbacks) => Err(CheckpointError::NothingVerifies { fallbacks }),
         }
+    }
+}
+
+/// The clock and ids of a reader: it adds no entry, so nobody looks at them.
+struct Nobody;
+
+impl Clock for Nobody {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(0)
+    }
+
+    fn monotonic_micros(&self) -> i64 {
+        0
+    }
+}
+
+impl Ids for Nobody {
+    fn next_ulid(&self) -> u128 {
+        0
     }
 }

@@ -2,35 +2,75 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
+use trackway_store::Disk;
 
-use crate::disk::Disk;
+use crate::bulk::{Figures, FileWriter, Parent, StagedFile};
 use crate::error::CheckpointError;
+
+/// The files of the commit that training goes on from: those that did not change are shared with it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ParentFiles {
+    pub folder: PathBuf,
+    pub object_prefix: String,
+    pub files: Vec<ManifestFile>,
+}
+
+impl ParentFiles {
+    fn borrow(&self) -> Parent<'_> {
+        Parent { folder: &self.folder, object_prefix: &self.object_prefix, files: &self.files }
+    }
+}
 
 /// Takes the files of one checkpoint. Each is durable when [`CheckpointWriter::file`] returns; none is part of a
 /// checkpoint before the commit.
 pub struct CheckpointWriter<'a> {
-    disk: &'a dyn Disk,
+    writer: &'a FileWriter,
     folder: PathBuf,
+    parent: Option<&'a ParentFiles>,
     files: Vec<ManifestFile>,
+    figures: Figures,
 }
 
 impl<'a> CheckpointWriter<'a> {
-    pub(crate) fn new(disk: &'a dyn Disk, folder: PathBuf) -> Self {
-        Self { disk, folder, files: Vec::new() }
+    pub(crate) fn new(writer: &'a FileWriter, folder: PathBuf, parent: Option<&'a ParentFiles>) -> Self {
+        Self { writer, folder, parent, files: Vec::new(), figures: Figures::default() }
     }
 
-    /// Writes a file of the checkpoint.
+    /// Writes a file of the checkpoint, unless the checkpoint before has it with the same bytes: then it is shared.
     ///
     /// # Errors
     /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already,
     /// [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
+        self.files(&[StagedFile::new(name, kind, bytes)])
+    }
+
+    /// Writes several files at a time, hashed while they are written; those that the checkpoint before has with the
+    /// same bytes are shared.
+    ///
+    /// # Errors
+    /// As [`CheckpointWriter::file`].
+    pub fn files(&mut self, files: &[StagedFile<'_>]) -> Result<(), CheckpointError> {
+        for file in files {
+            self.check_name(file.name())?;
+        }
+        let written = self.writer.write(&self.folder, files, self.parent.map(ParentFiles::borrow))?;
+        self.figures.add(&written.figures);
+        self.files.extend(written.files.into_iter().map(|written| written.file));
+        Ok(())
+    }
+
+    /// What writing took so far.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), CheckpointError> {
         check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
         if self.files.iter().any(|file| file.name == name) {
             return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
         }
-        write_durably(self.disk, &self.folder.join(name), bytes)?;
-        self.files.push(ManifestFile::new(name, kind, bytes.len() as u64, &blake3::hash(bytes)));
         Ok(())
     }
 
@@ -46,7 +86,7 @@ impl<'a> CheckpointWriter<'a> {
 
 /// Writes a new file and makes its bytes durable; its name becomes durable with its folder.
 pub(crate) fn write_durably(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
-    let mut file = disk.create(path).map_err(CheckpointError::storage("create", path))?;
-    file.write(bytes).map_err(CheckpointError::storage("write", path))?;
+    let file = disk.create(path, false).map_err(CheckpointError::storage("create", path))?;
+    file.write_at(0, bytes).map_err(CheckpointError::storage("write", path))?;
     file.sync().map_err(CheckpointError::storage("sync", path))
 }

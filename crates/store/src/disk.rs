@@ -3,15 +3,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+
+/// What offsets, lengths and addresses of direct I/O are multiples of.
+pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
 
 /// A disk. Every method is one step at which a crash may happen.
 pub trait Disk: Send + Sync {
     /// Makes a folder. An existing one is fine.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
     /// Makes a new file. An existing one is an error. `direct`: past the page cache, where the file system can; then
-    /// offsets, lengths and addresses of writes must be multiples of 4,096.
+    /// offsets, lengths and addresses of writes must be multiples of [`DIRECT_ALIGNMENT_BYTES`].
     fn create(&self, path: &Path, direct: bool) -> io::Result<Box<dyn DiskFile>>;
     /// Opens a file for reading. `direct` as for [`Disk::create`].
     fn open(&self, path: &Path, direct: bool) -> io::Result<Box<dyn DiskRead>>;
@@ -93,18 +97,24 @@ impl Disk for RealDisk {
     }
 }
 
-/// Opens with direct I/O where asked for and possible, else without.
+/// Opens a file, past the page cache where asked for and possible.
+///
+/// The flag is set on the open file. Given to `open`, a file system without direct I/O would refuse it with EINVAL
+/// before or after it made the file, and nobody could tell whose file a second `open` finds.
 fn open_real(options: &mut OpenOptions, path: &Path, direct: bool) -> io::Result<(File, bool)> {
-    if direct {
-        match options.custom_flags(libc::O_DIRECT).open(path) {
-            // What a file system without direct I/O says; on creation Linux may have made the file already.
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                options.custom_flags(0).create_new(false);
-            }
-            result => return result.map(|file| (file, true)),
-        }
+    let file = options.open(path)?;
+    let direct = direct && set_direct(&file);
+    Ok((file, direct))
+}
+
+/// Whether the file system does direct I/O on this file, which is from now on.
+fn set_direct(file: &File) -> bool {
+    let descriptor = file.as_raw_fd();
+    // SAFETY: the descriptor is open as long as `file` lives, and these calls take and give integers only.
+    unsafe {
+        let flags = libc::fcntl(descriptor, libc::F_GETFL);
+        flags >= 0 && libc::fcntl(descriptor, libc::F_SETFL, flags | libc::O_DIRECT) == 0
     }
-    options.open(path).map(|file| (file, false))
 }
 
 struct RealFile {
@@ -141,7 +151,8 @@ impl DiskRead for RealFile {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
-        while done < bytes.len() {
+        // A direct read that ends within a block met the end of the file, and must not be taken up from there.
+        while done < bytes.len() && !(self.direct && done % DIRECT_ALIGNMENT_BYTES != 0) {
             match self.file.read_at(&mut bytes[done..], offset + done as u64) {
                 Ok(0) => break,
                 Ok(count) => done += count,
@@ -150,5 +161,57 @@ impl DiskRead for RealFile {
             }
         }
         Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(4096))]
+    struct Page([u8; 4096]);
+
+    fn folders() -> Vec<tempfile::TempDir> {
+        let shm = Path::new("/dev/shm");
+        let mut folders = vec![tempfile::tempdir().unwrap()];
+        if shm.is_dir() {
+            folders.push(tempfile::tempdir_in(shm).unwrap());
+        } else {
+            println!("skipped: no tmpfs at {}", shm.display());
+        }
+        folders
+    }
+
+    /// A file asked for with direct I/O is made, written and read on a disk and on tmpfs, which may not have it.
+    #[test]
+    fn direct_where_the_file_system_can() {
+        for folder in folders() {
+            let path = folder.path().join("file");
+            let page = Page([7; 4096]);
+            let file = RealDisk.create(&path, true).unwrap();
+            println!("{}: direct {}", folder.path().display(), file.direct());
+            file.write_at(0, &page.0).unwrap();
+            file.write_at(4096, &page.0).unwrap();
+            file.set_size(5000).unwrap();
+            file.sync().unwrap();
+            let read = RealDisk.open(&path, true).unwrap();
+            let mut page = Page([0; 4096]);
+            assert_eq!((read.size_bytes().unwrap(), read.read_at(4096, &mut page.0).unwrap()), (5000, 904));
+            assert!(page.0[..904] == [7; 904] && page.0[904..] == [0; 3192]);
+        }
+    }
+
+    /// A name that is taken is refused, with direct I/O and without, and what stands there is not touched.
+    #[test]
+    fn create_is_exclusive() {
+        for folder in folders() {
+            let path = folder.path().join("file");
+            std::fs::write(&path, b"old").unwrap();
+            for direct in [false, true] {
+                let error = RealDisk.create(&path, direct).err().unwrap();
+                assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+            }
+            assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        }
     }
 }

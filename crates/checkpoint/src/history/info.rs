@@ -1,0 +1,89 @@
+use trackway_core::{AttemptId, RunId, Step};
+
+/// Where a checkpoint stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Bytes may exist; no reader uses them.
+    Writing,
+    /// Writing given up, or by a writer that is fenced since: it can never be committed.
+    Abandoned,
+    /// The newest committed one: what a resume takes.
+    Committed,
+    /// Committed, and a newer one is too.
+    Superseded,
+    /// Committed, and found not to verify, or not to be loadable.
+    Suspect,
+    /// Its files are deleted.
+    Retired,
+}
+
+impl State {
+    /// The word used in JSON and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Writing => "writing",
+            Self::Abandoned => "abandoned",
+            Self::Committed => "committed",
+            Self::Superseded => "superseded",
+            Self::Suspect => "suspect",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// One checkpoint of a root.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct CheckpointInfo {
+    /// The number of its commit in the log, or of its begin while it has none.
+    pub number: u64,
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that wrote it.
+    pub attempt_id: AttemptId,
+    /// The step whose end it holds.
+    pub step: Step,
+    /// The epoch of its writer.
+    pub epoch: u64,
+    /// Where its files are, below the root.
+    pub object_prefix: String,
+    /// The SHA-256 of its manifest, once committed.
+    pub manifest_sha256: Option<String>,
+    /// Where it stands.
+    pub state: State,
+    /// Bytes of its files, once committed.
+    pub size_bytes: Option<u64>,
+    /// The digest of the training state it holds, once committed.
+    pub state_digest: Option<String>,
+    /// The number of the commit it was trained on from.
+    pub parent: Option<u64>,
+    /// When it was committed, or begun while it has no commit; RFC 3339.
+    pub at: String,
+    /// Why it is suspect or abandoned.
+    pub why: Option<String>,
+    /// Whether a resume could come to it: it lies on the way from the newest commit to its ancestors. A dead branch
+    /// (of a fenced epoch, or behind a suspect commit) does not.
+    pub on_branch: bool,
+    /// Where else all of its bytes are.
+    pub uploaded_to: Option<String>,
+    /// Names of the pins that hold it, expired ones too.
+    pub pins: Vec<String>,
+    /// Its number in the log that holds the truth, when it was adopted from there.
+    pub number_there: Option<u64>,
+}
+
+/// A pin.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct PinInfo {
+    /// Its name, unique in the root.
+    pub name: String,
+    /// The number of the commit it holds.
+    pub commit: u64,
+    /// Why.
+    pub why: String,
+    /// When it ends by itself; RFC 3339.
+    pub until: Option<String>,
+    /// When it was set; RFC 3339.
+    pub at: String,
+}

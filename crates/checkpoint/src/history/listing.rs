@@ -1,0 +1,94 @@
+use std::collections::BTreeSet;
+
+use super::{BeginRecord, CheckpointInfo, CommitRecord, History, PinInfo, State};
+
+impl History {
+    /// Every checkpoint, in the order of the log.
+    pub fn checkpoints(&self) -> Vec<CheckpointInfo> {
+        let chain = self.live_chain();
+        let branch: BTreeSet<u64> = chain.iter().copied().collect();
+        let newest = chain.first().copied();
+        let committed = self.commits().map(|(number, record)| CheckpointInfo {
+            pins: self.pins_on(number),
+            on_branch: branch.contains(&number),
+            ..committed_info(number, record, newest == Some(number))
+        });
+        let begun = self.begun().map(|(number, record)| self.begun_info(number, record));
+        let mut all: Vec<_> = committed.chain(begun).collect();
+        all.sort_by_key(|info| info.number);
+        all
+    }
+
+    /// Every pin, by name.
+    pub fn pin_list(&self) -> Vec<PinInfo> {
+        let info = |pin: &super::PinRecord| PinInfo {
+            name: pin.body.name.clone(),
+            commit: pin.body.commit,
+            why: pin.body.why.clone(),
+            until: pin.body.until.clone(),
+            at: pin.at.clone(),
+        };
+        self.pins().map(info).collect()
+    }
+
+    fn pins_on(&self, number: u64) -> Vec<String> {
+        self.pins().filter(|pin| pin.body.commit == number).map(|pin| pin.body.name.clone()).collect()
+    }
+
+    fn begun_info(&self, number: u64, record: &BeginRecord) -> CheckpointInfo {
+        let begin = &record.body;
+        let state = match self.is_abandoned(record) {
+            _ if record.swept => State::Retired,
+            true => State::Abandoned,
+            false => State::Writing,
+        };
+        CheckpointInfo {
+            number,
+            run_id: begin.run_id,
+            attempt_id: begin.attempt_id,
+            step: begin.step,
+            epoch: begin.epoch,
+            object_prefix: begin.object_prefix.clone(),
+            manifest_sha256: None,
+            state,
+            size_bytes: None,
+            state_digest: None,
+            parent: None,
+            at: record.at.clone(),
+            why: record.abandoned.clone(),
+            on_branch: false,
+            uploaded_to: None,
+            pins: Vec::new(),
+            number_there: None,
+        }
+    }
+}
+
+fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> CheckpointInfo {
+    let state = match (record.retired, &record.suspect) {
+        (true, _) => State::Retired,
+        (_, Some(_)) => State::Suspect,
+        _ if newest => State::Committed,
+        _ => State::Superseded,
+    };
+    let body = &record.body;
+    CheckpointInfo {
+        number,
+        run_id: body.run_id,
+        attempt_id: body.attempt_id,
+        step: body.step,
+        epoch: body.epoch,
+        object_prefix: body.object_prefix.clone(),
+        manifest_sha256: Some(body.manifest_sha256.clone()),
+        state,
+        size_bytes: Some(body.size_bytes),
+        state_digest: Some(body.state_digest.clone()),
+        parent: body.parent,
+        at: record.at.clone(),
+        why: record.suspect.clone(),
+        on_branch: false,
+        uploaded_to: record.uploaded_to.clone(),
+        pins: Vec::new(),
+        number_there: record.number_there,
+    }
+}

@@ -1,0 +1,308 @@
+//! What the entries of a log mean together. Pure: it reads nothing and has no clock.
+
+mod info;
+mod listing;
+mod numbered;
+mod summary;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Step;
+use trackway_store::{Claim, Entry, Fold, Item};
+
+pub use info::{CheckpointInfo, PinInfo, State};
+pub(crate) use summary::Summary;
+
+use crate::entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody};
+use crate::error::Fallback;
+
+/// The log so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct History {
+    claim: Option<ClaimBody>,
+    #[serde(with = "numbered")]
+    begun: BTreeMap<u64, BeginRecord>,
+    #[serde(with = "numbered")]
+    commits: BTreeMap<u64, CommitRecord>,
+    pins: BTreeMap<String, PinRecord>,
+    #[serde(with = "numbered")]
+    damaged: BTreeMap<u64, String>,
+    /// Commits up to here do not count: the truth, kept elsewhere, said so.
+    #[serde(default)]
+    truth_begins: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BeginRecord {
+    pub at: String,
+    pub body: Begin,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<String>,
+    /// Its files are gone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub swept: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CommitRecord {
+    pub at: String,
+    pub body: CommitBody,
+    /// The epoch it counts for: its writer's, or that of the attempt that adopted it.
+    pub branch_epoch: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspect: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub retired: bool,
+    /// Its files are gone.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub swept: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploaded_to: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number_there: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PinRecord {
+    pub at: String,
+    pub body: PinBody,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// One stop on the way from the newest commit to its ancestors.
+pub(crate) enum Candidate<'a> {
+    /// A commit that may be resumed from if it verifies.
+    Commit { number: u64, body: &'a CommitBody },
+    /// One that may not, and why.
+    Passed(Fallback),
+}
+
+impl Fold for History {
+    type Body = Body;
+
+    fn take(&mut self, item: Item<Body>) {
+        match item {
+            Item::Entry(entry) => match entry.body.broken_rule() {
+                None => self.take_entry(entry),
+                Some(why) => drop(self.damaged.insert(entry.number, why)),
+            },
+            Item::Damaged { number, why } => drop(self.damaged.insert(number, why)),
+        }
+    }
+
+    fn claim(&self) -> Option<Claim> {
+        self.claim.map(|claim| Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() })
+    }
+
+    fn summary(&self) -> Body {
+        Body::Summary(Box::new(Summary::of(self)))
+    }
+
+    fn restore(body: &Body) -> Option<Self> {
+        match body {
+            Body::Summary(summary) => Some(summary.history()),
+            _ => None,
+        }
+    }
+
+    fn summary_items(&self) -> u64 {
+        (self.commits.len() + self.begun.len() + self.pins.len()) as u64
+    }
+}
+
+impl History {
+    pub fn claimed(&self) -> Option<ClaimBody> {
+        self.claim
+    }
+
+    pub fn commit(&self, number: u64) -> Option<&CommitRecord> {
+        self.commits.get(&number)
+    }
+
+    pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitRecord)> {
+        self.commits.iter().map(|(number, record)| (*number, record))
+    }
+
+    /// What was begun and not committed.
+    pub fn begun(&self) -> impl Iterator<Item = (u64, &BeginRecord)> {
+        self.begun.iter().map(|(number, record)| (*number, record))
+    }
+
+    pub fn pin(&self, name: &str) -> Option<&PinRecord> {
+        self.pins.get(name)
+    }
+
+    pub fn pins(&self) -> impl Iterator<Item = &PinRecord> {
+        self.pins.values()
+    }
+
+    /// Numbers that hold no entry, and why.
+    pub fn damaged(&self) -> &BTreeMap<u64, String> {
+        &self.damaged
+    }
+
+    /// Whether what was begun can never be committed: given up, or by an epoch that is fenced since.
+    pub fn is_abandoned(&self, record: &BeginRecord) -> bool {
+        record.abandoned.is_some() || self.claim.is_some_and(|claim| claim.epoch > record.body.epoch)
+    }
+
+    fn take_entry(&mut self, entry: Entry<Body>) {
+        let Entry { number, at, body, .. } = entry;
+        match body {
+            Body::Claim(claim) => self.take_claim(claim),
+            Body::Begin(body) => {
+                self.begun.insert(number, BeginRecord { at, body, abandoned: None, swept: false });
+            }
+            Body::Commit(body) => {
+                self.begun.retain(|_, begun| begun.body.object_prefix != body.object_prefix);
+                let branch_epoch = body.epoch;
+                self.commits.insert(number, CommitRecord::new(at, body, branch_epoch));
+            }
+            Body::Abandon { begin, why } => {
+                if let Some(record) = self.begun.get_mut(&begin) {
+                    record.abandoned.get_or_insert(why);
+                }
+            }
+            Body::Adopt(adopt) => self.take_adopt(number, at, adopt),
+            Body::Pin(body) => {
+                self.pins.insert(body.name.clone(), PinRecord { at, body });
+            }
+            Body::Unpin { name } => {
+                self.pins.remove(&name);
+            }
+            Body::Uploaded { commit, location } => self.mark(commit, |it| it.uploaded_to = Some(location)),
+            Body::Suspect { commit, why } => {
+                self.mark(commit, |it| it.suspect = it.suspect.take().or(Some(why)))
+            }
+            Body::Retire { commits, swept } => self.take_retire(&commits, &swept),
+            Body::Summary(_) | Body::Unknown => {}
+        }
+    }
+
+    fn mark(&mut self, commit: u64, change: impl FnOnce(&mut CommitRecord)) {
+        if let Some(record) = self.commits.get_mut(&commit) {
+            change(record);
+        }
+    }
+
+    /// The first claim of an epoch stands; writers never create a second one or a lower one.
+    fn take_claim(&mut self, claim: ClaimBody) {
+        if self.claim.is_none_or(|known| claim.epoch > known.epoch) {
+            self.claim = Some(claim);
+        }
+    }
+
+    fn take_adopt(&mut self, number: u64, at: String, adopt: Adopt) {
+        let Some(body) = adopt.commit else {
+            self.truth_begins = number;
+            return;
+        };
+        let mut record = CommitRecord::new(at, body, adopt.epoch);
+        record.number_there = adopt.number_there;
+        self.commits.insert(number, record);
+    }
+
+    fn take_retire(&mut self, commits: &[u64], swept: &[u64]) {
+        for number in commits {
+            self.mark(*number, |record| record.retired = true);
+        }
+        for number in swept {
+            self.mark(*number, |record| record.swept = true);
+            if let Some(record) = self.begun.get_mut(number) {
+                record.swept = true;
+            }
+        }
+    }
+
+    /// The way a resume goes: from the newest commit of the newest epoch along its parents, so that a branch that
+    /// was left (a suspect commit and what was trained on it) is never chosen. Entries behind the newest commit
+    /// that cannot be read are reported first: one of them may have been a newer commit.
+    pub fn candidates(&self) -> Vec<Candidate<'_>> {
+        let mut next = self.head();
+        let behind = next.unwrap_or(0).max(self.truth_begins);
+        let mut candidates: Vec<_> = self
+            .damaged
+            .range(behind + 1..)
+            .rev()
+            .map(|(number, why)| Candidate::Passed(unreadable_entry(*number, why)))
+            .collect();
+        while let Some(number) = next {
+            let Some(record) = self.commits.get(&number) else {
+                candidates.push(Candidate::Passed(self.missing_entry(number)));
+                break;
+            };
+            candidates.push(candidate(number, record));
+            // A parent is always older; anything else would be a loop.
+            next = record.body.parent.filter(|parent| *parent < number);
+        }
+        candidates
+    }
+
+    fn head(&self) -> Option<u64> {
+        let counted = self.commits.range(self.truth_begins + 1..);
+        counted.max_by_key(|(number, record)| (record.branch_epoch, **number)).map(|(number, _)| *number)
+    }
+
+    fn missing_entry(&self, number: u64) -> Fallback {
+        match self.damaged.get(&number) {
+            Some(why) => unreadable_entry(number, why),
+            // Left out of the summary this reader began with.
+            None => Fallback { step: None, why: format!("commit {number} was deleted by retention") },
+        }
+    }
+
+    /// The numbers of commits that a resume could take, newest first.
+    pub fn live_chain(&self) -> Vec<u64> {
+        let live = |candidate| match candidate {
+            Candidate::Commit { number, .. } => Some(number),
+            Candidate::Passed(_) => None,
+        };
+        self.candidates().into_iter().filter_map(live).collect()
+    }
+
+    /// The newest step that was ever committed on the branch a resume goes along, whatever became of it.
+    pub fn newest_step(&self) -> Option<Step> {
+        self.head().and_then(|number| self.commit(number)).map(|record| record.body.step)
+    }
+
+    /// Prefixes whose files must stay: those of commits that are not retired, of what is being written, and those
+    /// that a commit which stays shares its folder with.
+    pub fn prefix_is_live(&self, prefix: &str) -> bool {
+        let committed =
+            self.commits.values().any(|record| !record.retired && record.body.object_prefix == prefix);
+        committed || self.begun.values().any(|it| it.body.object_prefix == prefix && !self.is_abandoned(it))
+    }
+}
+
+impl CommitRecord {
+    fn new(at: String, body: CommitBody, branch_epoch: u64) -> Self {
+        Self {
+            at,
+            body,
+            branch_epoch,
+            suspect: None,
+            retired: false,
+            swept: false,
+            uploaded_to: None,
+            number_there: None,
+        }
+    }
+}
+
+fn candidate(number: u64, record: &CommitRecord) -> Candidate<'_> {
+    let passed = |why: String| Candidate::Passed(Fallback { step: Some(record.body.step), why });
+    match (&record.suspect, record.retired) {
+        (_, true) => passed("its files were deleted by retention".into()),
+        (Some(why), _) => passed(format!("marked suspect earlier: {why}")),
+        (None, false) => Candidate::Commit { number, body: &record.body },
+    }
+}
+
+fn unreadable_entry(number: u64, why: &str) -> Fallback {
+    Fallback { step: None, why: format!("log entry {number} cannot be used: {why}") }
+}

@@ -1,0 +1,156 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use trackway_core::{Clock, Ids, Timestamp};
+use trackway_store::{Disk, RealDisk, Writer};
+
+use crate::entry::{Body, MAX_PIN_NAME_BYTES, PinBody};
+use crate::error::CheckpointError;
+use crate::history::{CommitRecord, History, PinInfo};
+use crate::keeper::{Keeper, append, leftovers};
+use crate::retention::{Age, Retention, RetentionPlan, plan};
+use crate::view::CheckpointView;
+
+/// Keeps house in a checkpoint root: pins, marks, deletes. It holds no epoch, fences nobody and is never fenced.
+pub struct Housekeeper {
+    view: CheckpointView,
+    keeper: Keeper,
+    clock: Arc<dyn Clock>,
+}
+
+/// What a collection of garbage did, or would do.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Collected {
+    /// What stays and what goes.
+    pub plan: RetentionPlan,
+    /// Numbers of begun and of retired checkpoints whose left-over files are removed.
+    pub orphans: Vec<u64>,
+    /// Commits found not to verify on the way, and marked suspect.
+    pub suspects: Vec<u64>,
+    /// Why nothing was retired.
+    pub refused: Option<String>,
+}
+
+impl Housekeeper {
+    /// Opens a root and reads its whole log.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn open(root: &Path, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Result<Self, CheckpointError> {
+        Self::open_on(Arc::new(RealDisk), root, clock, ids)
+    }
+
+    pub(crate) fn open_on(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
+        let mut view = CheckpointView::unread(root, disk, Arc::clone(&clock), ids);
+        view.refresh()?;
+        Ok(Self { view, keeper: Keeper::default(), clock })
+    }
+
+    /// The root as a reader sees it, as of the last call.
+    #[must_use]
+    pub fn view(&self) -> &CheckpointView {
+        &self.view
+    }
+
+    /// Holds a commit: nothing deletes it while the pin stands. A pin of the same name moves.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::NotHere`] when its files are deleted already;
+    /// [`CheckpointError::PinName`].
+    pub fn pin(
+        &mut self,
+        name: &str,
+        number: u64,
+        why: &str,
+        until: Option<Timestamp>,
+    ) -> Result<PinInfo, CheckpointError> {
+        if name.is_empty() || name.len() > MAX_PIN_NAME_BYTES {
+            return Err(CheckpointError::PinName { name: name.into() });
+        }
+        let until = until.map(Timestamp::to_rfc3339);
+        let body = PinBody { name: name.into(), commit: number, why: why.into(), until };
+        self.change(number, |_| Body::Pin(body.clone()))?;
+        let pins = self.view.pins();
+        let missing = || CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
+        pins.into_iter().find(|pin| pin.name == name).ok_or_else(missing)
+    }
+
+    /// Takes a pin away.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoSuchPin`].
+    pub fn unpin(&mut self, name: &str) -> Result<(), CheckpointError> {
+        let missing = || CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
+        let missing = missing();
+        append(&mut self.view, Writer::Housekeeper, |history| {
+            history.pin(name).map(|_| Body::Unpin { name: name.into() })
+        })?
+        .map(drop)
+        .ok_or(missing)
+    }
+
+    /// Says that a commit must not be resumed from.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
+    pub fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
+        self.change(number, |_| Body::suspect(number, why))
+    }
+
+    /// Says that all bytes of a commit are at a second place.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
+    pub fn uploaded(&mut self, number: u64, location: &str) -> Result<(), CheckpointError> {
+        self.change(number, |_| Body::Uploaded { commit: number, location: location.into() })
+    }
+
+    /// Deletes what `policy` does not keep, suspect and dead checkpoints and what fenced attempts left behind when they
+    /// are older than `older_than_seconds`. `dry_run` only says what would go.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`], [`CheckpointError::Storage`].
+    pub fn collect(
+        &mut self,
+        policy: &Retention,
+        older_than_seconds: f64,
+        dry_run: bool,
+    ) -> Result<Collected, CheckpointError> {
+        self.view.refresh()?;
+        let now = self.clock.now();
+        let age = Some(Age { now, older_than_seconds });
+        let orphans = leftovers(self.view.history(), age);
+        if dry_run {
+            let plan = plan(self.view.history(), policy, now, age);
+            return Ok(Collected { plan, orphans, ..Collected::default() });
+        }
+        let done = self.keeper.apply(&mut self.view, Writer::Housekeeper, policy, now, age)?;
+        let swept: Vec<u64> = done.plan.retire.keys().copied().collect();
+        if !swept.is_empty() {
+            append(&mut self.view, Writer::Housekeeper, |_| {
+                Some(Body::Retire { commits: Vec::new(), swept: swept.clone() })
+            })?;
+        }
+        Ok(Collected { plan: done.plan, orphans, suspects: done.suspects, refused: done.refused })
+    }
+
+    /// Adds an entry about a commit whose files are still there.
+    fn change(&mut self, number: u64, body: impl Fn(&CommitRecord) -> Body) -> Result<(), CheckpointError> {
+        let root = self.view.root().to_owned();
+        self.view.log.append(Writer::Housekeeper, |history: &History| {
+            let record = history
+                .commit(number)
+                .ok_or_else(|| CheckpointError::NoSuchCommit { root: root.clone(), number })?;
+            if record.retired {
+                return Err(CheckpointError::NotHere { step: record.body.step, state: "retired" });
+            }
+            Ok(Some(body(record)))
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+
+use trackway_core::Step;
+use trackway_store::{Log, RealDisk};
+
+use crate::entry::{Adopt, Body};
+use crate::history::History;
+use crate::keeper::append;
+use crate::retention::{Best, Retention, RetireReason, plan};
+use crate::tests::{World, save};
+use crate::{
+    CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Housekeeper, KeepReason, Kind, State,
+};
+
+const DAY_SECONDS: f64 = 86_400.0;
+
+impl World {
+    fn house(&self) -> Housekeeper {
+        Housekeeper::open(&self.path(), self.clock.clone(), self.ids.clone()).unwrap()
+    }
+
+    /// Steps whose folders are on the disk.
+    fn on_disk(&self) -> Vec<Step> {
+        let exists = |info: &crate::CheckpointInfo| self.path().join(&info.object_prefix).exists();
+        let mut steps: Vec<_> =
+            self.view().list().iter().filter(|info| exists(info)).map(|info| info.step).collect();
+        steps.dedup();
+        steps
+    }
+}
+
+fn save_with(root: &mut CheckpointRoot, step: Step, backbone: &[u8], val_loss: f64) -> Commit {
+    root.save(step, &[("val_loss", val_loss)], |writer| {
+        writer.file("backbone.bin", Kind::Weights, backbone)?;
+        writer.file("head.bin", Kind::Weights, &step.to_le_bytes())
+    })
+    .unwrap()
+}
+
+/// Proves that a file that did not change is not written again but shared, that the manifest says with whom, that
+/// every checkpoint stays whole when the one that wrote it is deleted, and that a changed one is written.
+#[test]
+fn unchanged_files_are_shared() {
+    let world = World::new();
+    let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), Some(2)).unwrap();
+    let commits: Vec<_> = [10, 20, 30, 40].map(|step| save_with(&mut root, step, b"frozen", 0.5)).into();
+    assert_eq!(world.on_disk(), [30, 40], "the one that wrote the backbone is deleted");
+    let view = world.view();
+    let last = view.load(commits[3].number).unwrap();
+    let backbone = last.files().iter().find(|file| file.name == "backbone.bin").unwrap();
+    assert_eq!(backbone.stored_in.as_deref(), Some(commits[0].object_prefix.as_str()));
+    assert_eq!(last.read("backbone.bin").unwrap(), b"frozen");
+    assert_eq!(std::fs::metadata(last.folder.join("backbone.bin")).unwrap().nlink(), 2);
+    let changed = save_with(&mut root, 50, b"thawed", 0.5);
+    let changed = world.view().load(changed.number).unwrap();
+    assert!(changed.files().iter().all(|file| file.stored_in.is_none()));
+}
+
+/// Proves that sharing goes on over a resume, and that nothing is shared with a checkpoint that did not verify.
+#[test]
+fn a_resumed_attempt_shares_with_what_it_resumed() {
+    let world = World::new();
+    let mut first = world.open(1).unwrap();
+    save_with(&mut first, 10, b"frozen", 0.5);
+    let bad = save_with(&mut first, 20, b"frozen!", 0.5);
+    std::fs::write(world.path().join(&bad.object_prefix).join("backbone.bin"), b"rotten!").unwrap();
+    let mut second = world.open(2).unwrap();
+    let target = second.resume_target().unwrap().unwrap();
+    assert_eq!((target.step, target.lost_steps), (10, 10));
+    let shared = save_with(&mut second, 15, b"frozen", 0.5);
+    let written = save_with(&mut second, 20, b"frozen!", 0.5);
+    let view = world.view();
+    let stored_in = |commit: &Commit| view.load(commit.number).unwrap().files()[0].stored_in.clone();
+    assert!(stored_in(&shared).is_some());
+    assert_eq!(stored_in(&written), None, "the rotten file is not shared");
+    assert_eq!(view.load(written.number).unwrap().read("backbone.bin").unwrap(), b"frozen!");
+}
+
+/// Proves which checkpoints each rule keeps, over one history of ten with a metric.
+#[test]
+fn every_rule_keeps_its_own() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let losses = [0.9, 0.8, 0.3, 0.5, 0.4, f64::NAN, 0.6, 0.7, 0.5, 0.6];
+    let mut number_of = BTreeMap::new();
+    for (step, loss) in (1..).map(|index| index * 10).zip(losses) {
+        number_of.insert(step, save_with(&mut root, step, b"x", loss).number);
+    }
+    world.house().pin("promoted", number_of[&20], "in production", None).unwrap();
+    let policy =
+        Retention { last: 2, every_steps: Some(35), best: Best::parse("val_loss"), only_uploaded: false };
+    let view = world.view();
+    let plan = plan(view.history(), &policy, trackway_core::Timestamp::from_micros(0), None);
+    let step_of = |number: &u64| view.commit_step(*number).unwrap();
+    let keep: Vec<_> =
+        plan.keep.iter().map(|(number, why)| (step_of(number), why.iter().next().unwrap().clone())).collect();
+    assert_eq!(
+        keep,
+        [
+            (20, KeepReason::Pinned("promoted".into())),
+            (30, KeepReason::Best),
+            (40, KeepReason::Every),
+            (70, KeepReason::Every),
+            (90, KeepReason::Last),
+            (100, KeepReason::Last),
+        ]
+    );
+    assert_eq!(plan.retire.keys().map(step_of).collect::<Vec<_>>(), [10, 50, 60, 80]);
+    assert_eq!(
+        Best::parse("max accuracy").map(|best| (best.more_is_better, best.metric)),
+        Some((true, "accuracy".into()))
+    );
+}
+
+/// Proves that a dry run touches nothing, that collecting deletes what no rule keeps, that pins hold until they are
+/// taken away or end, and that what is deleted cannot be pinned.
+#[test]
+fn collecting_spares_what_is_pinned() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let commits: Vec<_> = [10, 20, 30, 40].map(|step| save(&mut root, step).unwrap()).into();
+    let mut house = world.house();
+    let in_an_hour = trackway_core::Clock::now(world.clock.as_ref()).plus_seconds(3_600.0);
+    house.pin("evaluation", commits[0].number, "eval-7 reads it", Some(in_an_hour)).unwrap();
+    house.pin("promoted", commits[1].number, "in production", None).unwrap();
+    let policy = Retention::default();
+    let dry = house.collect(&policy, DAY_SECONDS, true).unwrap();
+    assert!(dry.plan.retire.is_empty(), "all are kept: {dry:?}");
+    house.unpin("promoted").unwrap();
+    let dry = house.collect(&policy, DAY_SECONDS, true).unwrap();
+    assert_eq!(dry.plan.retire, BTreeMap::from([(commits[1].number, RetireReason::Superseded)]));
+    assert_eq!(world.on_disk(), [10, 20, 30, 40], "a dry run deletes nothing");
+    house.collect(&policy, DAY_SECONDS, false).unwrap();
+    assert_eq!(world.on_disk(), [10, 30, 40]);
+    world.clock.advance_micros(3_600_000_000);
+    house.collect(&policy, DAY_SECONDS, false).unwrap();
+    assert_eq!(world.on_disk(), [30, 40], "the pin ended by itself");
+    let error = house.pin("late", commits[1].number, "", None).unwrap_err();
+    assert_eq!(error.to_string(), "the checkpoint of step 20 is retired: its files are gone");
+    assert_eq!(house.pin("late", 999, "", None).unwrap_err().kind(), ErrorKind::Input);
+    assert!(matches!(house.unpin("promoted"), Err(CheckpointError::NoSuchPin { .. })));
+    assert_eq!(save(&mut root, 50).unwrap().parent, Some(commits[3].number), "nobody was fenced");
+}
+
+/// Proves that nothing is deleted when fewer than two of those that stay verify, and that those that do not are
+/// marked.
+#[test]
+fn two_that_verify_always_stay() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let commits: Vec<_> = [10, 20, 30, 40].map(|step| save(&mut root, step).unwrap()).into();
+    for commit in &commits[2..] {
+        std::fs::write(world.path().join(&commit.object_prefix).join("weights.bin"), b"bad").unwrap();
+    }
+    let collected = world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
+    assert_eq!(collected.suspects, [commits[3].number, commits[2].number]);
+    assert!(collected.plan.retire.is_empty());
+    assert_eq!(world.on_disk(), [10, 20, 30, 40]);
+    std::fs::remove_file(world.path().join(&commits[1].object_prefix).join("weights.bin")).unwrap();
+    world.clock.advance_micros(2 * 86_400_000_000);
+    let collected = world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
+    assert!(collected.refused.is_some(), "the old suspects would go, and only one checkpoint verifies");
+    assert_eq!(world.on_disk(), [10, 20, 30, 40]);
+    assert_eq!(world.view().resume_target().unwrap().unwrap().step, 10);
+}
+
+/// Proves that what fenced attempts and failed saves leave behind, suspects and dead branches are swept by age, that
+/// what is being written is not, and that a second sweep finds nothing.
+#[test]
+fn orphans_are_swept_by_age_and_epoch() {
+    let world = World::new();
+    let mut first = world.open(1).unwrap();
+    save(&mut first, 10).unwrap();
+    let dead = save(&mut first, 20).unwrap();
+    // A kill in the middle of a save: begun, some bytes, and no word more.
+    append(first.view_mut(), trackway_store::Writer::Housekeeper, |_| None).unwrap();
+    let torn = world.path().join("step-00000025/epoch-0001-00000000000000000000000zzz");
+    let begin = crate::entry::Begin {
+        epoch: 1,
+        run_id: dead.run_id,
+        attempt_id: dead.attempt_id,
+        step: 25,
+        object_prefix: "step-00000025/epoch-0001-00000000000000000000000zzz".into(),
+    };
+    append(first.view_mut(), trackway_store::Writer::Housekeeper, |_| Some(Body::Begin(begin.clone())))
+        .unwrap();
+    std::fs::create_dir_all(&torn).unwrap();
+    std::fs::write(torn.join("weights.bin"), b"half").unwrap();
+    let states =
+        |world: &World| world.view().list().iter().map(|info| (info.step, info.state)).collect::<Vec<_>>();
+    assert_eq!(states(&world).last(), Some(&(25, State::Writing)));
+    let collect = |world: &World| world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
+    world.clock.advance_micros(2 * 86_400_000_000);
+    assert_eq!(collect(&world).orphans, [] as [u64; 0], "its epoch may still be writing");
+    let mut second = world.open(2).unwrap();
+    std::fs::write(world.path().join(&dead.object_prefix).join("weights.bin"), b"bad").unwrap();
+    second.resume_target().unwrap();
+    for step in [15, 30, 40] {
+        save(&mut second, step).unwrap();
+    }
+    let collected = collect(&world);
+    assert_eq!(collected.orphans.len(), 1);
+    assert_eq!(collected.plan.retire[&dead.number], RetireReason::Suspect);
+    assert!(!torn.exists());
+    assert_eq!(world.on_disk(), [30, 40]);
+    assert_eq!(collect(&world), crate::Collected { plan: collect(&world).plan, ..Default::default() });
+    assert!(collect(&world).plan.retire.is_empty());
+}
+
+/// Proves that with a remote nothing is deleted from this disk before it is at the remote too.
+#[test]
+fn what_is_nowhere_else_stays() {
+    let world = World::new();
+    let keep = Retention { only_uploaded: true, ..Retention::default() };
+    let mut root = world.open_keeping(Arc::new(RealDisk), 1, world.attempt(), Some(keep)).unwrap();
+    let commits: Vec<_> = [10, 20, 30].map(|step| save(&mut root, step).unwrap()).into();
+    assert_eq!(world.on_disk(), [10, 20, 30]);
+    world.house().uploaded(commits[0].number, "s3://bucket/run").unwrap();
+    save(&mut root, 40).unwrap();
+    assert_eq!(world.on_disk(), [20, 30, 40]);
+    assert_eq!(world.view().list()[0].uploaded_to.as_deref(), Some("s3://bucket/run"));
+}
+
+/// Proves that what was adopted from the truth elsewhere is what a resume takes, although this disk's own newer
+/// commits are whole (a dead branch of a fenced epoch), and that adopting nothing means a fresh start.
+#[test]
+fn adopted_commits_replace_a_dead_branch() {
+    let world = World::new();
+    let mut first = world.open(1).unwrap();
+    let kept = save(&mut first, 300).unwrap();
+    save(&mut first, 500).unwrap();
+    let attempt = world.attempt();
+    let mut third = world.open_as(Arc::new(RealDisk), 3, attempt, None).unwrap();
+    let body = world.view().history().commit(kept.number).unwrap().body.clone();
+    let adopt = |commit| {
+        Body::Adopt(Adopt {
+            epoch: 3,
+            run_id: kept.run_id,
+            attempt_id: attempt,
+            commit,
+            number_there: Some(7),
+        })
+    };
+    append(third.view_mut(), trackway_store::Writer::Housekeeper, |_| Some(adopt(None))).unwrap();
+    assert!(third.resume_target().unwrap().is_none(), "adopting nothing is a fresh start");
+    append(third.view_mut(), trackway_store::Writer::Housekeeper, |_| Some(adopt(Some(body.clone()))))
+        .unwrap();
+    let target = third.resume_target().unwrap().unwrap();
+    assert_eq!((target.step, target.info.number_there), (300, Some(7)));
+    let next = save(&mut third, 310).unwrap();
+    assert_eq!(next.parent, Some(target.info.number));
+    assert_eq!(world.view().resume_target().unwrap().unwrap().step, 310);
+    world.clock.advance_micros(2 * 86_400_000_000);
+    world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
+    assert_eq!(world.on_disk(), [300, 310], "the folder that both commits of step 300 name stays");
+}
+
+/// Proves that a reader that begins at a summary decides like one that read everything, over a history with every
+/// kind of entry, and that such a log is opened without reading all of it.
+#[test]
+fn a_summary_stands_for_what_is_before_it() {
+    let world = World::new();
+    let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), Some(3)).unwrap();
+    let mut pinned = None;
+    for step in 1..=60 {
+        let commit = save(&mut root, step).unwrap();
+        if step == 5 {
+            world.house().pin("five", commit.number, "", None).unwrap();
+            pinned = Some(commit.number);
+        }
+        if step % 20 == 0 {
+            let _ = root.save(step + 1, &[], |_| Err(CheckpointError::state("no")));
+        }
+    }
+    let backend = || Arc::new(trackway_store::LocalBackend::new(&world.path(), world.ids.clone()));
+    let short = Log::<History>::open(backend(), world.clock.clone(), world.ids.clone()).unwrap();
+    let whole = Log::<History>::open_whole(backend(), world.clock.clone(), world.ids.clone()).unwrap();
+    assert!(short.position().began_at > 100, "{:?}", short.position());
+    assert_eq!(short.state().live_chain(), whole.state().live_chain());
+    assert!(short.state().live_chain().contains(&pinned.unwrap()), "the way leads past what is gone");
+    assert_eq!(short.state().claimed(), whole.state().claimed());
+    assert_eq!(short.state().pin_list(), whole.state().pin_list());
+    let now = trackway_core::Timestamp::from_micros(0);
+    let plans = [&short, &whole].map(|log| plan(log.state(), &Retention::default(), now, None));
+    assert_eq!(plans[0], plans[1]);
+    let live = |list: Vec<crate::CheckpointInfo>| {
+        list.into_iter()
+            .filter(|info| info.state != State::Retired)
+            .map(|info| info.number)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(live(short.state().checkpoints()), live(CheckpointView::open(&world.path()).unwrap().list()));
+}

@@ -1,0 +1,202 @@
+//! Deleting what retention lets go: says so in the log first, removes the files then.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use trackway_core::Timestamp;
+use trackway_store::Writer;
+
+use crate::entry::Body;
+use crate::error::CheckpointError;
+use crate::history::History;
+use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan};
+use crate::view::CheckpointView;
+
+/// Applies retention to a root, and remembers what it verified: a commit is read back once, and again only when its
+/// files were touched since.
+#[derive(Debug, Default)]
+pub(crate) struct Keeper {
+    verified: BTreeMap<u64, Vec<FileMark>>,
+}
+
+/// What changes when a file is written again: its inode, its size and the time of its last write.
+type FileMark = (u64, u64, i64, i64);
+
+/// What was let go.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Let {
+    pub plan: RetentionPlan,
+    /// Commits found not to verify and marked suspect.
+    pub suspects: Vec<u64>,
+    /// Why nothing was deleted, when nothing was.
+    pub refused: Option<String>,
+}
+
+impl Keeper {
+    /// Deletes what `policy` does not keep. Does nothing unless [`MIN_KEPT`] that stay verify: those that do not are
+    /// marked suspect, and the next ones take their place.
+    pub fn apply(
+        &mut self,
+        view: &mut CheckpointView,
+        writer: Writer<'_>,
+        policy: &Retention,
+        now: Timestamp,
+        age: Option<Age>,
+    ) -> Result<Let, CheckpointError> {
+        let mut done = Let::default();
+        view.refresh()?;
+        loop {
+            done.plan = plan(view.history(), policy, now, age);
+            let leftover = leftovers(view.history(), age);
+            if done.plan.retire.is_empty() && leftover.is_empty() {
+                return Ok(done);
+            }
+            match self.unverified(view, &done.plan)? {
+                Verdict::Enough => break,
+                Verdict::TooFew => {
+                    done.refused = Some(format!("fewer than {MIN_KEPT} of those that stay verify"));
+                    done.plan.retire.clear();
+                    return Ok(done);
+                }
+                Verdict::Damaged { number, why } => {
+                    append(view, writer, |_| Some(Body::suspect(number, &why)))?;
+                    done.suspects.push(number);
+                }
+            }
+        }
+        self.let_go(view, writer, policy, now, age, &mut done)?;
+        Ok(done)
+    }
+
+    fn let_go(
+        &self,
+        view: &mut CheckpointView,
+        writer: Writer<'_>,
+        policy: &Retention,
+        now: Timestamp,
+        age: Option<Age>,
+        done: &mut Let,
+    ) -> Result<(), CheckpointError> {
+        let swept = sweep(view, age)?;
+        // Decided anew in knowledge of every entry before it: a pin that came meanwhile is seen.
+        let mut retired = RetentionPlan::default();
+        append(view, writer, |history| {
+            retired = plan(history, policy, now, age);
+            let enough = self.verified_in(history, &retired) >= MIN_KEPT;
+            if !enough {
+                retired.retire.clear();
+            }
+            let commits: Vec<u64> = retired.retire.keys().copied().collect();
+            (!commits.is_empty() || !swept.is_empty()).then(|| Body::Retire { commits, swept: swept.clone() })
+        })?;
+        done.plan = retired;
+        for number in done.plan.retire.keys() {
+            remove_files(view, *number)?;
+        }
+        Ok(())
+    }
+
+    /// Whether enough of what stays verifies, reading what this keeper has not read yet, newest first.
+    fn unverified(
+        &mut self,
+        view: &CheckpointView,
+        plan: &RetentionPlan,
+    ) -> Result<Verdict, CheckpointError> {
+        let mut found = 0;
+        for number in view.history().live_chain().into_iter().filter(|number| plan.keep.contains_key(number))
+        {
+            if found == MIN_KEPT {
+                break;
+            }
+            let marks = marks(view, number);
+            if self.verified.get(&number) != Some(&marks) {
+                self.verified.remove(&number);
+                match view.try_load(number) {
+                    Ok(_) => drop(self.verified.insert(number, marks)),
+                    Err(defect) if defect.is_damage() => {
+                        return Ok(Verdict::Damaged { number, why: defect.to_string() });
+                    }
+                    Err(defect) => {
+                        let step = view.commit_step(number)?;
+                        return Err(CheckpointError::Damaged { step, defect });
+                    }
+                }
+            }
+            found += 1;
+        }
+        Ok(if found >= MIN_KEPT { Verdict::Enough } else { Verdict::TooFew })
+    }
+
+    fn verified_in(&self, history: &History, plan: &RetentionPlan) -> usize {
+        let kept = history.live_chain().into_iter().filter(|number| plan.keep.contains_key(number));
+        kept.filter(|number| self.verified.contains_key(number)).count()
+    }
+}
+
+/// The marks of the files of a commit, by name.
+fn marks(view: &CheckpointView, number: u64) -> Vec<FileMark> {
+    let Some(record) = view.history().commit(number) else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(view.root().join(&record.body.object_prefix)).into_iter().flatten();
+    let mut found: Vec<_> = entries.flatten().map(|entry| (entry.file_name(), entry.metadata())).collect();
+    found.sort_by(|left, right| left.0.cmp(&right.0));
+    let mark = |metadata: std::fs::Metadata| {
+        (metadata.ino(), metadata.size(), metadata.mtime(), metadata.mtime_nsec())
+    };
+    found.into_iter().filter_map(|(_, metadata)| metadata.ok().map(mark)).collect()
+}
+
+enum Verdict {
+    Enough,
+    TooFew,
+    Damaged { number: u64, why: String },
+}
+
+/// Numbers whose files may be removed: of retired commits, of what was given up, and of what fenced epochs left
+/// behind, the last only when it is old enough: its writer may not know yet.
+pub(crate) fn leftovers(history: &History, age: Option<Age>) -> Vec<u64> {
+    let retired = history.commits().filter(|(_, record)| record.retired && !record.swept);
+    let abandoned = history.begun().filter(|(_, record)| {
+        let old = age.is_some_and(|age| age.has_passed(&record.at));
+        !record.swept && (record.abandoned.is_some() || (history.is_abandoned(record) && old))
+    });
+    retired.map(|(number, _)| number).chain(abandoned.map(|(number, _)| number)).collect()
+}
+
+/// Removes the files of everything left over, and returns their numbers.
+fn sweep(view: &CheckpointView, age: Option<Age>) -> Result<Vec<u64>, CheckpointError> {
+    let numbers = leftovers(view.history(), age);
+    for number in &numbers {
+        remove_files(view, *number)?;
+    }
+    Ok(numbers)
+}
+
+/// Removes the files of a retired commit or of something begun, unless a live checkpoint has them too.
+fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointError> {
+    let history = view.history();
+    let committed = history.commit(number).map(|record| &record.body.object_prefix);
+    let begun = || history.begun().find(|(begun, _)| *begun == number).map(|(_, it)| &it.body.object_prefix);
+    let Some(prefix) = committed.or_else(begun).filter(|prefix| !history.prefix_is_live(prefix)) else {
+        return Ok(());
+    };
+    let folder = view.root().join(prefix);
+    if !folder.exists() {
+        return Ok(());
+    }
+    view.disk().remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
+    // The folder of the step goes with its last checkpoint; while it has another, this fails, and that is right.
+    let _ = folder.parent().map(|step: &Path| std::fs::remove_dir(step));
+    Ok(())
+}
+
+/// Adds the entry that `decide` makes of the state.
+pub(crate) fn append(
+    view: &mut CheckpointView,
+    writer: Writer<'_>,
+    mut decide: impl FnMut(&History) -> Option<Body>,
+) -> Result<Option<u64>, CheckpointError> {
+    view.log.append(writer, |history| Ok::<_, CheckpointError>(decide(history)))
+}

@@ -1,0 +1,205 @@
+//! What retention keeps and what it lets go. Pure: decided from the log alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use trackway_core::{Step, Timestamp};
+
+use crate::history::{CommitRecord, History};
+
+/// How many checkpoints retention keeps at the least.
+pub const MIN_KEPT: usize = 2;
+
+/// What to keep. What several rules want is kept once; what no rule wants may be deleted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Retention {
+    /// So many of the newest that a resume could come to; never fewer than [`MIN_KEPT`].
+    pub last: usize,
+    /// The first checkpoint at or behind every multiple of so many steps.
+    pub every_steps: Option<Step>,
+    /// The best by a metric.
+    pub best: Option<Best>,
+    /// Delete only what is at a second place too: with a remote, this disk may hold the only copy.
+    pub only_uploaded: bool,
+}
+
+/// The best checkpoints by a metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Best {
+    /// The metric's name, as given to the save.
+    pub metric: String,
+    /// Whether more is better.
+    pub more_is_better: bool,
+    /// How many.
+    pub count: usize,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { last: MIN_KEPT, every_steps: None, best: None, only_uploaded: false }
+    }
+}
+
+impl Retention {
+    /// What `TRACKWAY_CHECKPOINT_KEEP_LAST`, `…_KEEP_EVERY_STEPS`, `…_KEEP_BEST` (`val_loss`, or `max accuracy`) and
+    /// `TRACKWAY_CHECKPOINT_REMOTE` say; `None` when none of the first three does: then everything is kept.
+    pub(crate) fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number =
+            |name| variable(name).and_then(|text| text.parse::<u64>().ok()).filter(|value| *value > 0);
+        let last = number("TRACKWAY_CHECKPOINT_KEEP_LAST");
+        let every_steps = number("TRACKWAY_CHECKPOINT_KEEP_EVERY_STEPS");
+        let best = variable("TRACKWAY_CHECKPOINT_KEEP_BEST").and_then(|text| Best::parse(&text));
+        if last.is_none() && every_steps.is_none() && best.is_none() {
+            return None;
+        }
+        let only_uploaded = variable("TRACKWAY_CHECKPOINT_REMOTE").is_some_and(|text| !text.is_empty());
+        let last = last.map_or(MIN_KEPT, |last| usize::try_from(last).unwrap_or(usize::MAX)).max(MIN_KEPT);
+        Some(Self { last, every_steps, best, only_uploaded })
+    }
+}
+
+impl Best {
+    /// Reads `METRIC`, `min METRIC` or `max METRIC`; less is better when neither is said.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (more_is_better, metric) = match text.split_once(' ') {
+            Some(("max", metric)) => (true, metric),
+            Some(("min", metric)) => (false, metric),
+            _ => (false, text),
+        };
+        let metric = metric.trim();
+        (!metric.is_empty()).then(|| Self { metric: metric.into(), more_is_better, count: 1 })
+    }
+}
+
+/// Why a checkpoint stays.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepReason {
+    /// It is one of the newest.
+    Last,
+    /// It is the first behind a multiple of steps.
+    Every,
+    /// It is the best by the metric.
+    Best,
+    /// A pin of that name holds it.
+    Pinned(String),
+    /// This disk may hold the only copy.
+    NotUploaded,
+    /// It is suspect or on a dead branch, and too young to be deleted.
+    Recent,
+}
+
+/// Why a checkpoint goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetireReason {
+    /// No rule keeps it.
+    Superseded,
+    /// It does not verify or cannot be loaded.
+    Suspect,
+    /// It was left behind: a resume never comes to it.
+    DeadBranch,
+}
+
+/// What stays and what goes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RetentionPlan {
+    /// Numbers of commits that stay, and why.
+    pub keep: BTreeMap<u64, BTreeSet<KeepReason>>,
+    /// Numbers of commits that go, and why.
+    pub retire: BTreeMap<u64, RetireReason>,
+}
+
+impl RetentionPlan {
+    fn keep(&mut self, number: u64, why: KeepReason) {
+        self.keep.entry(number).or_default().insert(why);
+    }
+}
+
+/// What the log says about old age: commits that a resume never comes to are deleted when they are older than this.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Age {
+    pub now: Timestamp,
+    pub older_than_seconds: f64,
+}
+
+impl Age {
+    pub fn has_passed(&self, at: &str) -> bool {
+        at.parse::<Timestamp>().is_ok_and(|at| self.now.seconds_since(at) >= self.older_than_seconds)
+    }
+}
+
+/// Decides about every commit that is not retired yet. Without `age`, those that a resume never comes to stay.
+pub(crate) fn plan(history: &History, policy: &Retention, now: Timestamp, age: Option<Age>) -> RetentionPlan {
+    let chain = history.live_chain();
+    let mut plan = RetentionPlan::default();
+    for number in chain.iter().take(policy.last.max(MIN_KEPT)) {
+        plan.keep(*number, KeepReason::Last);
+    }
+    for number in every(history, policy, &chain) {
+        plan.keep(number, KeepReason::Every);
+    }
+    for number in best(history, policy, &chain) {
+        plan.keep(number, KeepReason::Best);
+    }
+    for pin in history.pins().filter(|pin| !has_expired(pin.body.until.as_deref(), now)) {
+        plan.keep(pin.body.commit, KeepReason::Pinned(pin.body.name.clone()));
+    }
+    let on_branch: BTreeSet<u64> = chain.into_iter().collect();
+    for (number, record) in history.commits().filter(|(_, record)| !record.retired) {
+        let why = reason_to_go(record, on_branch.contains(&number));
+        if policy.only_uploaded && why == RetireReason::Superseded && record.uploaded_to.is_none() {
+            plan.keep(number, KeepReason::NotUploaded);
+        }
+        if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {
+            plan.keep(number, KeepReason::Recent);
+        }
+        if !plan.keep.contains_key(&number) {
+            plan.retire.insert(number, why);
+        }
+    }
+    plan.keep.retain(|number, _| history.commit(*number).is_some_and(|record| !record.retired));
+    plan
+}
+
+fn reason_to_go(record: &CommitRecord, on_branch: bool) -> RetireReason {
+    match (&record.suspect, on_branch) {
+        (Some(_), _) => RetireReason::Suspect,
+        (None, true) => RetireReason::Superseded,
+        (None, false) => RetireReason::DeadBranch,
+    }
+}
+
+/// The first checkpoint of every span of steps but the first span, which begins with nothing learned.
+fn every(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
+    let Some(every) = policy.every_steps else {
+        return Vec::new();
+    };
+    let mut first_of_span = BTreeMap::new();
+    for number in chain.iter().rev() {
+        let Some(step) = history.commit(*number).map(|record| record.body.step) else { continue };
+        first_of_span.entry(step / every).or_insert(*number);
+    }
+    first_of_span.remove(&0);
+    first_of_span.into_values().collect()
+}
+
+fn best(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
+    let Some(best) = &policy.best else {
+        return Vec::new();
+    };
+    let measured = |number: &u64| {
+        let value = history.commit(*number)?.body.metrics.get(&best.metric)?;
+        Some((if best.more_is_better { -value } else { *value }, *number))
+    };
+    // The chain begins with the newest, and the sort is stable: of equals the newest stays.
+    let mut ranked: Vec<_> = chain.iter().filter_map(measured).collect();
+    ranked.sort_by(|left, right| left.0.total_cmp(&right.0));
+    ranked.into_iter().take(best.count).map(|(_, number)| number).collect()
+}
+
+/// Whether a pin ended by itself. One whose end cannot be read stands: better too much than too little.
+fn has_expired(until: Option<&str>, now: Timestamp) -> bool {
+    until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| until <= now)
+}
