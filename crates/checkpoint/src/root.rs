@@ -8,14 +8,14 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer};
 
-use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
+use crate::bulk::{Figures, FileWriter, LoadedFile, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
 use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
 use crate::settings::Settings;
-use crate::view::CheckpointView;
+use crate::view::{CheckpointView, Found, Search};
 use crate::writer::{CheckpointWriter, ParentFiles, write_durably};
 
 /// A checkpoint that was committed.
@@ -144,6 +144,20 @@ impl CheckpointRoot {
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_fence()?;
         let search = self.view.search();
+        Ok(self.go_on_from(search)?.map(|(target, _)| target))
+    }
+
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::resume_target`].
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.check_fence()?;
+        let search = self.view.search_reading();
+        self.go_on_from(search)
+    }
+
+    fn go_on_from(&mut self, search: Search) -> Result<Option<Found>, CheckpointError> {
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
             if let Err(error @ CheckpointError::Fenced { .. }) =
@@ -152,14 +166,15 @@ impl CheckpointRoot {
                 return Err(error);
             }
         }
-        let target = search.outcome()?;
-        self.parent = target.as_ref().map(|target| target.info.number);
-        self.parent_files = target.as_ref().map(|target| ParentFiles {
+        let found = search.outcome_with_files()?;
+        let target = found.as_ref().map(|(target, _)| target);
+        self.parent = target.map(|target| target.info.number);
+        self.parent_files = target.map(|target| ParentFiles {
             folder: target.folder.clone(),
             object_prefix: target.info.object_prefix.clone(),
             files: target.manifest.files.clone(),
         });
-        Ok(target)
+        Ok(found)
     }
 
     /// Writes a checkpoint and commits it. `fill` writes its files; when it returns an error nothing is committed.

@@ -2,12 +2,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
+use crate::bulk::LoadedFile;
+use crate::entry::CommitBody;
 use crate::error::{CheckpointError, Fallback};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
-use crate::verify::{Defect, verify};
+use crate::verify::{Defect, read_all, verify};
 
 /// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
@@ -27,8 +30,13 @@ pub(crate) struct Search {
     pub target: Option<LoadedCheckpoint>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
+    /// What was read of the target's files on the way, where that was asked for.
+    pub files: Vec<LoadedFile>,
     newest_step: Option<Step>,
 }
+
+/// A checkpoint that verified, and its files where they were asked for.
+pub(crate) type Found = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
     /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
@@ -134,9 +142,40 @@ impl CheckpointView {
         self.search().outcome()
     }
 
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`CheckpointView::resume_target`].
+    pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.search_reading().outcome_with_files()
+    }
+
+    /// [`CheckpointView::load`], with all its files in memory.
+    ///
+    /// # Errors
+    /// As [`CheckpointView::load`].
+    pub fn read(&self, number: u64) -> Result<(LoadedCheckpoint, Vec<LoadedFile>), CheckpointError> {
+        let step = self.commit_step(number)?;
+        self.try_read(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
     pub(crate) fn search(&self) -> Search {
+        self.search_with(|number| Ok((self.try_load(number)?, Vec::new())))
+    }
+
+    pub(crate) fn search_reading(&self) -> Search {
+        self.search_with(|number| self.try_read(number))
+    }
+
+    fn search_with(&self, load: impl Fn(u64) -> Result<Found, Defect>) -> Search {
         let newest_step = self.history().newest_step();
-        let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new(), newest_step };
+        let mut search = Search {
+            target: None,
+            fallbacks: Vec::new(),
+            damage: Vec::new(),
+            files: Vec::new(),
+            newest_step,
+        };
         for candidate in self.history().candidates() {
             let (number, body) = match candidate {
                 Candidate::Passed(fallback) => {
@@ -145,9 +184,9 @@ impl CheckpointView {
                 }
                 Candidate::Commit { number, body } => (number, body),
             };
-            match self.try_load(number) {
-                Ok(loaded) => {
-                    search.target = Some(loaded);
+            match load(number) {
+                Ok((loaded, files)) => {
+                    (search.target, search.files) = (Some(loaded), files);
                     break;
                 }
                 Err(defect) => {
@@ -163,13 +202,26 @@ impl CheckpointView {
     }
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
+        let check = |body: &CommitBody| Ok((verify(self.disk.as_ref(), &self.root, body)?, ()));
+        Ok(self.try_open(number, check)?.0)
+    }
+
+    fn try_read(&self, number: u64) -> Result<Found, Defect> {
+        self.try_open(number, |body| read_all(self.disk.as_ref(), &self.root, body))
+    }
+
+    fn try_open<T>(
+        &self,
+        number: u64,
+        check: impl FnOnce(&CommitBody) -> Result<(Manifest, T), Defect>,
+    ) -> Result<(LoadedCheckpoint, T), Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let body = &self.history().commit(number).ok_or_else(missing)?.body;
-        let manifest = verify(self.disk.as_ref(), &self.root, body)?;
+        let (manifest, checked) = check(body)?;
         let folder = self.root.join(&body.object_prefix);
         let disk = Arc::clone(&self.disk);
-        Ok(LoadedCheckpoint {
+        let loaded = LoadedCheckpoint {
             step: body.step,
             info,
             manifest,
@@ -177,7 +229,8 @@ impl CheckpointView {
             lost_steps: 0,
             folder,
             disk,
-        })
+        };
+        Ok((loaded, checked))
     }
 
     pub(crate) fn history(&self) -> &History {
@@ -186,6 +239,11 @@ impl CheckpointView {
 }
 
 impl Search {
+    pub fn outcome_with_files(mut self) -> Result<Option<Found>, CheckpointError> {
+        let files = std::mem::take(&mut self.files);
+        Ok(self.outcome()?.map(|target| (target, files)))
+    }
+
     pub fn outcome(self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         match (self.target, self.fallbacks) {
             (Some(target), fallbacks) => {

@@ -7,6 +7,7 @@ mod memory;
 mod recorder;
 mod root;
 mod stage;
+mod wait;
 
 /// The compiled half of the package `trackway`. Not for direct use; see `trackway`.
 #[pyo3::pymodule]

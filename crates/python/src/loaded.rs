@@ -1,18 +1,24 @@
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
+use trackway_checkpoint::bulk::LoadedFile;
 use trackway_recorder::LoadedCheckpoint;
 
-use crate::error::to_python;
+use crate::error::input;
 use crate::memory::Region;
 
-/// A committed checkpoint that verified.
+/// A committed checkpoint that verified, with its files in memory.
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Loaded {
-    inner: LoadedCheckpoint,
+    checkpoint: LoadedCheckpoint,
+    files: Mutex<BTreeMap<String, LoadedFile>>,
 }
 
 impl Loaded {
-    pub fn new(inner: LoadedCheckpoint) -> Self {
-        Self { inner }
+    pub fn new((checkpoint, files): (LoadedCheckpoint, Vec<LoadedFile>)) -> Self {
+        let files = files.into_iter().map(|file| (file.name().to_owned(), file)).collect();
+        Self { checkpoint, files: Mutex::new(files) }
     }
 }
 
@@ -20,13 +26,13 @@ impl Loaded {
 impl Loaded {
     #[getter]
     fn step(&self) -> u64 {
-        self.inner.step
+        self.checkpoint.step
     }
 
     /// The number of its commit.
     #[getter]
     fn number(&self) -> u64 {
-        self.inner.info.number
+        self.checkpoint.info.number
     }
 
     /// Name and kind of each file.
@@ -34,28 +40,24 @@ impl Loaded {
     fn files(&self) -> Vec<(String, String)> {
         let pair =
             |file: &trackway_checkpoint::ManifestFile| (file.name.clone(), file.kind.as_str().to_owned());
-        self.inner.files().iter().map(pair).collect()
+        self.checkpoint.files().iter().map(pair).collect()
     }
 
     #[getter]
     fn metrics(&self) -> Vec<(String, f64)> {
-        self.inner.manifest.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect()
+        self.checkpoint.manifest.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect()
     }
 
     /// Step (`None` when unknown) of each newer checkpoint that was passed over, and why.
     #[getter]
     fn fallbacks(&self) -> Vec<(Option<u64>, String)> {
-        self.inner.fallbacks.iter().map(|fallback| (fallback.step, fallback.why.clone())).collect()
+        self.checkpoint.fallbacks.iter().map(|fallback| (fallback.step, fallback.why.clone())).collect()
     }
 
-    #[getter]
-    fn object_prefix(&self) -> &str {
-        &self.inner.info.object_prefix
-    }
-
-    /// The bytes of a file, checked while they are read.
-    fn read(&self, py: Python<'_>, name: &str) -> PyResult<Region> {
-        let bytes = py.detach(|| self.inner.read(name)).map_err(|error| to_python(py, &error))?;
-        Ok(Region::whole(bytes))
+    /// Hands out the memory of a file, once.
+    fn take(&self, py: Python<'_>, name: &str) -> PyResult<Region> {
+        let file = self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        file.map(Region::of_file)
+            .ok_or_else(|| input(py, &format!("`{name}` was taken already, or is not there")))
     }
 }

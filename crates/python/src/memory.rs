@@ -1,81 +1,86 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use trackway_checkpoint::bulk::{self, LoadedFile};
+
+use crate::stage::Target;
 
 /// Bytes that Python may read and write through the buffer protocol: a file that was read, or the place in a stage
 /// where a tensor is to be copied. `memoryview(region)`, `torch.frombuffer` and `numpy.frombuffer` make no copy.
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Region {
-    /// Keeps the bytes where they are.
-    memory: Arc<Memory>,
-    offset: usize,
-    len_bytes: usize,
-}
-
-/// A block of bytes that is written through raw pointers: by `memcpy` while it is staged, by Python through views.
-pub struct Memory {
+    owner: Owner,
     pointer: *mut u8,
     len_bytes: usize,
-    exports: AtomicUsize,
 }
 
-// SAFETY: the block is owned, never moved and never resized. Who writes to which part of it and when is the promise of
-// the Python layer, as for every writable buffer.
-unsafe impl Send for Memory {}
+// SAFETY: the bytes stay where they are while the owner lives and is open. Who writes to them and when is the promise
+// of the Python layer, as for every writable buffer.
+unsafe impl Send for Region {}
 // SAFETY: as above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for Region {}
 
-impl Memory {
-    pub fn from_vec(bytes: Vec<u8>) -> Arc<Self> {
-        let boxed = bytes.into_boxed_slice();
-        let len_bytes = boxed.len();
-        let pointer = Box::into_raw(boxed).cast();
-        Arc::new(Self { pointer, len_bytes, exports: AtomicUsize::new(0) })
-    }
-
-    /// Copies `len_bytes` bytes from `address` to `offset`.
-    ///
-    /// # Safety
-    /// `address` must be readable for `len_bytes` bytes and lie outside this block.
-    pub unsafe fn copy_in(&self, offset: usize, address: usize, len_bytes: usize) {
-        assert!(offset + len_bytes <= self.len_bytes, "the layout has room for each of its tensors");
-        // SAFETY: the target is inside the block (checked), the source is the caller's promise.
-        unsafe { ptr::copy_nonoverlapping(address as *const u8, self.pointer.add(offset), len_bytes) };
-    }
-
-    /// Views that Python still holds.
-    pub fn export_count(&self) -> usize {
-        self.exports.load(Ordering::Acquire)
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the block is valid for as long as `self`; callers see to it that no view is written to meanwhile.
-        unsafe { std::slice::from_raw_parts(self.pointer, self.len_bytes) }
-    }
+/// What keeps the bytes of a region where they are.
+enum Owner {
+    /// A file, which is its region's alone.
+    File { _file: Box<LoadedFile> },
+    /// A stage, which takes the bytes away when it is submitted.
+    Stage(Arc<Lent>),
 }
 
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let slice = ptr::slice_from_raw_parts_mut(self.pointer, self.len_bytes);
-        // SAFETY: the block came from a box of this length, and nobody refers to it any more.
-        drop(unsafe { Box::from_raw(slice) });
+/// A stage and what it knows of the regions that it handed out. Lives until the last of them is gone.
+pub struct Lent {
+    target: Mutex<Option<Target>>,
+    view_count: AtomicUsize,
+    closed: AtomicBool,
+}
+
+impl Lent {
+    pub fn new(target: Target) -> Arc<Self> {
+        let target = Mutex::new(Some(target));
+        Arc::new(Self { target, view_count: AtomicUsize::new(0), closed: AtomicBool::new(false) })
+    }
+
+    /// The stage; gone when it was submitted or given up.
+    pub fn target(&self) -> MutexGuard<'_, Option<Target>> {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the lent. False while somebody looks at a region: then the stage must stay. Both this and the taking
+    /// of a view happen with the GIL held.
+    pub fn close(&self) -> bool {
+        self.closed.store(true, Ordering::Release);
+        self.view_count.load(Ordering::Acquire) == 0
     }
 }
 
 impl Region {
-    pub fn new(memory: Arc<Memory>, offset: usize, len_bytes: usize) -> Self {
-        assert!(offset + len_bytes <= memory.len_bytes, "a region lies inside its memory");
-        Self { memory, offset, len_bytes }
+    pub fn of_file(file: LoadedFile) -> Self {
+        let mut file = Box::new(file);
+        let bytes = file.bytes_mut();
+        let (pointer, len_bytes) = (bytes.as_mut_ptr(), bytes.len());
+        Self { owner: Owner::File { _file: file }, pointer, len_bytes }
     }
 
-    pub fn whole(bytes: Vec<u8>) -> Self {
-        let len_bytes = bytes.len();
-        Self::new(Memory::from_vec(bytes), 0, len_bytes)
+    /// A part of a stage.
+    pub fn of_stage(stage: Arc<Lent>, region: &bulk::Region) -> Self {
+        Self { owner: Owner::Stage(stage), pointer: region.pointer(), len_bytes: region.size_bytes() }
+    }
+
+    fn view_begins(&self) -> PyResult<()> {
+        let Owner::Stage(lent) = &self.owner else { return Ok(()) };
+        if lent.closed.load(Ordering::Acquire) {
+            return Err(PyBufferError::new_err(
+                "the stage was submitted; nothing may be written to it any more",
+            ));
+        }
+        lent.view_count.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 }
 
@@ -94,22 +99,16 @@ impl Region {
             return Err(PyBufferError::new_err("no view to fill"));
         }
         let region = slf.get();
-        // SAFETY: the offset lies inside the block.
-        let start = unsafe { region.memory.pointer.add(region.offset) };
-        let format = if flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT {
-            BYTE_FORMAT.as_ptr().cast_mut()
-        } else {
-            ptr::null_mut()
-        };
-        region.memory.exports.fetch_add(1, Ordering::AcqRel);
+        region.view_begins()?;
+        let wants_format = flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT;
         // SAFETY: the interpreter hands a valid view; the object stored in it keeps the bytes where they are until
         // the view is released. Shape and strides point into the view itself, as PyBuffer_FillInfo does it.
         unsafe {
-            (*view).buf = start.cast::<c_void>();
+            (*view).buf = region.pointer.cast::<c_void>();
             (*view).len = region.len_bytes as isize;
             (*view).readonly = 0;
             (*view).itemsize = 1;
-            (*view).format = format;
+            (*view).format = if wants_format { BYTE_FORMAT.as_ptr().cast_mut() } else { ptr::null_mut() };
             (*view).ndim = 1;
             (*view).shape = &raw mut (*view).len;
             (*view).strides = &raw mut (*view).itemsize;
@@ -123,6 +122,8 @@ impl Region {
     /// # Safety
     /// Called by the interpreter, once for each view it was given.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        self.memory.exports.fetch_sub(1, Ordering::AcqRel);
+        if let Owner::Stage(lent) = &self.owner {
+            lent.view_count.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }

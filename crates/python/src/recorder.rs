@@ -7,7 +7,8 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 
 use crate::error::to_python;
 use crate::loaded::Loaded;
-use crate::stage::Stage;
+use crate::stage::{Stage, Target};
+use crate::wait;
 
 /// How many different complaints about unusable values are recorded; a loop must not fill its record with them.
 const MAX_COMPLAINTS: usize = 100;
@@ -84,22 +85,27 @@ impl Recorder {
         self.inner.checkpoint_due(step)
     }
 
+    /// Begins a checkpoint. `None`: outside an attempt, and when the one before is still being written.
     #[pyo3(name = "_begin")]
-    fn begin(&self, step: u64) -> Option<Stage> {
+    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Option<Stage>> {
         if !self.inner.enabled() {
-            return None;
+            return Ok(None);
         }
-        let recorder = self.inner.clone();
-        Some(Stage::new(step, move |step, metrics, files| {
-            recorder.save_checkpoint(step, metrics, |writer| {
-                files.iter().try_for_each(|(name, kind, memory)| writer.file(name, *kind, memory.bytes()))
-            })
-        }))
+        let begun = py.detach(|| self.inner.stage_checkpoint(step)).map_err(|error| to_python(py, &error))?;
+        Ok(begun.map(|stage| Stage::new(Target::Run(stage))))
+    }
+
+    /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail.
+    #[pyo3(name = "_wait")]
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        wait::until(py, |at_most| self.inner.wait_for_checkpoint(at_most))?;
+        let failure = py.detach(|| self.inner.checkpoint_failure());
+        failure.map_or(Ok(()), |error| Err(to_python(py, &error)))
     }
 
     #[pyo3(name = "_resume")]
     fn resume(&self, py: Python<'_>) -> PyResult<Option<Loaded>> {
-        let loaded = py.detach(|| self.inner.resume()).map_err(|error| to_python(py, &error))?;
+        let loaded = py.detach(|| self.inner.resume_read()).map_err(|error| to_python(py, &error))?;
         Ok(loaded.map(Loaded::new))
     }
 

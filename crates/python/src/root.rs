@@ -2,57 +2,81 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView};
+use trackway_checkpoint::bulk::{BackgroundSaver, SaveEnd};
+use trackway_checkpoint::{CheckpointError, CheckpointRoot, CheckpointView, Commit};
 use trackway_core::{AttemptId, RunId};
 use trackway_recorder::{SystemClock, SystemIds};
 
 use crate::error::{input, to_python};
 use crate::loaded::Loaded;
-use crate::stage::Stage;
+use crate::stage::{Stage, Target};
+use crate::wait;
 
 /// A checkpoint root that is written to without a run: the process claims the next epoch when it opens it.
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Root {
-    inner: Arc<Mutex<CheckpointRoot>>,
+    root: Arc<Mutex<CheckpointRoot>>,
+    saver: BackgroundSaver<Commit>,
 }
 
 #[pymethods]
 impl Root {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let root = py.detach(|| open(&path)).map_err(|error| to_python(py, &error))?;
-        Ok(Self { inner: Arc::new(Mutex::new(root)) })
+        py.detach(|| open(&path)).map_err(|error| to_python(py, &error))
     }
 
-    fn begin(&self, step: u64) -> Stage {
-        let root = Arc::clone(&self.inner);
-        Stage::new(step, move |step, metrics, files| {
-            root.lock().unwrap_or_else(PoisonError::into_inner).save(step, metrics, |writer| {
-                files.iter().try_for_each(|(name, kind, memory)| writer.file(name, *kind, memory.bytes()))
-            })
-        })
+    /// Waits for the save before, and begins one.
+    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Stage> {
+        self.wait(py)?;
+        let begun = py.detach(|| self.saver.begin(step)).map_err(|error| to_python(py, &error))?;
+        begun
+            .map(|stage| Stage::new(Target::Root(stage)))
+            .ok_or_else(|| input(py, "another thread is saving here"))
+    }
+
+    /// Waits until the save that was submitted last has ended, and raises what made one fail.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        wait::until(py, |at_most| self.saver.wait(at_most))?;
+        for outcome in py.detach(|| self.saver.poll()) {
+            if let SaveEnd::Failed(error) = outcome.end {
+                return Err(to_python(py, &error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the next save goes on from what is loaded here.
+    fn resume(&self, py: Python<'_>) -> PyResult<Option<Loaded>> {
+        let read = py.detach(|| self.root.lock().unwrap_or_else(PoisonError::into_inner).resume_read());
+        Ok(read.map_err(|error| to_python(py, &error))?.map(Loaded::new))
     }
 }
 
 /// Claims the epoch after the newest one, for the run whose checkpoints stand there or for a new one.
-fn open(path: &Path) -> Result<CheckpointRoot, CheckpointError> {
+fn open(path: &Path) -> Result<Root, CheckpointError> {
     let view = CheckpointView::open(path)?;
     let epoch = view.epoch().unwrap_or(0) + 1;
     let run_id = view.list().first().map_or_else(|| RunId::new(&SystemIds), |first| first.run_id);
-    CheckpointRoot::open(
-        path,
-        epoch,
-        run_id,
-        AttemptId::new(&SystemIds),
+    let attempt_id = AttemptId::new(&SystemIds);
+    let root =
+        CheckpointRoot::open(path, epoch, run_id, attempt_id, Arc::new(SystemClock), Arc::new(SystemIds))?;
+    let root = Arc::new(Mutex::new(root));
+    let shared = Arc::clone(&root);
+    let saver = BackgroundSaver::new(
         Arc::new(SystemClock),
-        Arc::new(SystemIds),
-    )
+        Box::new(move |save| {
+            shared.lock().unwrap_or_else(PoisonError::into_inner).save_staged(save, || Ok(()))
+        }),
+    )?;
+    Ok(Root { root, saver })
 }
 
 /// One JSON object per checkpoint, in the order of the log.
 #[pyfunction]
 pub fn list_checkpoints(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let list = py.detach(|| view(&path).map(|view| view.list())).map_err(|error| to_python(py, &error))?;
+    let list = py.detach(|| CheckpointView::open(&path).map(|view| view.list()));
+    let list = list.map_err(|error| to_python(py, &error))?;
     serde_json::to_string(&list).map_err(|error| input(py, &error.to_string()))
 }
 
@@ -61,10 +85,10 @@ pub fn list_checkpoints(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 #[pyo3(signature = (path, number = None))]
 pub fn load_checkpoint(py: Python<'_>, path: PathBuf, number: Option<u64>) -> PyResult<Option<Loaded>> {
     let loaded = py.detach(|| {
-        let view = view(&path)?;
+        let view = CheckpointView::open(&path)?;
         match number {
-            Some(number) => view.load(number).map(Some),
-            None => view.resume_target(),
+            Some(number) => view.read(number).map(Some),
+            None => view.resume_read(),
         }
     });
     Ok(loaded.map_err(|error| to_python(py, &error))?.map(Loaded::new))
@@ -73,14 +97,10 @@ pub fn load_checkpoint(py: Python<'_>, path: PathBuf, number: Option<u64>) -> Py
 /// What is wrong with the committed checkpoint of that number; `None`: nothing.
 #[pyfunction]
 pub fn verify_checkpoint(py: Python<'_>, path: PathBuf, number: u64) -> PyResult<Option<String>> {
-    let verified: Result<CheckpointInfo, _> = py.detach(|| view(&path)?.verify(number));
+    let verified = py.detach(|| CheckpointView::open(&path)?.verify(number));
     match verified {
         Ok(_) => Ok(None),
         Err(error @ CheckpointError::Damaged { .. }) => Ok(Some(error.to_string())),
         Err(error) => Err(to_python(py, &error)),
     }
-}
-
-fn view(path: &Path) -> Result<CheckpointView, CheckpointError> {
-    CheckpointView::open(path)
 }

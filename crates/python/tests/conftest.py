@@ -59,6 +59,13 @@ def record_bytes(folder, epoch=1):
     return b"".join(path.read_bytes() for path in sorted((folder / f"record-{epoch}").iterdir()))
 
 
+def newest(root):
+    """The folder of the newest checkpoint of a root."""
+    from trackway import checkpoint
+
+    return root / checkpoint.list(root)[-1].object_prefix
+
+
 def bits(value):
     """What two tensors are compared by."""
     if hasattr(value, "untyped_storage"):

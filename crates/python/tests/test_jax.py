@@ -1,7 +1,7 @@
 """JAX: arrays, keys, and the pytrees of optax and flax."""
 
 import pytest
-from conftest import bits, need
+from conftest import bits, need, newest
 from trackway import InputError, checkpoint
 
 jax = need("jax")
@@ -60,8 +60,8 @@ def test_the_state_of_optax(tmp_path):
         return optax.apply_updates(params, changes), state
 
     params, state = update(params, state)
-    found = checkpoint.save(tmp_path, {"params": params, "opt_state": state}, step=1)
-    names = safetensors.numpy.load_file(tmp_path / found.object_prefix / "params.safetensors")
+    checkpoint.save(tmp_path, {"params": params, "opt_state": state}, step=1)
+    names = safetensors.numpy.load_file(newest(tmp_path) / "params.safetensors")
     assert set(names) == {"dense.kernel", "dense.bias"}
     into = {"params": jax.tree.map(jnp.zeros_like, params), "opt_state": optimizer.init(params)}
     loaded = checkpoint.load(tmp_path, into=into)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import trackway
-from conftest import attempt_environment, bits, need
+from conftest import attempt_environment, bits, need, newest
 from trackway import InputError, checkpoint
 
 torch = need("torch")
@@ -74,8 +74,8 @@ class Tied(torch.nn.Module):
 def test_tied_weights_are_stored_once(tmp_path):
     """Proves that a tied weight is written once, named as safetensors does it, and tied after loading."""
     model = Tied()
-    found = checkpoint.save(tmp_path, {"model": model}, step=1)
-    with safetensors.safe_open(tmp_path / found.object_prefix / "model.safetensors", "pt") as file:
+    checkpoint.save(tmp_path, {"model": model}, step=1)
+    with safetensors.safe_open(newest(tmp_path) / "model.safetensors", "pt") as file:
         assert list(file.keys()) == ["embedding.weight"]
         assert file.metadata() == {"head.weight": "embedding.weight"}
     other = Tied()
@@ -89,8 +89,8 @@ def test_tied_weights_are_stored_once(tmp_path):
 def test_the_files_are_plain_safetensors(tmp_path):
     """Proves that `safetensors.torch.load_file` and `load_state_dict` need no Trackway."""
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
-    found = checkpoint.save(tmp_path, {"model": model}, step=1)
-    loaded = safetensors.torch.load_file(tmp_path / found.object_prefix / "model.safetensors")
+    checkpoint.save(tmp_path, {"model": model}, step=1)
+    loaded = safetensors.torch.load_file(newest(tmp_path) / "model.safetensors")
     assert set(loaded) == set(model.state_dict())
     torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).load_state_dict(loaded)
 
@@ -100,8 +100,8 @@ def test_the_optimizer_has_the_names_of_parameters(tmp_path):
     model, optimizer, *_ = train_torch.parts()
     train_torch.update(model, optimizer, *train_torch.parts()[2:4], (torch.randn(4, 6), torch.tensor([0, 1, 2, 0])))
     optimizer.step()
-    found = checkpoint.save(tmp_path, {"model": model, "optimizer": optimizer}, step=1)
-    names = safetensors.torch.load_file(tmp_path / found.object_prefix / "optimizer.safetensors")
+    checkpoint.save(tmp_path, {"model": model, "optimizer": optimizer}, step=1)
+    names = safetensors.torch.load_file(newest(tmp_path) / "optimizer.safetensors")
     assert {"state.0.weight.exp_avg", "state.3.bias.exp_avg_sq", "state.1.weight.step"} <= set(names)
 
 
@@ -134,8 +134,8 @@ def test_wrappers_leave_no_trace(tmp_path):
     plain = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2))
     inner = torch.nn.Sequential(torch.compile(torch.nn.Linear(2, 3)), torch.nn.Linear(3, 2))
     wrapped = DistributedDataParallel(torch.compile(inner))
-    found = checkpoint.save(tmp_path, {"model": wrapped}, step=1)
-    names = safetensors.torch.load_file(tmp_path / found.object_prefix / "model.safetensors")
+    checkpoint.save(tmp_path, {"model": wrapped}, step=1)
+    names = safetensors.torch.load_file(newest(tmp_path) / "model.safetensors")
     assert set(names) == {"0.weight", "0.bias", "1.weight", "1.bias"}
     for target in (plain, torch.compile(plain), DistributedDataParallel(plain), wrapped):
         checkpoint.load(tmp_path, into={"model": target})

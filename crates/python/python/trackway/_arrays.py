@@ -47,6 +47,8 @@ class Leaf:
     keep: Any
     # The same for tensors that are one and the same memory; None where that cannot be told.
     identity: tuple | None = None
+    # Tensors of different groups are never in one file.
+    group: int = 0
     # What else is needed to make the tensor again.
     note: dict[str, Any] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from . import _state
 from ._loader import Cursor
+from ._metrics import as_floats
 from ._rng import ProcessRng
 from ._trackway import Recorder
 from .errors import InputError
@@ -61,6 +62,8 @@ class Run(Recorder):
         self._rng_to_come: Any = None
         self._last_step: int | None = None
         self._saved_step: int | None = None
+        # What the last `checkpoint` of this step saw; None before it.
+        self._stop_seen: bool | None = None
         self._sigterm_watched = False
         self._process = os.getpid()
         if self.enabled:
@@ -176,10 +179,17 @@ class Run(Recorder):
         self._rng_to_come = None
         if self.should_stop():
             return
+        one_more = True
         for batch in batches:
+            self._stop_seen = None
             yield step, batch
-            if self.should_stop() or step == steps:
+            if step == steps:
                 return
+            if self._stop_asked():
+                # Asked for after this step's `checkpoint`: one more step, so that the next one sees it and saves.
+                if self._stop_seen is not False or not one_more:
+                    return
+                one_more = False
             step += 1
 
     def should_stop(self) -> bool:
@@ -215,22 +225,30 @@ class Run(Recorder):
         Tensors are copied before this returns; they may change right after. `state` adds components to those given
         to `resume()`, or replaces them. `metrics` are kept in the checkpoint. `wait` returns after the commit.
 
-        Returns whether a checkpoint was begun: False when it was not time, outside an attempt, or when the last one is
-        still being written (an event says so).
+        Returns whether a checkpoint was begun: False when it was not time, outside an attempt, or when the one before
+        is still being written (an event says so). `force`, `wait` and the last step wait for the one before instead.
 
         Raises InputError for a state that cannot be stored, FencedError when the process must stop, StorageError when
         the disk refused this checkpoint or the one before."""
-        stopping = self._stop_asked()
-        due = force or self._checkpoint_due(step) or stopping or step == self._last_step
-        if not (due and self.enabled) or step == self._saved_step:
+        if not self.enabled:
             return False
+        due = self._checkpoint_due(step)
+        self._stop_seen = self._stop_asked()
+        last = step == self._last_step
+        if not (due or force or last) or step == self._saved_step:
+            return False
+        if force or last or wait:
+            self._wait()
+        values = as_floats(metrics)
         stage = self._begin(step)
         if stage is None:
             return False
         components = {**self._components, **(state or {}), CURSOR: self._cursor, RNG: ProcessRng()}
         _state.stage(stage, components)
-        stage.submit(_metrics(metrics))
+        stage.submit(values)
         self._saved_step = step
+        if wait:
+            self._wait()
         return True
 
     # The end
@@ -240,7 +258,10 @@ class Run(Recorder):
         exits; recording afterwards begins another segment.
 
         Raises what went wrong with the checkpoint."""
-        self._finish()
+        try:
+            self._wait()
+        finally:
+            self._finish()
 
     def _at_exit(self) -> None:
         if os.getpid() == self._process:
@@ -257,13 +278,6 @@ class Run(Recorder):
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:
     pass
-
-
-def _metrics(metrics: Mapping[str, Any] | None) -> list[tuple[str, float]]:
-    try:
-        return [(str(name), float(value)) for name, value in (metrics or {}).items()]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"metrics of a checkpoint must be numbers by name: {error}") from error
 
 
 def attach() -> Run:

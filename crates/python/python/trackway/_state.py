@@ -43,17 +43,19 @@ class Sink(Protocol):
     def bytes(self, name: str, kind: str, content: bytes) -> None: ...
 
     def tensors(
-        self, group: str, kind: str, metadata: list[tuple[str, str]], specs: list[tuple]
+        self, stem: str, kind: str, metadata: dict[str, str], given: list[tuple[str, str, list[int], int, int, int]]
     ) -> list[Any]: ...
+
+    def drop(self) -> None: ...
 
 
 class Source(Protocol):
-    """A verified checkpoint: its files, and their bytes."""
+    """A verified checkpoint: its files, and the memory of each, which it hands out once."""
 
     @property
     def files(self) -> list[tuple[str, str]]: ...
 
-    def read(self, name: str) -> Any: ...
+    def take(self, name: str) -> Any: ...
 
 
 # Frameworks' objects, known by their shape rather than by importing the framework
@@ -152,12 +154,16 @@ def stage(sink: Sink, components: Mapping[str, Any], *, kinds: Mapping[str, str]
 
     Raises InputError, which names the place, for what a checkpoint cannot hold."""
     models = models_in(components)
-    # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
-    encoded = [_encode(check_name(name), value, models, kinds or {}) for name, value in components.items()]
-    for name, kind, document, encoder in encoded:
-        if encoder.leaves:
-            _stage_tensors(sink, name, kind, encoder)
-        sink.bytes(f"{name}.json", kind, _to_json(document))
+    try:
+        # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
+        encoded = [_encode(check_name(name), value, models, kinds or {}) for name, value in components.items()]
+        for name, kind, document, encoder in encoded:
+            if encoder.leaves:
+                _stage_tensors(sink, name, kind, encoder)
+            sink.bytes(f"{name}.json", kind, _to_json(document))
+    except BaseException:
+        sink.drop()
+        raise
 
 
 def _encode(name: str, value: Any, models: list[Any], kinds: Mapping[str, str]) -> tuple:
@@ -166,6 +172,7 @@ def _encode(name: str, value: Any, models: list[Any], kinds: Mapping[str, str]) 
     encoder = _tree.Encoder(inline=kind in INLINE_KINDS, name_of=_joined)
     if is_module(value):
         tree = encoder.encode(_module_state(value), (name,))
+        _group_frozen(unwrap(value), encoder)
     elif is_optimizer(value):
         names = _parameter_names(value, models)
         encoder = _tree.Encoder(name_of=lambda path: _joined(_with_parameter(path, names)))
@@ -194,6 +201,14 @@ def _module_state(module: Any) -> Any:
     return cleaned
 
 
+def _group_frozen(module: Any, encoder: _tree.Encoder) -> None:
+    """Puts parameters that are not trained into files of their own: these stay as they are from save to save, and are
+    not written again."""
+    for name, parameter in module.named_parameters():
+        if not parameter.requires_grad and (leaf := encoder.leaves.get(clean_name(name))):
+            leaf.group = 1
+
+
 def _parameter_names(optimizer: Any, models: Iterable[Any]) -> list[str | None]:
     """The names of the parameters in the order in which the optimizer numbers them; None for unknown ones."""
     names = {id(parameter): clean_name(name) for model in models for name, parameter in model.named_parameters()}
@@ -208,16 +223,16 @@ def _with_parameter(path: tuple, names: list[str | None]) -> tuple:
 
 
 def _stage_tensors(sink: Sink, name: str, kind: str, encoder: _tree.Encoder) -> None:
-    specs = [
-        (tensor, leaf.dtype, list(leaf.shape), leaf.len_bytes, leaf.address) for tensor, leaf in encoder.leaves.items()
+    given = [
+        (tensor, leaf.dtype, list(leaf.shape), leaf.group, leaf.len_bytes, leaf.address)
+        for tensor, leaf in encoder.leaves.items()
     ]
     # As `safetensors.torch.save_model` does it: a tensor that is tied to another one is named here, and stored once.
-    metadata = sorted(encoder.aliases.items())
-    regions = sink.tensors(name, kind, metadata, specs)
-    foreign = [leaf for leaf in encoder.leaves.values() if leaf.address == 0]
+    regions = sink.tensors(name, kind, encoder.aliases, given)
+    foreign = [leaf for leaf in encoder.leaves.values() if leaf.address == 0 and leaf.len_bytes]
     for leaf, region in zip(foreign, regions, strict=True):
-        if leaf.fill is not None and leaf.len_bytes:
-            leaf.fill(region)
+        assert leaf.fill is not None, "a tensor without an address can be written to a buffer"
+        leaf.fill(region)
 
 
 def _to_json(document: Any) -> bytes:
@@ -268,7 +283,7 @@ class Stored:
         return {name: self._foreign_file(name, framework) for name in self._files}
 
     def _foreign_file(self, name: str, framework: str) -> Any:
-        region = self._source.read(name)
+        region = self._source.take(name)
         if name.endswith(".safetensors"):
             return {tensor: _arrays.build(framework, stored) for tensor, stored in tensors_in(name, region).items()}
         content = bytes(memoryview(region))
@@ -283,7 +298,7 @@ class Stored:
 
     def _parse(self, file: str) -> Any:
         try:
-            document = json.loads(bytes(memoryview(self._source.read(file))))
+            document = json.loads(bytes(memoryview(self._source.take(file))))
         except (ValueError, RecursionError):
             return None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -303,7 +318,7 @@ class Stored:
         def find(name: str) -> _arrays.Stored:
             while name not in known and files:
                 file = files.pop(0)
-                known.update(tensors_in(file, self._source.read(file)))
+                known.update(tensors_in(file, self._source.take(file)))
             if name not in known:
                 raise InputError(f"`{component}.json` names the tensor `{name}`, which none of its files holds")
             return known[name]

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _state
+from ._metrics import as_floats as _metrics
 from ._trackway import Root, list_checkpoints, load_checkpoint, verify_checkpoint
 from .errors import InputError
 
@@ -45,18 +46,28 @@ class Checkpoint:
     attempt_id: str
 
 
-def save(path: Path, state: Any, *, step: int, metrics: Mapping[str, float] | None = None) -> Checkpoint:
+def save(
+    path: Path, state: Any, *, step: int, metrics: Mapping[str, float] | None = None, wait: bool = True
+) -> None:
     """Saves a state and commits it; when this returns, it survives power loss.
 
     `state`: a dict of components (models, optimizers, dicts of tensors, generators, `trackway.ProcessRng()`), or one
-    of them. A tensor is copied once.
+    of them. `wait=False` returns as soon as everything is copied, after waiting for the save before; `wait_for(path)`
+    and the next `save` raise what went wrong. A tensor is copied once; it may change as soon as this returns.
 
     Raises InputError for what cannot be stored, StorageError, FencedError when another process claimed the folder."""
+    values = _metrics(metrics)
     root = _root(path)
     stage = root.begin(_step(step))
     _state.stage(stage, _state.split(state))
-    prefix, _ = stage.submit([(str(name), float(value)) for name, value in (metrics or {}).items()])
-    return next(found for found in reversed(list(path)) if found.object_prefix == prefix)
+    stage.submit(values)
+    if wait:
+        root.wait()
+
+
+def wait_for(path: Path) -> None:
+    """Waits until what `save(…, wait=False)` began here is committed, and raises what made it fail."""
+    _root(path).wait()
 
 
 def load(path: Path, *, step: int | None = None, into: Any = None, framework: str | None = None) -> Any:
