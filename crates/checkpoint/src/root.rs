@@ -143,6 +143,9 @@ impl CheckpointRoot {
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_fence()?;
+        if self.view.history().adopting() == Some(self.claim.epoch) {
+            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
+        }
         let search = self.view.search();
         Ok(self.go_on_from(search)?.map(|(target, _)| target))
     }

@@ -202,24 +202,25 @@ impl CheckpointView {
     }
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
-        let check = |body: &CommitBody| Ok((verify(self.disk.as_ref(), &self.root, body)?, ()));
+        let check = |folder: &Path, body: &CommitBody| Ok((verify(self.disk.as_ref(), folder, body)?, ()));
         Ok(self.try_open(number, check)?.0)
     }
 
     fn try_read(&self, number: u64) -> Result<Found, Defect> {
-        self.try_open(number, |body| read_all(self.disk.as_ref(), &self.root, body))
+        self.try_open(number, |folder, body| read_all(self.disk.as_ref(), folder, body))
     }
 
     fn try_open<T>(
         &self,
         number: u64,
-        check: impl FnOnce(&CommitBody) -> Result<(Manifest, T), Defect>,
+        check: impl FnOnce(&Path, &CommitBody) -> Result<(Manifest, T), Defect>,
     ) -> Result<(LoadedCheckpoint, T), Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
-        let body = &self.history().commit(number).ok_or_else(missing)?.body;
-        let (manifest, checked) = check(body)?;
-        let folder = self.root.join(&body.object_prefix);
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let body = &record.body;
+        let folder = self.root.join(record.folder());
+        let (manifest, checked) = check(&folder, body)?;
         let disk = Arc::clone(&self.disk);
         let loaded = LoadedCheckpoint {
             step: body.step,

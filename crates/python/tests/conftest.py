@@ -42,6 +42,8 @@ def attempt(tmp_path, monkeypatch):
     runs = []
 
     def start(epoch=1, **more):
+        for run in runs:
+            run._wait()  # as if the process had ended in order
         for name, value in attempt_environment(tmp_path, epoch, **more).items():
             monkeypatch.setenv(name, value)
         run = trackway.attach()

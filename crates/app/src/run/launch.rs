@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, LaunchKind};
+use trackway_core::{AttemptId, Clock as _};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, RunState};
@@ -27,16 +27,25 @@ pub struct Launched {
     pub attached: bool,
 }
 
-/// Launches the attempt after `previous`, with the environment changes of a retry plan.
+/// What a launch has in its environment beyond the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Additions {
+    /// The changes of a retry plan, which make it another config.
+    pub set: BTreeMap<String, String>,
+    /// Trackway's own variables for a rehearsal, which do not.
+    pub rehearsal: BTreeMap<String, String>,
+}
+
+/// Launches the attempt after `previous`.
 pub fn launch_next(
     app: &App,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
-    set: &BTreeMap<String, String>,
+    additions: &Additions,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
-    let mut row = planned_row(app, prepared, previous, set)?;
-    let spec = spec_of(app, prepared, &row, set);
+    let mut row = planned_row(app, prepared, previous, &additions.set)?;
+    let spec = spec_of(app, prepared, &row, additions);
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     if let Some(previous) = previous {
         app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
@@ -109,7 +118,7 @@ fn planned_row(
 ) -> Result<AttemptRow, AppError> {
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
-    let mut row = AttemptRow::planned(attempt_id, number, LaunchKind::Train, &prepared.run);
+    let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
     row.stage = FULL_STAGE.into();
     row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
     row.epoch = Some(u64::from(number));
@@ -131,7 +140,7 @@ fn planned_row(
 /// are an explicit error before the launch, never step 0 in silence.
 fn resume_target(app: &App, prepared: &Prepared) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.find_run(&prepared.run.run_id.to_string())?;
-    let root = app.home.checkpoint_root(run.run_id, LaunchKind::Train, FULL_STAGE);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
     let target = view(&root)?.resume_target().map(|target| target.map(|loaded| loaded.info));
     let why = match target {
         Ok(None) if run.last_committed_step.is_some() => {
@@ -184,10 +193,11 @@ fn lock_source(lock: &EnvironmentLock) -> Option<String> {
     }
 }
 
-fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, set: &BTreeMap<String, String>) -> LaunchSpec {
+fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additions) -> LaunchSpec {
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
-    environment.extend(set.clone());
+    environment.extend(additions.set.clone());
+    environment.extend(additions.rehearsal.clone());
     if let Some(keep_last) = plan.checkpoint.keep_last {
         environment.insert("TRACKWAY_CHECKPOINT_KEEP_LAST".into(), keep_last.to_string());
     }
