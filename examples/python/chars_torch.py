@@ -117,7 +117,7 @@ def main() -> int:
     # One thread: the order of additions, and so every bit, is the same on each launch.
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    torch.manual_seed(options.seed)
+    trackway.seed(options.seed)
 
     text = read_text(options.text)[: options.max_characters]
     characters, vocabulary = encode(text)

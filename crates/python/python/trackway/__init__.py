@@ -16,7 +16,7 @@ met, and nothing is ever pickled.
 
 from . import checkpoint, errors
 from ._loader import WorkerInit
-from ._rng import ProcessRng
+from ._rng import ProcessRng, seed
 from ._run import Run, Start, attach
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
 
@@ -33,4 +33,5 @@ __all__ = [
     "attach",
     "checkpoint",
     "errors",
+    "seed",
 ]
