@@ -14,6 +14,7 @@ use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
 use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
+use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::view::{CheckpointView, Found, Search};
 use crate::writer::{CheckpointWriter, ParentFiles, write_durably};
@@ -111,6 +112,11 @@ impl CheckpointRoot {
                 _ => Ok(()),
             }
         })
+    }
+
+    /// What later commits keep, instead of what the environment says; `None`: everything.
+    pub fn set_retention(&mut self, keep: Option<Retention>) {
+        self.settings.keep = keep;
     }
 
     /// The root as a reader sees it, as of the last call.

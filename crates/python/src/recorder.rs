@@ -85,6 +85,12 @@ impl Recorder {
         self.inner.checkpoint_due(step)
     }
 
+    /// Takes memory for checkpoints of so many bytes ahead, in the background.
+    #[pyo3(name = "_prepare")]
+    fn prepare(&self, py: Python<'_>, size_bytes: u64) -> PyResult<()> {
+        py.detach(|| self.inner.prepare_checkpoints(size_bytes)).map_err(|error| to_python(py, &error))
+    }
+
     /// Begins a checkpoint. `None`: outside an attempt, and when the one before is still being written.
     #[pyo3(name = "_begin")]
     fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Option<Stage>> {

@@ -3,7 +3,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use trackway_checkpoint::bulk::{BackgroundSaver, SaveEnd};
-use trackway_checkpoint::{CheckpointError, CheckpointRoot, CheckpointView, Commit};
+use trackway_checkpoint::{
+    Best, CheckpointError, CheckpointRoot, CheckpointView, Commit, MIN_KEPT, Retention,
+};
 use trackway_core::{AttemptId, RunId};
 use trackway_recorder::{SystemClock, SystemIds};
 
@@ -24,6 +26,28 @@ impl Root {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| open(&path)).map_err(|error| to_python(py, &error))
+    }
+
+    /// From the next commit on, deletes what none of these wants; keeps everything when all are `None`.
+    fn keep(
+        &self,
+        py: Python<'_>,
+        last: Option<usize>,
+        every_steps: Option<u64>,
+        best: Option<&str>,
+    ) -> PyResult<()> {
+        let best = match best {
+            Some(text) => {
+                Some(Best::parse(text).ok_or_else(|| input(py, "the name of a metric is missing"))?)
+            }
+            None => None,
+        };
+        let any = last.is_some() || every_steps.is_some() || best.is_some();
+        let last = last.unwrap_or(MIN_KEPT).max(MIN_KEPT);
+        let keep = any.then_some(Retention { last, every_steps, best, only_uploaded: false });
+        // The thread that saves holds the lock while it saves.
+        py.detach(|| self.root.lock().unwrap_or_else(PoisonError::into_inner).set_retention(keep));
+        Ok(())
     }
 
     /// Waits for the save before, and begins one.

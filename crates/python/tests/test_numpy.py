@@ -248,3 +248,32 @@ def test_import_is_light():
     code = "import sys, trackway; assert not {'numpy', 'torch', 'jax', 'safetensors', 'pickle'} & set(sys.modules)"
     environment = {**os.environ, "PYTHONSAFEPATH": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_what_is_kept(tmp_path):
+    """Proves that `keep` deletes what no rule wants, and never goes below two."""
+    for step in range(1, 8):
+        rules = checkpoint.Keep(last=2, every=3, best="loss")
+        checkpoint.save(tmp_path, {"n": step}, step=step, metrics={"loss": abs(step - 2)}, keep=rules)
+    kept = [one.step for one in checkpoint.list(tmp_path) if one.state in ("committed", "superseded")]
+    assert kept == [2, 3, 6, 7]
+    checkpoint.save(tmp_path, {"n": 8}, step=8, keep=1)
+    assert [one.step for one in checkpoint.list(tmp_path) if one.state in ("committed", "superseded")] == [7, 8]
+    assert checkpoint.load(tmp_path, step=7)["n"] == 7
+
+
+def test_saving_behind_the_loop(tmp_path):
+    """Proves that a tensor may change as soon as `save` returns, and that errors behind the loop are raised later."""
+    array = numpy.zeros(1_000_000)
+    for step in range(1, 4):
+        array[:] = step
+        checkpoint.save(tmp_path, {"params": {"a": array}}, step=step, wait=False)
+        array[:] = -1
+    checkpoint.wait_for(tmp_path)
+    assert [float(checkpoint.load(tmp_path, step=step)["params"]["a"].max()) for step in (1, 2, 3)] == [1, 2, 3]
+    os.chmod(tmp_path, 0o500)
+    if os.access(tmp_path, os.W_OK):
+        return  # root may write everywhere
+    checkpoint.save(tmp_path, {"n": 4}, step=4, wait=False)
+    with pytest.raises(trackway.StorageError):
+        checkpoint.wait_for(tmp_path)

@@ -62,6 +62,9 @@ class Run(Recorder):
         self._rng_to_come: Any = None
         self._last_step: int | None = None
         self._saved_step: int | None = None
+        self._prepared = False
+        # An attempt may have no place for checkpoints.
+        self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         # What the last `checkpoint` of this step saw; None before it.
         self._stop_seen: bool | None = None
         self._sigterm_watched = False
@@ -230,8 +233,13 @@ class Run(Recorder):
 
         Raises InputError for a state that cannot be stored, FencedError when the process must stop, StorageError when
         the disk refused this checkpoint or the one before."""
-        if not self.enabled:
+        if not self._saves:
             return False
+        components = {**self._components, **(state or {}), CURSOR: self._cursor, RNG: ProcessRng()}
+        if not self._prepared:
+            # Now the optimizer has its state. What cannot be stored is told at the first step, not at the first save.
+            self._prepared = True
+            self._prepare(_state.size_bytes(components))
         due = self._checkpoint_due(step)
         self._stop_seen = self._stop_asked()
         last = step == self._last_step
@@ -243,7 +251,6 @@ class Run(Recorder):
         stage = self._begin(step)
         if stage is None:
             return False
-        components = {**self._components, **(state or {}), CURSOR: self._cursor, RNG: ProcessRng()}
         _state.stage(stage, components)
         stage.submit(values)
         self._saved_step = step

@@ -33,6 +33,10 @@ KIND_OF_PREFIX = {
     "loader": "data_cursor", "cursor": "data_cursor", "sampler": "data_cursor",
 }  # fmt: skip
 
+# For the size of a checkpoint: what a file takes beside its tensors, and a tensor beside its bytes.
+FILE_BYTES = 64 << 10
+HEADER_BYTES = 256
+
 # The leaves of a state that is no dict of components stand together in one with this name.
 REST = "state"
 
@@ -149,15 +153,13 @@ def models_in(components: Mapping[str, Any]) -> list[Any]:
 # Saving
 
 
-def stage(sink: Sink, components: Mapping[str, Any], *, kinds: Mapping[str, str] | None = None) -> None:
+def stage(sink: Sink, components: Mapping[str, Any]) -> None:
     """Hands every file of the components to `sink`; tensors are copied once.
 
     Raises InputError, which names the place, for what a checkpoint cannot hold."""
-    models = models_in(components)
     try:
         # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
-        encoded = [_encode(check_name(name), value, models, kinds or {}) for name, value in components.items()]
-        for name, kind, document, encoder in encoded:
+        for name, kind, document, encoder in _encode_all(components):
             if encoder.leaves:
                 _stage_tensors(sink, name, kind, encoder)
             sink.bytes(f"{name}.json", kind, _to_json(document))
@@ -166,8 +168,22 @@ def stage(sink: Sink, components: Mapping[str, Any], *, kinds: Mapping[str, str]
         raise
 
 
-def _encode(name: str, value: Any, models: list[Any], kinds: Mapping[str, str]) -> tuple:
-    kind = kinds.get(name) or kind_of(name, value)
+def size_bytes(components: Mapping[str, Any]) -> int:
+    """What a checkpoint of the components will take, about; nothing is copied.
+
+    Raises as `stage` does, so that a state that cannot be stored is told early."""
+    encoded = _encode_all(components)
+    leaves = [leaf for *_, encoder in encoded for leaf in encoder.leaves.values()]
+    return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
+
+
+def _encode_all(components: Mapping[str, Any]) -> list[tuple]:
+    models = models_in(components)
+    return [_encode(check_name(name), value, models) for name, value in components.items()]
+
+
+def _encode(name: str, value: Any, models: list[Any]) -> tuple:
+    kind = kind_of(name, value)
     document: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION}
     encoder = _tree.Encoder(inline=kind in INLINE_KINDS, name_of=_joined)
     if is_module(value):

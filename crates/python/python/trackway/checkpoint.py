@@ -46,19 +46,41 @@ class Checkpoint:
     attempt_id: str
 
 
+@dataclass(frozen=True)
+class Keep:
+    """What `save` keeps: the `last` N that could be resumed from (never fewer than two), the first at or behind every
+    multiple of `every` steps, and the best by a metric, such as "val_loss" or "max accuracy". What none of them wants
+    is deleted, only after newer checkpoints were verified, and never when it is pinned."""
+
+    last: int | None = None
+    every: int | None = None
+    best: str | None = None
+
+
 def save(
-    path: Path, state: Any, *, step: int, metrics: Mapping[str, float] | None = None, wait: bool = True
+    path: Path,
+    state: Any,
+    *,
+    step: int,
+    metrics: Mapping[str, float] | None = None,
+    keep: Keep | int | None = None,
+    wait: bool = True,
 ) -> None:
     """Saves a state and commits it; when this returns, it survives power loss.
 
     `state`: a dict of components (models, optimizers, dicts of tensors, generators, `trackway.ProcessRng()`), or one
     of them. `wait=False` returns as soon as everything is copied, after waiting for the save before; `wait_for(path)`
-    and the next `save` raise what went wrong. A tensor is copied once; it may change as soon as this returns.
+    and the next `save` raise what went wrong. A tensor is copied once; it may change as soon as this returns. A `keep`
+    of N keeps the last N; without one everything is kept.
 
     Raises InputError for what cannot be stored, StorageError, FencedError when another process claimed the folder."""
     values = _metrics(metrics)
     root = _root(path)
-    stage = root.begin(_step(step))
+    step = _step(step)
+    root.wait()
+    rules = Keep(last=keep) if isinstance(keep, int) else keep or Keep()
+    root.keep(rules.last, rules.every, rules.best)
+    stage = root.begin(step)
     _state.stage(stage, _state.split(state))
     stage.submit(values)
     if wait:
