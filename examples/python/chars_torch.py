@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Trains a small character transformer in PyTorch, on any text, and resumes exactly wherever it was killed.
 
-Dropout, a shuffling DataLoader, AdamW and a learning-rate schedule: what usually makes a resumed run another run. All of
-their state is in the checkpoints, so that N steps at once and N steps with kills in between end in the same weights,
+Dropout, a shuffling DataLoader, AdamW and a learning-rate schedule: what usually makes a resumed run another run. All
+of their state is in the checkpoints, so that N steps at once and N steps with kills in between end in the same weights,
 bit for bit. Needs `torch` and the package `trackway`; without Trackway around it, it trains just the same.
 
 Exit codes: 0 all steps done, 143 stopped on request after a checkpoint.
@@ -80,7 +80,7 @@ def validate(model: nn.Module, data: Dataset, batch: int) -> float:
     count = min(len(data), 8 * batch)
     losses = []
     for first in range(0, count, batch):
-        inputs, targets = zip(*(data[index] for index in range(first, min(count, first + batch))))
+        inputs, targets = zip(*(data[index] for index in range(first, min(count, first + batch))), strict=True)
         losses.append(loss_of(model, torch.stack(inputs), torch.stack(targets)).item())
     model.train()
     return sum(losses) / len(losses)

@@ -23,7 +23,12 @@ def test_arrays_come_back_bit_for_bit(tmp_path, dtype, shape):
     checkpoint.save(tmp_path, {"params": {"a": array}}, step=1)
     found = checkpoint.load(tmp_path)["params"]["a"]
     assert isinstance(found, jax.Array)
-    assert (found.dtype, found.shape, found.weak_type, bits(found)) == (array.dtype, shape, array.weak_type, bits(array))
+    assert (found.dtype, found.shape, found.weak_type, bits(found)) == (
+        array.dtype,
+        shape,
+        array.weak_type,
+        bits(array),
+    )
 
 
 def test_wide_dtypes_are_not_narrowed(tmp_path):

@@ -178,7 +178,10 @@ def test_the_last_process_to_save_owns_the_folder(tmp_path):
     ("call", "words"),
     [
         (lambda path: checkpoint.load(path), ["holds no committed checkpoint"]),
-        (lambda path: checkpoint.save(path, {"params": {"a": numpy.array([object()])}}, step=1), ["params.a", "object"]),
+        (
+            lambda path: checkpoint.save(path, {"params": {"a": numpy.array([object()])}}, step=1),
+            ["params.a", "object"],
+        ),
         (lambda path: checkpoint.save(path, {"params": {"a": numpy.array(["x"])}}, step=1), ["params.a", "<U1"]),
         (lambda path: checkpoint.save(path, {"n": 1}, step=-1), ["-1", "negative"]),
         (lambda path: checkpoint.save(path, {"n": 1}, step="x"), ["whole number"]),

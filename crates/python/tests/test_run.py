@@ -99,6 +99,40 @@ def test_a_stop_ends_the_loop(attempt, tmp_path):
     assert again.resume(values=back) == 5 and back == {"n": 4}
 
 
+def test_a_loop_over_epochs(attempt):
+    """Proves that a script with its own loop over epochs resumes in the middle of one, at its end and between two."""
+
+    def train(run, stop_at=None):
+        seen = []
+        start = run.resume()
+        for epoch in range(run.epoch, 3):
+            for step, item in run.batches("abcd", start=start):
+                seen.append((epoch, step, item))
+                run.checkpoint(step, force=step == stop_at, wait=True)
+                if step == stop_at:
+                    return seen
+        return seen
+
+    whole = train(trackway.attach())
+    assert [step for _, step, _ in whole] == list(range(1, 13)) and whole[5] == (1, 6, "b")
+    epoch = 0
+    for stop_at in (3, 4, 8, 9):
+        epoch += 1
+        first = train(attempt(epoch=epoch), stop_at)
+        assert whole[: len(whole)][stop_at - len(first) : stop_at] == first
+    assert train(attempt(epoch=epoch + 1)) == whole[9:]
+
+
+def test_a_pass_that_was_left_is_over(attempt):
+    """Proves that leaving a loop and beginning another one begins a new pass, as with any iterable."""
+    run = attempt()
+    assert next(iter(run.batches("abc"))) == (1, "a")
+    assert list(run.batches("abc")) == [(2, "a"), (3, "b"), (4, "c")]
+    assert run.epoch == 2
+    assert list(run.batches("ab", epochs=3)) == [(5, "a"), (6, "b")]
+    assert list(run.batches(iter("xy"), epochs=9)) == [(7, "x"), (8, "y")]
+
+
 def test_a_checkpoint_on_demand(attempt, tmp_path):
     """Proves that a command of the control file makes the next `checkpoint` save."""
     run = attempt()

@@ -11,14 +11,14 @@ from trackway import InputError, _tree
 
 def round_trip(value, template=None):
     text = json.dumps(_tree.Encoder().encode(value), allow_nan=False)
-    return _tree.Decoder(lambda name: None).decode(json.loads(text), template)
+    return _tree.Decoder().decode(json.loads(text), template)
 
 
 Point = collections.namedtuple("Point", "x y")
 
 VALUES = [
     None, True, False, 0, -1, 2**70, "", "é\x00\U0001f600", 0.1, -0.0, 5e-324, 1.7976931348623157e308, 1e16,
-    [], [1, [2, [3]]], {}, {"a": {"b": [None]}}, {"$": 1}, {1: 2, None: 3, (1, 2): "x", 2.5: [], True: 0},
+    [], [1, [2, [3]]], {}, {"a": {"b": [None]}}, {"$": 1}, {1: 2, None: 3, (1, 2): "x", 2.5: [], False: 0},
     (), (1, ("a", None)), b"", bytes(range(256)), bytearray(b"ab"), 1 + 2j, {1, 2, "a"}, frozenset({3}),
     collections.Counter({3: 2, 1: 1}), collections.OrderedDict([("b", 1), ("a", 2)]),
     collections.deque([1, 2], maxlen=5),
@@ -31,7 +31,7 @@ def test_plain_values_come_back_equal_and_of_the_same_type(value):
     found = round_trip(value)
     assert type(found) is type(value)
     assert found == value
-    assert repr(found) == repr(value)
+    assert repr(found) == repr(value) or isinstance(value, set | frozenset)
 
 
 def test_floats_that_json_lacks():
@@ -61,7 +61,7 @@ def test_generators_go_on_where_they_were():
     stored = json.dumps(_tree.Encoder().encode(generator))
     expected = [generator.gauss(0, 1) for _ in range(3)]
     given = random.Random(0)
-    decoder = _tree.Decoder(lambda name: None)
+    decoder = _tree.Decoder()
     for template in (None, given):
         found = decoder.decode(json.loads(stored), template)
         assert [found.gauss(0, 1) for _ in range(3)] == expected
@@ -116,4 +116,4 @@ def test_a_value_that_contains_itself_is_refused():
 def test_unknown_words_run_nothing(text):
     """Proves that what a file names is looked up in a list, never imported."""
     with pytest.raises(InputError, match="does not know"):
-        _tree.Decoder(lambda name: None).decode(json.loads(text))
+        _tree.Decoder().decode(json.loads(text))

@@ -46,7 +46,7 @@ class Leaf:
     # What keeps the bytes where they are.
     keep: Any
     # The same for tensors that are one and the same memory; None where that cannot be told.
-    identity: tuple | None = None
+    identity: tuple[Any, ...] | None = None
     # Tensors of different groups are never in one file.
     group: int = 0
     # What else is needed to make the tensor again.
@@ -156,7 +156,7 @@ def _numpy_leaf(array: Any) -> Leaf:
 
 def _is_plain(array: Any) -> bool:
     """Whether the dtype is NumPy's own; the extra dtypes of ml_dtypes share the letter V."""
-    return array.dtype.type.__module__ == "numpy"
+    return bool(array.dtype.type.__module__ == "numpy")
 
 
 def _jax_leaf(array: Any) -> Leaf:
@@ -165,8 +165,8 @@ def _jax_leaf(array: Any) -> Leaf:
 
     if not array.is_fully_addressable:
         raise InputError("a JAX array that is spread over processes; save the shards of this process")
-    note = {}
-    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+    note: dict[str, Any] = {}
+    if jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key):
         note["prng"] = str(jax.random.key_impl(array))
         array = jax.random.key_data(array)
     elif array.weak_type and array.ndim == 0:

@@ -17,7 +17,7 @@ from .errors import InputError
 
 
 class Cursor:
-    """The place in one loader. Everything in `state_dict()` is a function of the training so far, never of the clock."""
+    """The place in one loader. What `state_dict()` gives depends on the training so far, never on the clock."""
 
     def __init__(self) -> None:
         # Epochs finished, and batches taken from the one that is open.
@@ -48,22 +48,26 @@ class Cursor:
     # Iterating
 
     def batches(self, loader: Iterable[Any], *, epochs: int | None, replay: bool, rng: Any) -> Iterator[Any]:
-        """The batches from here on. `rng` is the state that the process's generators must have before the first one
-        that was not taken yet; None when nothing was resumed."""
+        """The batches from here on: to the end of the epoch when `epochs` is None, else until so many are finished.
+        `rng` is the state that the process's generators must have before the first one that was not taken yet; None
+        when nothing was resumed."""
         self._loader = loader
-        while epochs is None or self.epoch < epochs:
-            iterator = self._open(loader, replay, rng)
-            rng = None
-            yielded = False
-            for batch in iterator:
+        if self.index and not self._resumed:
+            self._finish_epoch()  # it was left in the middle: who iterates anew begins anew
+        last = self.epoch + 1 if epochs is None else epochs
+        while self.epoch < last:
+            for batch in self._open(loader, replay, rng):
                 self.index += 1
-                yielded = True
                 yield batch
-            if not yielded and self.index == 0:
+            rng = None
+            if self.index == 0:
                 raise InputError("the loader is empty, so there is nothing to train on")
-            self.epoch, self.index, self._epoch_began = self.epoch + 1, 0, None
+            self._finish_epoch()
             if isinstance(loader, Iterator):
                 return
+
+    def _finish_epoch(self) -> None:
+        self.epoch, self.index, self._epoch_began = self.epoch + 1, 0, None
 
     def _open(self, loader: Any, replay: bool, rng: Any) -> Iterator[Any]:
         """Begins the epoch, or goes on in the middle of it."""
@@ -128,8 +132,8 @@ def _set_generators(own: list[Any], began: dict[str, Any]) -> None:
     if len(own) != len(began["own"]):
         raise InputError(f"the loader has {len(own)} generators of its own, and had {len(began['own'])} when saved")
     ProcessRng().load_state_dict(began["process"])
-    decoder = _tree.Decoder(lambda name: None)
-    for generator, state in zip(own, began["own"]):
+    decoder = _tree.Decoder()
+    for generator, state in zip(own, began["own"], strict=True):
         decoder.decode(state, generator, ("loader", "generator"))
 
 
@@ -194,7 +198,7 @@ def _iterate(loader: Any, passed: int = 0) -> Iterator[Any]:
     kept = {name: loader.__dict__[name] for name in exchanged}
     loader.__dict__.update(exchanged)
     try:
-        iterator = iter(loader)
+        iterator: Iterator[Any] = iter(loader)
     finally:
         loader.__dict__.update(kept)
     if passed:

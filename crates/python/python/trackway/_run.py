@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
@@ -57,7 +58,7 @@ class Run(Recorder):
     def __init__(self) -> None:
         self._components: dict[str, Any] = {}
         self._cursor = Cursor()
-        self._start = 1
+        self._next_step = 1
         # What the generators of the process must be before the next batch; set by a resume.
         self._rng_to_come: Any = None
         self._last_step: int | None = None
@@ -130,11 +131,11 @@ class Run(Recorder):
         models = _state.models_in(components)
         restored = {name: stored.restore(name, target, models=models) for name, target in components.items()}
         self._restore_place(stored)
-        self._start = loaded.step + 1
+        self._next_step = loaded.step + 1
         kept = {name: value for name, value in restored.items() if value is not components[name]}
         self._note_unused(stored, components, loaded.step)
         return Start(
-            self._start, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
+            self._next_step, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
         )
 
     def _restore_place(self, stored: _state.Stored) -> None:
@@ -162,8 +163,10 @@ class Run(Recorder):
     ) -> Iterator[tuple[int, Batch]]:
         """Numbers and batches of the steps that are still to be done; ends early when `should_stop()` says so.
 
-        `start` is what `resume()` returned (and may be left out). `steps`: the last step. `epochs`: how often to go
-        through the loader; one time when neither is given, as often as needed when `steps` is.
+        `start` is what `resume()` returned (and may be left out). `steps`: the last step. `epochs`: after how many
+        passes through the loader the training is done, those before the resume included; as many as needed when only
+        `steps` is given. When neither is given, the rest of this pass: for a loop of its own over
+        `range(run.epoch, epochs)`. Steps are numbered on from call to call.
 
         After a resume in the middle of an epoch, the batches that were taken are loaded again and thrown away, which
         gives bit-equal batches whatever the data set does. `replay=False` passes over their indexes only: as exact
@@ -171,9 +174,9 @@ class Run(Recorder):
         (`state_dict()`) is not replayed.
 
         Raises InputError when the loader is empty or shorter than it was."""
-        step = int(self._start if start is None else start)
-        if epochs is None and steps is None:
-            epochs = 1
+        step = max(self._next_step, int(start or 1))
+        if epochs is None and steps is not None:
+            epochs = sys.maxsize
         self._last_step = steps
         self._watch_sigterm()
         if steps is not None and step > steps:
@@ -185,6 +188,7 @@ class Run(Recorder):
         one_more = True
         for batch in batches:
             self._stop_seen = None
+            self._next_step = step + 1
             yield step, batch
             if step == steps:
                 return
@@ -194,6 +198,11 @@ class Run(Recorder):
                     return
                 one_more = False
             step += 1
+
+    @property
+    def epoch(self) -> int:
+        """Passes through the loader that are finished."""
+        return self._cursor.epoch
 
     def should_stop(self) -> bool:
         """Whether to save a checkpoint and end: asked for by Trackway or by SIGTERM, or a newer attempt took over.

@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from . import _arrays, _tree
 from .errors import InputError, IntegrityError
@@ -173,16 +173,23 @@ def size_bytes(components: Mapping[str, Any]) -> int:
 
     Raises as `stage` does, so that a state that cannot be stored is told early."""
     encoded = _encode_all(components)
-    leaves = [leaf for *_, encoder in encoded for leaf in encoder.leaves.values()]
+    leaves = [leaf for component in encoded for leaf in component.encoder.leaves.values()]
     return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
 
 
-def _encode_all(components: Mapping[str, Any]) -> list[tuple]:
+class _Encoded(NamedTuple):
+    name: str
+    kind: str
+    document: dict[str, Any]
+    encoder: _tree.Encoder
+
+
+def _encode_all(components: Mapping[str, Any]) -> list[_Encoded]:
     models = models_in(components)
     return [_encode(check_name(name), value, models) for name, value in components.items()]
 
 
-def _encode(name: str, value: Any, models: list[Any]) -> tuple:
+def _encode(name: str, value: Any, models: list[Any]) -> _Encoded:
     kind = kind_of(name, value)
     document: dict[str, Any] = {"format": FORMAT, "version": FORMAT_VERSION}
     encoder = _tree.Encoder(inline=kind in INLINE_KINDS, name_of=_joined)
@@ -201,10 +208,10 @@ def _encode(name: str, value: Any, models: list[Any]) -> tuple:
     if kind == "other" and encoder.leaves:
         # A part that holds tensors belongs to the state that a resume must bring back.
         kind = "weights"
-    return name, kind, document | {"tree": tree}, encoder
+    return _Encoded(name, kind, document | {"tree": tree}, encoder)
 
 
-def _joined(path: tuple) -> str:
+def _joined(path: _tree.Path) -> str:
     """The name of a tensor: its path below the component."""
     return ".".join(str(part) for part in path[1:])
 
@@ -231,7 +238,7 @@ def _parameter_names(optimizer: Any, models: Iterable[Any]) -> list[str | None]:
     return [names.get(id(parameter)) for group in optimizer.param_groups for parameter in group["params"]]
 
 
-def _with_parameter(path: tuple, names: list[str | None]) -> tuple:
+def _with_parameter(path: _tree.Path, names: list[str | None]) -> _tree.Path:
     """`state.3.exp_avg` with the name of parameter 3."""
     if len(path) > 2 and path[1] == "state" and isinstance(path[2], int) and path[2] < len(names):
         return (*path[:2], names[path[2]] or path[2], *path[3:])
@@ -398,14 +405,16 @@ def _restore_optimizer(
     _tree.load_state(optimizer, state, (name,))
 
 
-def _renumbered(optimizer: Any, state: Any, name: str, stored_names: list, own_names: list) -> Any:
+def _renumbered(
+    optimizer: Any, state: Any, name: str, stored_names: list[str | None], own_names: list[str | None]
+) -> Any:
     """The state with the parameters of each group in the order in which `optimizer` has them."""
     groups, remaining = [], iter(own_names)
-    for stored, own in zip(state["param_groups"], optimizer.param_groups):
+    for stored, own in zip(state["param_groups"], optimizer.param_groups, strict=False):
         own_group = [next(remaining) for _ in own["params"]]
         numbers = {stored_names[number]: number for number in stored["params"]}
         if set(numbers) != set(own_group):
-            differing = sorted(set(numbers) ^ set(own_group))
+            differing = sorted(map(str, set(numbers) ^ set(own_group)))
             raise InputError(f"{name} has other parameters in the checkpoint than here: {_tree._list_names(differing)}")
         groups.append(stored | {"params": [numbers[parameter] for parameter in own_group]})
     return state | {"param_groups": groups + state["param_groups"][len(groups) :]}

@@ -56,7 +56,7 @@ class Encoder:
         self.leaves: dict[str, _arrays.Leaf] = {}
         # Tensors that are the same memory as one that was met earlier: their name, and that one's.
         self.aliases: dict[str, str] = {}
-        self._names: dict[tuple, str] = {}
+        self._names: dict[tuple[Any, ...], str] = {}
         self._inline = inline
         self._name_of = name_of or (lambda path: ".".join(map(str, path)))
 
@@ -84,10 +84,10 @@ class Encoder:
     def _items(self, values: Iterable[Any], path: Path) -> list[Json]:
         return [self.encode(value, (*path, index)) for index, value in enumerate(values)]
 
-    def _pairs(self, value: dict, path: Path) -> list[Json]:
+    def _pairs(self, value: dict[Any, Any], path: Path) -> list[Json]:
         return [[self.encode(key, (*path, "key")), self.encode(item, (*path, key))] for key, item in value.items()]
 
-    def _dict(self, value: dict, path: Path) -> Json:
+    def _dict(self, value: dict[Any, Any], path: Path) -> Json:
         if all(type(key) is str for key in value) and TAG not in value:
             return {key: self.encode(item, (*path, key)) for key, item in value.items()}
         return {TAG: "dict", "items": self._pairs(value, path)}
@@ -111,7 +111,7 @@ class Encoder:
         if kind is collections.deque:
             return {TAG: "deque", "items": self._items(value, path), "maxlen": value.maxlen}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            fields = {name: self.encode(item, (*path, name)) for name, item in zip(value._fields, value)}
+            fields = {name: self.encode(item, (*path, name)) for name, item in zip(value._fields, value, strict=True)}
             return {TAG: "namedtuple", "name": kind.__name__, "fields": fields}
         if is_generator(value):
             return self._generator(value, path)
@@ -119,7 +119,7 @@ class Encoder:
             return {TAG: "stateful", "state": self.encode(value.state_dict(), path)}
         return self._of_framework(value, path)
 
-    def _ordered_dict(self, value: collections.OrderedDict, path: Path) -> Json:
+    def _ordered_dict(self, value: collections.OrderedDict[Any, Any], path: Path) -> Json:
         node = {TAG: "ordered_dict", "items": self._pairs(value, path)}
         if metadata := getattr(value, "_metadata", None):  # what PyTorch hangs on the state of a module
             node["metadata"] = Encoder().encode(dict(metadata))
@@ -172,7 +172,7 @@ class Encoder:
         if self._inline:
             return {TAG: "array", "framework": leaf.framework, **self._in_place(leaf)}
         name = self._name_for(leaf, path)
-        node = {TAG: "tensor", "name": name, "framework": leaf.framework}
+        node: dict[str, Json] = {TAG: "tensor", "name": name, "framework": leaf.framework}
         if leaf.note:
             node["note"] = leaf.note
         return node
@@ -199,12 +199,13 @@ class Encoder:
         if leaf.fill is not None and leaf.len_bytes:
             leaf.fill(content)
         elif leaf.len_bytes:
-            content[:] = (_ctypes_bytes(leaf))
-        node = {"dtype": leaf.dtype, "shape": list(leaf.shape), "base64": base64.b64encode(content).decode()}
-        return node | ({"note": leaf.note} if leaf.note else {})
+            content[:] = _bytes_at(leaf)
+        text = base64.b64encode(content).decode()
+        note = {"note": leaf.note} if leaf.note else {}
+        return {"dtype": leaf.dtype, "shape": list(leaf.shape), "base64": text, **note}
 
 
-def _ctypes_bytes(leaf: _arrays.Leaf) -> bytes:
+def _bytes_at(leaf: _arrays.Leaf) -> bytes:
     import ctypes
 
     return ctypes.string_at(leaf.address, leaf.len_bytes)
@@ -225,10 +226,10 @@ def _key_text(path: Any) -> str:
 
 
 class Decoder:
-    """Turns JSON back into values. `tensor` finds a tensor by name; `framework` overrides the one it was saved from."""
+    """Turns JSON back into values. `find` finds a tensor by name; `framework` overrides the one it was saved from."""
 
-    def __init__(self, tensor: Callable[[str], _arrays.Stored], framework: str | None = None):
-        self._find = tensor
+    def __init__(self, find: Callable[[str], _arrays.Stored] | None = None, framework: str | None = None):
+        self._find = find
         self._framework = framework
         self._built: dict[tuple[str, str], Any] = {}
 
@@ -261,7 +262,7 @@ class Decoder:
             return template
         return values
 
-    def _mapping(self, items: list, template: Any, path: Path, kind: type) -> Any:
+    def _mapping(self, items: list[tuple[Any, Json]], template: Any, path: Path, kind: type[Any]) -> Any:
         into = template if isinstance(template, dict) else None
         if into and (missing := [key for key in into if key not in {key for key, _ in items}]):
             raise InputError(
@@ -289,7 +290,7 @@ class Decoder:
     def _decoded_keys(self, node: Json, path: Path) -> list[tuple[Any, Json]]:
         return [(self.decode(key, None, (*path, "key")), item) for key, item in node["items"]]
 
-    def _read_tuple(self, node: Json, template: Any, path: Path) -> tuple:
+    def _read_tuple(self, node: Json, template: Any, path: Path) -> tuple[Any, ...]:
         items = node["items"]
         inner = template if type(template) is tuple and len(template) == len(items) else [None] * len(items)
         return tuple(self.decode(item, inner[index], (*path, index)) for index, item in enumerate(items))
@@ -314,16 +315,18 @@ class Decoder:
                 f"{place(path)} is a {node['type']} with {_list_names([key for key, _ in children])} in the "
                 f"checkpoint and has {_list_names([key for key, _ in found])} here"
             )
-        values = [self.decode(item, inner, (*path, key)) for (key, item), (_, inner) in zip(children, found)]
+        values = [
+            self.decode(item, inner, (*path, key)) for (key, item), (_, inner) in zip(children, found, strict=True)
+        ]
         return jax.tree_util.tree_unflatten(structure, values)
 
-    def _read_set(self, node: Json, template: Any, path: Path) -> set:
+    def _read_set(self, node: Json, template: Any, path: Path) -> set[Any]:
         return set(self._list(node["items"], None, path))
 
-    def _read_frozenset(self, node: Json, template: Any, path: Path) -> frozenset:
+    def _read_frozenset(self, node: Json, template: Any, path: Path) -> frozenset[Any]:
         return frozenset(self._list(node["items"], None, path))
 
-    def _read_deque(self, node: Json, template: Any, path: Path) -> collections.deque:
+    def _read_deque(self, node: Json, template: Any, path: Path) -> collections.deque[Any]:
         return collections.deque(self._list(node["items"], None, path), maxlen=node["maxlen"])
 
     # Objects
@@ -405,6 +408,8 @@ class Decoder:
         """Tensors that were one memory when they were saved are one again."""
         key = (framework, node["name"])
         if key not in self._built:
+            if self._find is None:
+                raise InputError(f"names the tensor `{node['name']}`, and no tensors belong here")
             stored = self._find(node["name"])
             self._built[key] = _arrays.build(framework, _with_note(stored, node.get("note", {})))
         return self._built[key]
@@ -415,7 +420,9 @@ def load_state(target: Any, state: Any, path: Path) -> None:
     try:
         target.load_state_dict(state)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(f"{place(path)} ({type(target).__name__}) does not take the state in the checkpoint: {error}") from error
+        raise InputError(
+            f"{place(path)} ({type(target).__name__}) does not take the state in the checkpoint: {error}"
+        ) from error
 
 
 def _with_note(stored: _arrays.Stored, note: dict[str, Any]) -> _arrays.Stored:

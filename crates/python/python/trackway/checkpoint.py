@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -142,12 +143,12 @@ def _root(path: Path) -> Root:
 
 def _step(step: Any) -> int:
     try:
-        step = int(step.__index__())
-    except AttributeError:
+        number = operator.index(step)
+    except TypeError:
         raise InputError(f"step is {step!r}; it must be a whole number") from None
-    if not 0 <= step < 1 << 63:
-        raise InputError(f"step is {step}; it must not be negative")
-    return step
+    if not 0 <= number < 1 << 63:
+        raise InputError(f"step is {number}; it must not be negative")
+    return number
 
 
 def _number(path: Path, step: int) -> int:
