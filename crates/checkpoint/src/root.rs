@@ -8,15 +8,16 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer};
 
-use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
+use crate::bulk::{Figures, FileWriter, LoadedFile, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
 use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
 use crate::ranks::{RankGroup, RoundBody, check_round};
+use crate::retention::Retention;
 use crate::settings::Settings;
-use crate::view::CheckpointView;
+use crate::view::{CheckpointView, Found, Search};
 use crate::writer::{CheckpointWriter, ParentFiles, write_durably};
 
 /// A checkpoint that was committed.
@@ -130,6 +131,11 @@ impl CheckpointRoot {
         })
     }
 
+    /// What later commits keep, instead of what the environment says; `None`: everything.
+    pub fn set_retention(&mut self, keep: Option<Retention>) {
+        self.settings.keep = keep;
+    }
+
     /// The root as a reader sees it, as of the last call.
     #[must_use]
     pub fn view(&self) -> &CheckpointView {
@@ -159,11 +165,31 @@ impl CheckpointRoot {
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used;
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        self.check_fence()?;
-        if self.view.history().adopting() == Some(self.claim.epoch) {
-            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
-        }
+        self.check_may_resume()?;
         let search = self.view.search();
+        Ok(self.settle(search)?.map(|(target, _)| target))
+    }
+
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::resume_target`].
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.check_may_resume()?;
+        let search = self.view.search_reading();
+        self.settle(search)
+    }
+
+    fn check_may_resume(&mut self) -> Result<(), CheckpointError> {
+        self.check_fence()?;
+        match self.view.history().adopting() {
+            Some(epoch) if epoch == self.claim.epoch => Err(CheckpointError::HalfAdopted { epoch }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Marks what was found damaged, and goes on from what was found whole.
+    fn settle(&mut self, search: Search) -> Result<Option<Found>, CheckpointError> {
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
             if let Err(error @ CheckpointError::Fenced { .. }) =
@@ -172,9 +198,9 @@ impl CheckpointRoot {
                 return Err(error);
             }
         }
-        let target = search.outcome()?;
-        self.go_on_from(target.as_ref());
-        Ok(target)
+        let found = search.outcome_with_files()?;
+        self.go_on_from(found.as_ref().map(|(target, _)| target));
+        Ok(found)
     }
 
     /// Later commits name this one as their parent and share unchanged files with it.

@@ -5,11 +5,13 @@ use trackway_core::{Clock, Ids, Step, Timestamp};
 use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
+use crate::bulk::LoadedFile;
+use crate::entry::CommitBody;
 use crate::error::{CheckpointError, Fallback};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
 use crate::retention::{Age, Retention, RetentionPlan, plan};
-use crate::verify::{Defect, verify, verify_manifest};
+use crate::verify::{Defect, read_all, verify, verify_manifest};
 
 /// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
@@ -29,8 +31,13 @@ pub(crate) struct Search {
     pub target: Option<LoadedCheckpoint>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
+    /// What was read of the target's files on the way, where that was asked for.
+    pub files: Vec<LoadedFile>,
     newest_step: Option<Step>,
 }
+
+/// A checkpoint that verified, and its files where they were asked for.
+pub(crate) type Found = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
     /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
@@ -169,9 +176,40 @@ impl CheckpointView {
         self.search().outcome()
     }
 
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`CheckpointView::resume_target`].
+    pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.search_reading().outcome_with_files()
+    }
+
+    /// [`CheckpointView::load`], with all its files in memory.
+    ///
+    /// # Errors
+    /// As [`CheckpointView::load`].
+    pub fn read(&self, number: u64) -> Result<(LoadedCheckpoint, Vec<LoadedFile>), CheckpointError> {
+        let step = self.commit_step(number)?;
+        self.try_read(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
     pub(crate) fn search(&self) -> Search {
+        self.search_with(|number| Ok((self.try_load(number)?, Vec::new())))
+    }
+
+    pub(crate) fn search_reading(&self) -> Search {
+        self.search_with(|number| self.try_read(number))
+    }
+
+    fn search_with(&self, load: impl Fn(u64) -> Result<Found, Defect>) -> Search {
         let newest_step = self.history().newest_step();
-        let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new(), newest_step };
+        let mut search = Search {
+            target: None,
+            fallbacks: Vec::new(),
+            damage: Vec::new(),
+            files: Vec::new(),
+            newest_step,
+        };
         for candidate in self.history().candidates() {
             let (number, body) = match candidate {
                 Candidate::Passed(fallback) => {
@@ -180,9 +218,9 @@ impl CheckpointView {
                 }
                 Candidate::Commit { number, body } => (number, body),
             };
-            match self.try_load(number) {
-                Ok(loaded) => {
-                    search.target = Some(loaded);
+            match load(number) {
+                Ok((loaded, files)) => {
+                    (search.target, search.files) = (Some(loaded), files);
                     break;
                 }
                 Err(defect) => {
@@ -198,10 +236,23 @@ impl CheckpointView {
     }
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
+        let check = |folder: &Path, body: &CommitBody| Ok((verify(self.disk.as_ref(), folder, body)?, ()));
+        Ok(self.try_open(number, check)?.0)
+    }
+
+    fn try_read(&self, number: u64) -> Result<Found, Defect> {
+        self.try_open(number, |folder, body| read_all(self.disk.as_ref(), folder, body))
+    }
+
+    fn try_open<T>(
+        &self,
+        number: u64,
+        check: impl FnOnce(&Path, &CommitBody) -> Result<(Manifest, T), Defect>,
+    ) -> Result<(LoadedCheckpoint, T), Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let record = self.history().commit(number).ok_or_else(missing)?;
-        let manifest = verify(self.disk.as_ref(), &self.root.join(record.folder()), &record.body)?;
-        self.loaded(number, manifest)
+        let (manifest, checked) = check(&self.root.join(record.folder()), &record.body)?;
+        Ok((self.loaded(number, manifest)?, checked))
     }
 
     /// A commit as a checkpoint to read from; whoever calls this has verified it.
@@ -209,17 +260,14 @@ impl CheckpointView {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let record = self.history().commit(number).ok_or_else(missing)?;
-        let body = &record.body;
-        let folder = self.root.join(record.folder());
-        let disk = Arc::clone(&self.disk);
         Ok(LoadedCheckpoint {
-            step: body.step,
+            step: record.body.step,
             info,
             manifest,
             fallbacks: Vec::new(),
             lost_steps: 0,
-            folder,
-            disk,
+            folder: self.root.join(record.folder()),
+            disk: Arc::clone(&self.disk),
         })
     }
 
@@ -229,6 +277,11 @@ impl CheckpointView {
 }
 
 impl Search {
+    pub fn outcome_with_files(mut self) -> Result<Option<Found>, CheckpointError> {
+        let files = std::mem::take(&mut self.files);
+        Ok(self.outcome()?.map(|target| (target, files)))
+    }
+
     pub fn outcome(self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         match (self.target, self.fallbacks) {
             (Some(target), fallbacks) => {
