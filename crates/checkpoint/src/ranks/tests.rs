@@ -136,8 +136,10 @@ fn ranks_save_and_resume_together() {
         [10, 20, 30].map(|step| save(&mut root, step).unwrap())
     });
     for step in 0..3 {
-        let of_step: Vec<_> =
-            commits.iter().map(|commits| Commit { seconds: 0.0, written_bytes: 0, ..commits[step].clone() }).collect();
+        let of_step: Vec<_> = commits
+            .iter()
+            .map(|commits| Commit { seconds: 0.0, written_bytes: 0, ..commits[step].clone() })
+            .collect();
         assert!(of_step.iter().all(|commit| *commit == of_step[0]), "{of_step:?}");
     }
     let newest = world.view().load(commits[0][2].number).unwrap();
