@@ -250,6 +250,6 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
         KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
         KeepReason::Pinned(name) => format!("pinned as `{name}`"),
         KeepReason::NotUploaded => "not at the remote yet".into(),
-        KeepReason::Recent => "no resume comes to it, and it is young".into(),
+        KeepReason::Recent => "no resume comes to it, so it goes when it is old enough".into(),
     }
 }

@@ -134,6 +134,14 @@ impl Checkpoints {
         Ok(shown.map(|info| self.entry(&view, info)).collect())
     }
 
+    /// How many entries of the log cannot be read.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn damaged_entry_count(&self) -> Result<usize, AppError> {
+        Ok(self.view()?.damaged_entries().len())
+    }
+
     /// The checkpoints whose bytes are here, newest first, every byte of them read; of one step when one is named.
     ///
     /// # Errors

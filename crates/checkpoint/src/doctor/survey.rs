@@ -154,6 +154,11 @@ impl Survey {
         self.log.keys().next_back().copied().unwrap_or(0)
     }
 
+    /// Whether every entry before a number can be read.
+    pub fn is_whole_before(&self, number: u64) -> bool {
+        (1..number).all(|number| self.log.get(&number).is_some_and(|file| file.read.is_ok()))
+    }
+
     /// Every commit that can be read, behind gaps too.
     pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitBody)> {
         self.entries().filter_map(|(number, entry)| match &entry.body {

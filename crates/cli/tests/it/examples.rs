@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::harness::{BINARY, Home, answer, eventually, signal};
 
 /// The wine classifier, built beside the binary by `cargo test --workspace`. `make test` demands it.
-fn wine_mlp() -> Option<PathBuf> {
+pub fn wine_mlp() -> Option<PathBuf> {
     let path = Path::new(BINARY).with_file_name("wine_mlp");
     if path.exists() {
         return Some(path);
