@@ -4,6 +4,7 @@ use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::ManifestError;
 use trackway_store::StoreError;
 
+use crate::bulk::TensorError;
 use crate::verify::Defect;
 
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
@@ -101,6 +102,12 @@ pub enum CheckpointError {
         /// What was asked for.
         number: u64,
     },
+    /// Whoever prepared this attempt died before it had said what the attempt goes on from.
+    #[error("epoch {epoch} was told only a part of what it goes on from; launch another attempt")]
+    HalfAdopted {
+        /// The epoch.
+        epoch: u64,
+    },
     /// Somebody deleted the checkpoint that this one shares files with.
     #[error("the checkpoint that step {step} shares unchanged files with was deleted meanwhile; save again")]
     ParentRetired {
@@ -138,6 +145,26 @@ pub enum CheckpointError {
         /// The step.
         step: Step,
     },
+    /// A tensor cannot be stored as it was given.
+    #[error(transparent)]
+    Tensors(#[from] TensorError),
+    /// There is not enough memory to stage a save beside the training. Nothing was staged.
+    #[error("no room in memory for a save of {size_bytes} bytes: {source}")]
+    Memory {
+        /// What the save needs.
+        size_bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A forked child used its parent's checkpoints.
+    #[error("this process was forked from the one that saves checkpoints; save there")]
+    Forked,
+    /// The thread that saves in the background panicked; nothing was committed.
+    #[error("saving in the background panicked: {what}")]
+    Panicked {
+        /// What the panic said.
+        what: String,
+    },
     /// The caller's closure failed; nothing was committed.
     #[error("the state of step {step} could not be written: {source}")]
     State {
@@ -174,6 +201,8 @@ fn store_kind(error: &StoreError) -> ErrorKind {
         Store::Contended => ErrorKind::Retry,
         Store::Fenced => ErrorKind::Fenced,
         Store::Input => ErrorKind::Input,
+        Store::Damaged => ErrorKind::Integrity,
+        Store::Cancelled => ErrorKind::Retry,
         Store::Unavailable | Store::Full | Store::Refused | Store::Unsupported => ErrorKind::Storage,
     }
 }
@@ -202,6 +231,7 @@ impl CheckpointError {
         match self {
             Self::Store(error) => store_kind(error),
             Self::ParentRetired { .. } => ErrorKind::Retry,
+            Self::HalfAdopted { .. } => ErrorKind::Fenced,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::NotInAttempt { .. }
             | Self::WrongRun { .. }
@@ -211,10 +241,12 @@ impl CheckpointError {
             | Self::NotHere { .. }
             | Self::PinName { .. }
             | Self::Empty { .. }
+            | Self::Tensors(_)
+            | Self::Forked
             | Self::Manifest(_) => ErrorKind::Input,
-            Self::Storage { .. } => ErrorKind::Storage,
+            Self::Storage { .. } | Self::Memory { .. } => ErrorKind::Storage,
             Self::Damaged { .. } | Self::NothingVerifies { .. } => ErrorKind::Integrity,
-            Self::State { .. } => ErrorKind::State,
+            Self::State { .. } | Self::Panicked { .. } => ErrorKind::State,
         }
     }
 

@@ -19,6 +19,7 @@
 //!
 //! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads, sharing between ranks.
 
+pub mod bulk;
 pub mod doctor;
 mod entry;
 mod error;

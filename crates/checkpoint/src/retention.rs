@@ -88,6 +88,8 @@ pub enum KeepReason {
     NotUploaded,
     /// It is suspect or on a dead branch, and too young to be deleted.
     Recent,
+    /// A newer attempt has not committed yet: nobody else knows what it goes on from.
+    Unsettled,
 }
 
 /// Why a checkpoint goes.
@@ -147,6 +149,7 @@ pub(crate) fn plan(history: &History, policy: &Retention, now: Timestamp, age: O
         plan.keep(pin.body.commit, KeepReason::Pinned(pin.body.name.clone()));
     }
     let on_branch: BTreeSet<u64> = chain.into_iter().collect();
+    let settled = history.newest_epoch_stands();
     for (number, record) in history.commits().filter(|(_, record)| !record.retired) {
         let why = reason_to_go(record, on_branch.contains(&number));
         if policy.only_uploaded && why == RetireReason::Superseded && record.uploaded_to.is_none() {
@@ -154,6 +157,9 @@ pub(crate) fn plan(history: &History, policy: &Retention, now: Timestamp, age: O
         }
         if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {
             plan.keep(number, KeepReason::Recent);
+        }
+        if !settled {
+            plan.keep(number, KeepReason::Unsettled);
         }
         if !plan.keep.contains_key(&number) {
             plan.retire.insert(number, why);

@@ -8,6 +8,7 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer};
 
+use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
@@ -38,6 +39,8 @@ pub struct Commit {
     pub state_digest: String,
     /// Bytes of its files.
     pub size_bytes: u64,
+    /// Bytes of them that had to be written; the others are shared with the parent.
+    pub written_bytes: u64,
     /// How long writing and committing took.
     pub seconds: f64,
     /// The number of the commit it was trained on from.
@@ -51,6 +54,7 @@ pub struct CheckpointRoot {
     settings: Settings,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
+    files: FileWriter,
     keeper: Keeper,
     /// The commit this attempt goes on from.
     parent: Option<u64>,
@@ -86,8 +90,10 @@ impl CheckpointRoot {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
         let keeper = Keeper::default();
-        let mut root = Self { view, claim, settings, clock, ids, keeper, parent: None, parent_files: None };
+        let mut root =
+            Self { view, claim, settings, clock, ids, files, keeper, parent: None, parent_files: None };
         root.claim()?;
         Ok(root)
     }
@@ -137,6 +143,9 @@ impl CheckpointRoot {
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_fence()?;
+        if self.view.history().adopting() == Some(self.claim.epoch) {
+            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
+        }
         let search = self.view.search();
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
@@ -179,6 +188,8 @@ impl CheckpointRoot {
             Err(error) => return Err(self.give_up(number, &prefix, error.at_step(step))),
         };
         let body = self.commit_body(&manifest, manifest_sha256);
+        let own = manifest.files.iter().filter(|file| file.stored_in.is_none());
+        let written_bytes = own.map(|file| file.size_bytes).sum();
         let number = self.commit(&body, &manifest)?;
         self.parent = Some(number);
         self.parent_files = Some(ParentFiles {
@@ -190,7 +201,26 @@ impl CheckpointRoot {
         // files that could not be deleted are part of no live checkpoint.
         let _ = self.apply_retention();
         let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
-        Ok(commit(number, body, seconds))
+        Ok(commit(number, body, written_bytes, seconds))
+    }
+
+    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.
+    pub fn save_staged(
+        &mut self,
+        save: &StagedSave,
+        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
+    ) -> Result<Saved<Commit>, CheckpointError> {
+        let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
+        let mut figures = Figures::default();
+        let commit = self.save(save.step(), &metrics, |writer| {
+            writer.files(&save.files())?;
+            figures = writer.figures();
+            before_commit()
+        })?;
+        Ok(Saved { commit, figures })
     }
 
     fn new_begin(&self, step: Step) -> Begin {
@@ -255,7 +285,7 @@ impl CheckpointRoot {
         let step_folder = folder.parent().unwrap_or(self.view.root()).to_owned();
         make_folder(disk, &step_folder)?;
         make_folder(disk, &folder)?;
-        let mut writer = CheckpointWriter::new(disk, folder.clone(), self.parent_files.as_ref());
+        let mut writer = CheckpointWriter::new(&self.files, folder.clone(), self.parent_files.as_ref());
         fill(&mut writer)?;
         let manifest = self.manifest(step, prefix, metrics, writer.into_files(step)?);
         let bytes = manifest.to_bytes()?;
@@ -324,7 +354,7 @@ fn holder(claim: &ClaimBody) -> Claim {
     Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
 }
 
-fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
+fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
     Commit {
         number,
         run_id: body.run_id,
@@ -335,6 +365,7 @@ fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
         manifest_sha256: body.manifest_sha256,
         state_digest: body.state_digest,
         size_bytes: body.size_bytes,
+        written_bytes,
         seconds,
         parent: body.parent,
     }

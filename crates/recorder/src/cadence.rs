@@ -16,6 +16,9 @@ pub const CHECKPOINT_REASON_EVENT: &str = "checkpoint_reason";
 /// The event that says that `TRACKWAY_MAX_STEPS` was reached and the script was asked to end.
 pub const MAX_STEPS_EVENT: &str = "max_steps_reached";
 
+/// The event that says that a save is held between its files and its commit, for a rehearsal.
+pub const HELD_IN_SAVE_EVENT: &str = "held_in_save";
+
 /// Why a checkpoint was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SaveReason {
@@ -123,7 +126,7 @@ impl Inner {
     }
 
     /// What is left of the grace period; none before SIGTERM, or when nobody said how long it is.
-    fn grace_seconds_left(&self) -> Option<f64> {
+    pub(crate) fn grace_seconds_left(&self) -> Option<f64> {
         let arrived_micros = self.sigterm.at_micros()?;
         Some(self.settings.grace_seconds? - self.seconds_since(arrived_micros))
     }

@@ -27,6 +27,9 @@ pub(crate) struct Settings {
     pub max_steps: Option<Step>,
     /// `TRACKWAY_HOLD_AT_STEP`: where the loop is held for a while, so that a proof can kill it in a known place.
     pub hold_at_step: Option<Step>,
+    /// `TRACKWAY_HOLD_IN_SAVE`: the first save of this step or a later one is held before its commit, so that a
+    /// rehearsal can kill it there.
+    pub hold_in_save: Option<Step>,
     /// `TRACKWAY_GRACE_SECONDS`: what is left to the process after SIGTERM.
     pub grace_seconds: Option<f64>,
 }
@@ -56,6 +59,7 @@ impl Settings {
                 .unwrap_or_default(),
             max_steps: number("TRACKWAY_MAX_STEPS"),
             hold_at_step: number("TRACKWAY_HOLD_AT_STEP"),
+            hold_in_save: number("TRACKWAY_HOLD_IN_SAVE"),
             grace_seconds: seconds("TRACKWAY_GRACE_SECONDS"),
         }
     }

@@ -1,16 +1,17 @@
 //! The checkpoints of a run as `trackway explain` shows them.
 
-use trackway_ledger::AttemptRow;
+use trackway_ledger::{AttemptRow, EventRow};
 
 use super::fall_back::{FallBackCost, Pace, passed_over};
 use super::house::reason_in_words;
 use super::{CheckpointEntry, Checkpoints, KeepChanges};
 use crate::error::AppError;
 use crate::explain::page::{CheckpointLine, FallBack};
+use crate::explain::save_reason;
 
 impl Checkpoints {
     /// Every checkpoint, newest first, with what retention thinks of it.
-    pub(crate) fn lines(&self) -> Result<Vec<CheckpointLine>, AppError> {
+    pub(crate) fn lines(&self, events: &[EventRow]) -> Result<Vec<CheckpointLine>, AppError> {
         let view = self.view()?;
         let policy = self.policy(&KeepChanges::default())?;
         let plan = view.retention(&policy, self.now(), None);
@@ -20,7 +21,8 @@ impl Checkpoints {
         };
         let lines = view.list().into_iter().rev().map(|info| {
             let kept_because = kept_because(info.number);
-            line(self.entry(&view, info), kept_because)
+            let reason = save_reason(events, Some(info.attempt_id), Some(info.step));
+            line(self.entry(&view, info), reason, kept_because)
         });
         Ok(lines.collect())
     }
@@ -39,12 +41,13 @@ impl Checkpoints {
     }
 }
 
-fn line(entry: CheckpointEntry, kept_because: Vec<String>) -> CheckpointLine {
+fn line(entry: CheckpointEntry, reason: Option<String>, kept_because: Vec<String>) -> CheckpointLine {
     CheckpointLine {
         step: entry.step,
         attempt_id: Some(entry.attempt_id),
         epoch: entry.epoch,
         state: entry.state,
+        reason,
         size_bytes: entry.size_bytes,
         manifest_sha256: entry.manifest_sha256,
         object_prefix: entry.object_prefix,

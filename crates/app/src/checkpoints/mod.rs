@@ -19,7 +19,7 @@ mod story;
 use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, Housekeeper};
-use trackway_core::{Clock as _, LaunchKind, Step, Timestamp};
+use trackway_core::{Clock as _, Step, Timestamp};
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_recorder::{SystemClock, SystemIds};
 
@@ -81,9 +81,9 @@ impl App {
     /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
     pub fn checkpoints(&self, run: &str) -> Result<Checkpoints, AppError> {
         let row = self.find_run(run)?;
-        let attempts = self.attempts_of(row.run_id)?;
+        let attempts = self.attempts_of_kind(row.run_id, row.kind)?;
         Ok(Checkpoints {
-            root: self.home.checkpoint_root(row.run_id, LaunchKind::Train, FULL_STAGE),
+            root: self.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
             subject: row.run_id.to_string(),
             run: Some(RunFacts { row, attempts }),
             clock: SystemClock,

@@ -1,8 +1,11 @@
 //! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
 
+mod cadence;
 pub mod diff;
 pub mod page;
 mod timeline;
+
+pub(crate) use timeline::save_reason;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +19,7 @@ use trackway_tower::next_actions;
 use self::diff::{Change, changes};
 use self::page::{
     AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,
-    RetryLine, RunCard, SameInputs, Termination,
+    ProofCard, RetryLine, RunCard, SameInputs, Termination,
 };
 use crate::App;
 use crate::error::{AppError, ErrorKind};
@@ -39,7 +42,7 @@ impl App {
         let (run, attempt) = match self.find_subject(reference)? {
             Found::Attempt(attempt) => (self.find_run(&attempt.run_id.to_string())?, *attempt),
             Found::Run(run) => {
-                let attempt = self.attempts_of(run.run_id)?.pop().ok_or_else(|| {
+                let attempt = self.attempts_of_kind(run.run_id, run.kind)?.pop().ok_or_else(|| {
                     AppError::new(
                         ErrorKind::NotFound,
                         format!("run `{}` has no attempt to explain", run.name),
@@ -52,13 +55,13 @@ impl App {
     }
 
     fn page(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Explanation, AppError> {
-        let attempts = self.attempts_of(run.run_id)?;
+        let attempts = self.attempts_of_kind(run.run_id, attempt.kind)?;
         let retries = self.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
         let of_run = self.checkpoints(&run.run_id.to_string())?;
-        let checkpoints = of_run.lines()?;
+        let checkpoints = of_run.lines(&events)?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
@@ -75,6 +78,8 @@ impl App {
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
             fall_back: of_run.fall_back_of(attempt)?,
+            resume_proof: self.proof_card(run, attempt)?,
+            cadence: self.cadence_advice(run, attempt, &attempts)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
@@ -84,6 +89,34 @@ impl App {
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
         })
+    }
+
+    /// The newest proof of this config, and what is not the same any more.
+    fn proof_card(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Option<ProofCard>, AppError> {
+        let proofs = self.ledger_read(|ledger| ledger.resume_proofs_of_config(&run.config_sha256))?;
+        let Some(proof) = proofs.into_iter().next() else { return Ok(None) };
+        let code_changed =
+            proof.git_commit != attempt.git_commit || proof.git_diff_blake3 != attempt.git_diff_blake3;
+        let changes = [
+            ("code", code_changed),
+            ("data", proof.data_sha256 != run.data_sha256),
+            ("environment", proof.environment_lock_sha256 != attempt.environment_lock_sha256),
+            ("seed", proof.seed != run.seed),
+        ];
+        Ok(Some(ProofCard {
+            proof_id: proof.proof_id,
+            verdict: proof.verdict.to_string(),
+            why: proof.why,
+            at: proof.ended_at,
+            steps: proof.steps,
+            killed_at_step: proof.killed_at_step,
+            resumed_from_step: proof.resumed_from_step,
+            changed_since: changes
+                .iter()
+                .filter(|(_, changed)| *changed)
+                .map(|(what, _)| (*what).into())
+                .collect(),
+        }))
     }
 
     fn data_card(&self, run_id: RunId) -> Result<DataCard, AppError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, LaunchKind};
+use trackway_core::{AttemptId, Clock as _};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, RunState};
@@ -27,19 +27,28 @@ pub struct Launched {
     pub attached: bool,
 }
 
-/// Launches the attempt after `previous`, with the environment changes of a retry plan.
+/// What a launch has in its environment beyond the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Additions {
+    /// The changes of a retry plan, which make it another config.
+    pub set: BTreeMap<String, String>,
+    /// Trackway's own variables for a rehearsal, which do not.
+    pub rehearsal: BTreeMap<String, String>,
+}
+
+/// Launches the attempt after `previous`.
 pub fn launch_next(
     app: &App,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
-    set: &BTreeMap<String, String>,
+    additions: &Additions,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
     if previous.is_some() {
         tell_step_back(app, prepared, reporter);
     }
-    let mut row = planned_row(app, prepared, previous, set, reporter)?;
-    let spec = spec_of(app, prepared, &row, set);
+    let mut row = planned_row(app, prepared, previous, &additions.set, reporter)?;
+    let spec = spec_of(app, prepared, &row, additions);
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     if let Some(previous) = previous {
         app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
@@ -113,7 +122,7 @@ fn planned_row(
 ) -> Result<AttemptRow, AppError> {
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
-    let mut row = AttemptRow::planned(attempt_id, number, LaunchKind::Train, &prepared.run);
+    let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
     row.stage = FULL_STAGE.into();
     row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
     row.epoch = Some(u64::from(number));
@@ -139,14 +148,14 @@ fn resume_target(
     reporter: &dyn Reporter,
 ) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.find_run(&prepared.run.run_id.to_string())?;
-    let root = app.home.checkpoint_root(run.run_id, LaunchKind::Train, FULL_STAGE);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
     let why = match view(&root)?.resume_target() {
         Ok(None) if run.last_committed_step.is_some() => {
             format!("the ledger knows a committed step, and `{}` has none", root.display())
         }
         Ok(None) => return Ok(None),
         Ok(Some(loaded)) => {
-            let pace = Pace::measured(&app.attempts_of(run.run_id)?);
+            let pace = Pace::measured(&app.attempts_of_kind(run.run_id, run.kind)?);
             if let Some(text) = fall_back_notice(&loaded, pace) {
                 reporter.notice(&Notice::Note { text });
             }
@@ -163,7 +172,7 @@ fn resume_target(
 /// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
 /// fails the attempt is launched all the same: it may yet do better.
 fn tell_step_back(app: &App, prepared: &Prepared, reporter: &dyn Reporter) {
-    match step_back(app, prepared.run.run_id) {
+    match step_back(app, &prepared.run) {
         Ok(None) => {}
         Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
         Err(error) => reporter.notice(&Notice::Note {
@@ -211,10 +220,11 @@ fn lock_source(lock: &EnvironmentLock) -> Option<String> {
     }
 }
 
-fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, set: &BTreeMap<String, String>) -> LaunchSpec {
+fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additions) -> LaunchSpec {
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
-    environment.extend(set.clone());
+    environment.extend(additions.set.clone());
+    environment.extend(additions.rehearsal.clone());
     environment.extend(keep_variables(&plan.checkpoint));
     LaunchSpec {
         run_id: row.run_id,

@@ -13,9 +13,11 @@ mod prepare;
 mod supervise;
 mod watchdog;
 
+pub(crate) use drive::{Rehearsal, rehearse};
 pub use inject::{Fault, Injection, InjectionError};
 pub use job::{Source, StoredJob};
 pub(crate) use policy::{Decided, budget_limits, decide};
+pub(crate) use prepare::{Prepared, Start, begin, read};
 
 use serde::Serialize;
 use trackway_core::{AttemptId, RunId, Step};

@@ -5,7 +5,7 @@
 
 mod evidence;
 
-use trackway_core::{AttemptId, Clock as _, LaunchKind, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Timestamp};
 use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
@@ -139,7 +139,7 @@ fn run_after(
     checkpoints: &[CheckpointRow],
     state: RunState,
 ) -> Result<RunRow, AppError> {
-    let mut attempts = app.attempts_of(row.run_id)?;
+    let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
     attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
     attempts.push(row.clone());
     let committed =
@@ -241,7 +241,7 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
 
 /// The run's checkpoints as their log has them now.
 fn checkpoint_rows(app: &App, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = app.home.checkpoint_root(row.run_id, LaunchKind::Train, FULL_STAGE);
+    let root = app.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
     let rows = view.list().into_iter().map(|info| CheckpointRow {

@@ -151,6 +151,8 @@ fn pins_hold_and_the_rest_goes() {
     assert!(!root.join("step-00000020").exists(), "let go");
     let doctor = home.json(&["checkpoint", "doctor", "healthy"]);
     assert_eq!(doctor["findings"], serde_json::json!([]), "{doctor}");
+    let again = home.json(&["checkpoint", "doctor", "healthy"]);
+    assert_eq!(doctor, again, "the doctor leaves nothing behind");
 }
 
 /// Proves what every command says of the published root, where step 20 is damaged and marked.

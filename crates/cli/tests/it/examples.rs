@@ -80,11 +80,27 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     assert_eq!(taken_up["state"], "completed", "{taken_up}");
     assert_eq!(final_digest(&home, "stopped"), final_digest(&home, "control"));
 
+    let reasons = home.sql("select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'checkpoint_reason' and r.name = 'stopped'");
+    let reasons: Vec<&str> = reasons.iter().map(|row| row["fields_json"].as_str().unwrap()).collect();
+    for expected in ["\"asked\"", "trackway checkpoint now", "\"cadence\""] {
+        assert!(reasons.iter().any(|reason| reason.contains(expected)), "no {expected} in {reasons:?}");
+    }
+    let advice = &home.json(&["explain", "killed"])["cadence"];
+    assert!(advice["costs"]["save_count"].as_u64().unwrap() >= 5, "{advice}");
+    assert!(advice["costs"]["stall_seconds"].as_f64().unwrap() > 0.0, "{advice}");
+    assert_eq!(advice["history"]["failures"], 0, "a rehearsed loss is no failure: {advice}");
+    assert_eq!(
+        (&advice["recommended"], advice["table"].as_array().unwrap().len()),
+        (&Value::Null, 5),
+        "{advice}"
+    );
+
     let effective = home.sql("select count(*) as points, count(distinct step) as steps from effective_metrics m join runs r on r.run_id = m.run_id where r.name = 'killed' and m.name = 'loss'");
     assert_eq!(effective[0]["points"], STEPS);
     assert_eq!(effective[0]["steps"], STEPS);
     let page = home.trackway(&["explain", "killed"]).stdout;
-    for words in ["Attempts", "← resume", "nothing differs", "Decisions"] {
+    for words in ["Attempts", "← resume", "nothing differs", "Decisions", "How often to save", "(cadence)"]
+    {
         assert!(page.contains(words), "`{words}` is not on the page:\n{page}");
     }
 }
