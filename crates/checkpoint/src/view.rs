@@ -142,8 +142,9 @@ impl CheckpointView {
     pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
         let step = self.commit_step(number)?;
         let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
-        let body = &self.history().commit(number).ok_or_else(missing)?.body;
-        verify_manifest(self.disk.as_ref(), &self.root.join(&body.object_prefix), body)
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let body = &record.body;
+        verify_manifest(self.disk.as_ref(), &self.root.join(record.folder()), body)
             .map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
