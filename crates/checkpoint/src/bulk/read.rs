@@ -55,6 +55,12 @@ impl LoadedFile {
         &self.buffer.bytes()[..self.size_bytes]
     }
 
+    /// Its bytes, for whoever is given the memory: another language, whose tensors are views of it.
+    #[must_use]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer.bytes_mut()[..self.size_bytes]
+    }
+
     /// Its tensors, without copying them.
     ///
     /// # Errors
