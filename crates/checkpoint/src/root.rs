@@ -90,6 +90,17 @@ impl CheckpointRoot {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        Self::open_over(view, claim, settings, clock, ids)
+    }
+
+    /// Claims the epoch in a root that is open for reading.
+    pub(crate) fn open_over(
+        view: CheckpointView,
+        claim: ClaimBody,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
         let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
         let keeper = Keeper::default();
         let mut root =

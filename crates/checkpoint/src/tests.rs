@@ -35,6 +35,10 @@ impl World {
         self.folder.path().join("train-1")
     }
 
+    pub(crate) fn run_id(&self) -> RunId {
+        self.run_id
+    }
+
     pub(crate) fn attempt(&self) -> AttemptId {
         AttemptId::new(self.ids.as_ref())
     }
@@ -83,7 +87,7 @@ pub(crate) fn save(root: &mut CheckpointRoot, step: Step) -> Result<Commit, Chec
     })
 }
 
-fn state(step: Step) -> Vec<u8> {
+pub(crate) fn state(step: Step) -> Vec<u8> {
     step.to_le_bytes().repeat(16)
 }
 

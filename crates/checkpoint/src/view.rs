@@ -45,7 +45,12 @@ impl CheckpointView {
     /// A view that was not read yet; the clock and the ids are those of the entries its owner may add.
     pub(crate) fn unread(root: &Path, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
-        Self { root: root.to_owned(), disk, log: Log::new(Arc::new(backend), clock, ids) }
+        Self::over(root, disk, Log::new(Arc::new(backend), clock, ids))
+    }
+
+    /// A view of a root whose log may be elsewhere.
+    pub(crate) fn over(root: &Path, disk: Arc<dyn Disk>, log: Log<History>) -> Self {
+        Self { root: root.to_owned(), disk, log }
     }
 
     /// A view that begins at the newest summary of the log.
@@ -56,7 +61,7 @@ impl CheckpointView {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
-        Ok(Self { root: root.to_owned(), disk, log: Log::open(Arc::new(backend), clock, ids)? })
+        Ok(Self::over(root, disk, Log::open(Arc::new(backend), clock, ids)?))
     }
 
     /// Reads what was added to the log since.
