@@ -154,9 +154,7 @@ impl CheckpointRoot {
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_fence()?;
-        if self.view.history().adopting() == Some(self.claim.epoch) {
-            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
-        }
+        self.view.check_adopted()?;
         let search = self.view.search();
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.

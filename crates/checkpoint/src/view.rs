@@ -134,9 +134,15 @@ impl CheckpointView {
     ///
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used: an explicit end,
-    /// never step 0 in silence.
+    /// never step 0 in silence. [`CheckpointError::HalfAdopted`].
     pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        self.check_adopted()?;
         self.search().outcome()
+    }
+
+    /// What was adopted only in part leads nowhere, for later epochs too: it says that nothing before it counts.
+    pub(crate) fn check_adopted(&self) -> Result<(), CheckpointError> {
+        self.history().adopting().map_or(Ok(()), |epoch| Err(CheckpointError::HalfAdopted { epoch }))
     }
 
     pub(crate) fn search(&self) -> Search {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trackway_core::Step;
+use trackway_core::{Ids as _, Step};
 use trackway_formats::checkpoint_manifest::{Kind, object_prefix};
 use trackway_store::testing::FaultDisk;
 use trackway_store::{Claim, Disk as _, Writer};
@@ -13,10 +13,11 @@ use super::stage::Stage;
 use crate::bulk::{BackgroundSaver, Dtype, SaveEnd, StagedSave, TensorRef, TensorSpec};
 use crate::entry::{Adopt, Body, CommitBody};
 use crate::error::CheckpointError;
-use crate::history::{History, State};
+use crate::history::State;
 use crate::keeper::append;
 use crate::retention::Retention;
 use crate::tests::state;
+use crate::verify::verify;
 use crate::{CheckpointRoot, CheckpointView};
 
 /// What one process does.
@@ -35,18 +36,53 @@ pub(super) struct Deed {
 }
 
 pub(super) const DEEDS: [Deed; 16] = [
-    Deed { name: "open a new root and claim", before: nothing, act: claim_first, stands: |view| view.epoch() == Some(1) },
-    Deed { name: "claim the next epoch", before: two, act: claim_next, stands: |view| view.epoch() == Some(2) },
+    Deed {
+        name: "open a new root and claim",
+        before: nothing,
+        act: claim_first,
+        stands: |view| view.epoch() == Some(1),
+    },
+    Deed {
+        name: "claim the next epoch",
+        before: two,
+        act: claim_next,
+        stands: |view| view.epoch() == Some(2),
+    },
     Deed { name: "resume", before: two, act: resume, stands: |_| false },
-    Deed { name: "resume past a damaged one", before: newest_damaged, act: resume, stands: |view| has(view, 20, State::Suspect) },
+    Deed {
+        name: "resume past a damaged one",
+        before: newest_damaged,
+        act: resume,
+        stands: |view| has(view, 20, State::Suspect),
+    },
     Deed { name: "save, the first", before: nothing, act: save_thirty, stands: thirty_stands },
     Deed { name: "save", before: two, act: save_thirty, stands: thirty_stands },
     Deed { name: "save that shares a file", before: two_frozen, act: save_sharing, stands: thirty_stands },
     Deed { name: "save staged, in the background", before: two, act: save_staged, stands: thirty_stands },
-    Deed { name: "save that is given up", before: two, act: give_up, stands: |view| has(view, 30, State::Abandoned) },
-    Deed { name: "save and retire by retention", before: two, act: save_and_retire, stands: |view| thirty_stands(view) && has(view, 10, State::Retired) },
-    Deed { name: "collect", before: four, act: collect, stands: |view| has(view, 10, State::Retired) && has(view, 20, State::Retired) },
-    Deed { name: "collect what another one left", before: half_collected, act: collect, stands: |view| has(view, 20, State::Retired) },
+    Deed {
+        name: "save that is given up",
+        before: two,
+        act: give_up,
+        stands: |view| has(view, 30, State::Abandoned),
+    },
+    Deed {
+        name: "save and retire by retention",
+        before: two,
+        act: save_and_retire,
+        stands: |view| thirty_stands(view) && has(view, 10, State::Retired),
+    },
+    Deed {
+        name: "collect",
+        before: four,
+        act: collect,
+        stands: |view| has(view, 10, State::Retired) && has(view, 20, State::Retired),
+    },
+    Deed {
+        name: "collect what another one left",
+        before: half_collected,
+        act: collect,
+        stands: |view| has(view, 20, State::Retired),
+    },
     Deed { name: "pin", before: four, act: pin, stands: |view| !view.pins().is_empty() },
     Deed { name: "unpin", before: four_pinned, act: unpin, stands: |view| view.pins().is_empty() },
     Deed { name: "call suspect", before: four, act: suspect, stands: |view| has(view, 40, State::Suspect) },
@@ -203,8 +239,7 @@ fn give_up(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
 }
 
 fn save_and_retire(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, mut root) =
-        (Arc::clone(stage), stage.resumed(disk, 1, Some(Retention::default())));
+    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, Some(Retention::default())));
     Box::new(move || stage.save(&mut root, 30).map(drop))
 }
 
@@ -243,7 +278,7 @@ pub(super) fn next_attempt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
     Box::new(move || {
         let mut root = stage.open(&disk, 2)?;
         root.resume_target()?;
-        stage.save(&mut root, 50).map(drop)
+        stage.save(&mut root, 70).map(drop)
     })
 }
 
@@ -252,21 +287,29 @@ pub(super) fn adopt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
     Box::new(move || adopt_now(&stage, &disk, 2))
 }
 
-/// What a launch does when the truth is elsewhere and says that training goes on from step 20.
+/// What a launch does when the truth is elsewhere and says that training goes on from step 20, or else from another
+/// one that this disk has, retired or not.
 pub(super) fn adopt_now(stage: &Stage, disk: &FaultDisk, epoch: u64) -> Result<(), CheckpointError> {
     let mut root = stage.open(disk, epoch)?;
     stage.promises().adoption = true;
-    let find = |history: &History| {
-        let found = history.commits().find(|(_, record)| record.body.step == 20 && !record.retired);
-        found.map(|(_, record)| (record.body.clone(), record.folder().to_owned()))
-    };
-    let found = find(root.view().history());
-    say(&mut root, stage, epoch, None, None, found.is_none())?;
-    let Some((body, old_folder)) = found else { return Ok(()) };
-    let ulid = ulid::Ulid(trackway_core::Ids::next_ulid(stage.world.ids.as_ref())).to_string().to_lowercase();
-    let folder = object_prefix(body.step, epoch, &ulid);
-    copy_folder(stage, disk, &old_folder, &folder)?;
-    say(&mut root, stage, epoch, Some(CommitBody { parent: None, ..body }), Some(folder), true)
+    let history = root.view().history();
+    let mut known: Vec<_> = history.commits().map(|(_, record)| record.clone()).collect();
+    known.sort_by_key(|record| record.body.step.abs_diff(20));
+    say(&mut root, stage, epoch, None, None, known.is_empty())?;
+    let mut result = Ok(());
+    for record in known {
+        let ulid = ulid::Ulid(stage.world.ids.next_ulid()).to_string().to_lowercase();
+        let folder = object_prefix(record.body.step, epoch, &ulid);
+        result = copy_folder(stage, disk, record.folder(), &folder).and_then(|()| {
+            let whole = verify(disk, &stage.world.path().join(&folder), &record.body);
+            whole.map(drop).map_err(|defect| CheckpointError::Damaged { step: record.body.step, defect })
+        });
+        if result.is_ok() {
+            let body = CommitBody { parent: None, ..record.body };
+            return say(&mut root, stage, epoch, Some(body), Some(folder), true);
+        }
+    }
+    result
 }
 
 fn say(

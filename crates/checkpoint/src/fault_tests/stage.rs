@@ -14,6 +14,15 @@ use crate::tests::{World, save};
 use crate::view::CheckpointView;
 use crate::{CheckpointError, CheckpointInfo, CheckpointRoot, Commit, Housekeeper};
 
+/// Environment variable: how many seeds are played, instead of those of an ordinary test run.
+const SEEDS: &str = "TRACKWAY_SEEDS";
+
+/// How many seeds somebody asked for.
+pub(super) fn more_seeds() -> Option<u64> {
+    let seeds = std::env::var(SEEDS).ok()?;
+    Some(seeds.parse().expect("TRACKWAY_SEEDS is a number"))
+}
+
 /// How much newer the checkpoint is that is saved when all is over.
 const STEPS_LATER: Step = 1_000;
 
@@ -30,6 +39,8 @@ pub(super) struct Promises {
     pub damaged: BTreeSet<u64>,
     /// Somebody began to say what an epoch goes on from.
     pub adoption: bool,
+    /// Some attempt may have gone on from an older one because the newest could not be read just then.
+    pub forked: bool,
 }
 
 impl Promises {
@@ -37,10 +48,9 @@ impl Promises {
         !self.damaged.contains(&number) && !self.suspected.contains(&number)
     }
 
-    /// The step of the newest commit, which a resume must not fall behind.
-    fn newest_step(&self) -> Step {
-        let good = self.saved.iter().filter(|(number, ..)| self.is_good(*number));
-        good.max_by_key(|(number, ..)| *number).map_or(0, |(.., step)| *step)
+    /// The newest commit that a resume must not fall behind.
+    fn newest(&self) -> Option<u64> {
+        self.saved.iter().map(|(number, ..)| *number).filter(|number| self.is_good(*number)).max()
     }
 }
 
@@ -87,7 +97,12 @@ impl Stage {
         *attempts.entry(epoch).or_insert_with(|| self.world.attempt())
     }
 
-    fn log_on(&self, disk: &FaultDisk) -> Arc<dyn Backend> {
+    /// The log as a process on a disk that works reaches it.
+    pub fn world_log(&self) -> Arc<dyn Backend> {
+        self.log_on(&FaultDisk::sound())
+    }
+
+    pub fn log_on(&self, disk: &FaultDisk) -> Arc<dyn Backend> {
         match &self.log {
             Some(log) => Arc::new(log.clone()),
             None => self.local_log(disk),
@@ -201,6 +216,8 @@ impl Stage {
         for number in &promises.pinned {
             assert_ne!(commits[number].state, State::Retired, "{situation}: commit {number} was pinned");
         }
+        // What was called suspect only after others had been let go leaves fewer.
+        let whole_on_branch = whole_on_branch + promises.suspected.len();
         let good = promises.saved.iter().filter(|(number, ..)| promises.is_good(*number)).count();
         assert!(
             promises.adoption || whole_on_branch >= good.min(2),
@@ -223,22 +240,40 @@ impl Stage {
             target => target,
         };
         let target = target.unwrap_or_else(|error| panic!("{situation}: {error}"));
-        let step = target.as_ref().map_or(0, |target| target.step);
         let promises = self.promises().clone();
-        let newest = promises.newest_step();
-        assert!(promises.adoption || step >= newest, "{situation}: resumed at step {step}, behind {newest}");
-        let passed = target.as_ref().map_or(0, |target| target.fallbacks.len());
-        let known = promises.damaged.len() + promises.suspected.len();
-        assert!(passed <= known, "{situation}: {:?}", target.unwrap().fallbacks);
-
+        let number = target.as_ref().map(|target| target.info.number);
+        if promises.adoption {
+            assert!(number.is_some() || promises.saved.is_empty(), "{situation}: a fresh start in silence");
+        } else {
+            assert_eq!(number, self.expected_target(), "{situation}");
+            assert!(number >= promises.newest() || promises.forked, "{situation}: resumed from {number:?}");
+        }
+        let step = target.as_ref().map_or(0, |target| target.step);
         let commit = self.save(&mut root, step + STEPS_LATER).unwrap();
-        assert_eq!(commit.parent, target.map(|target| target.info.number), "{situation}");
+        assert_eq!(commit.parent, number, "{situation}");
         assert_eq!(self.reader().resume_target().unwrap().unwrap().info.number, commit.number, "{situation}");
         self.house(&disk).unwrap().collect(&Retention::default(), 0.0, false).unwrap();
         let view = self.check(situation);
         if !promises.adoption && promises.damaged.is_empty() {
             self.check_nothing_is_left_over(&view, situation);
         }
+    }
+
+    /// What a resume must lead to, by rules that are stated here once more: the newest commit of the newest epoch that
+    /// committed, or its nearest ancestor that is sound.
+    fn expected_target(&self) -> Option<u64> {
+        let promises = self.promises().clone();
+        let list = self.reader().list();
+        let commits = || list.iter().filter(|info| info.manifest_sha256.is_some());
+        let mut next = commits().max_by_key(|info| (info.epoch, info.number));
+        while let Some(info) = next {
+            let gone = matches!(info.state, State::Suspect | State::Retired);
+            if !gone && !promises.damaged.contains(&info.number) {
+                return Some(info.number);
+            }
+            next = info.parent.and_then(|parent| commits().find(|info| info.number == parent));
+        }
+        None
     }
 
     /// Nothing lies about that the log does not know of.

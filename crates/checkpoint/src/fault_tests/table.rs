@@ -27,7 +27,8 @@ impl std::fmt::Display for Cell {
 
 /// One table: a row per operation, a column per kind of fault.
 pub(super) fn render(columns: &[&str], rows: &[(&str, Vec<Cell>)]) -> String {
-    let mut text = format!("| operation | {} |\n|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len()));
+    let mut text =
+        format!("| operation | {} |\n|---|{}\n", columns.join(" | "), "---:|".repeat(columns.len()));
     for (name, cells) in rows {
         let cells: Vec<_> = cells.iter().map(Cell::to_string).collect();
         text += &format!("| {name} | {} |\n", cells.join(" | "));

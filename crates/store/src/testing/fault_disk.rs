@@ -130,6 +130,9 @@ impl NameChange {
     }
 }
 
+/// Is told how many operations there were so far.
+type Watcher = Arc<dyn Fn(usize) + Send + Sync>;
+
 /// What runs on the machine: it fails by itself.
 struct Process {
     fault: Fault,
@@ -137,8 +140,8 @@ struct Process {
     operations: usize,
     struck: bool,
     dead: bool,
-    /// What others do before one of its operations.
-    meanwhile: Option<(usize, Box<dyn FnOnce() + Send>)>,
+    /// Called before each of its operations.
+    watcher: Option<Watcher>,
 }
 
 /// The disk itself, which all processes share.
@@ -166,8 +169,7 @@ impl FaultDisk {
     }
 
     fn of_process(fault: Fault, fail_at: usize, journal: Arc<Mutex<Journal>>) -> Self {
-        let process =
-            Process { fault, fail_at, operations: 0, struck: false, dead: false, meanwhile: None };
+        let process = Process { fault, fail_at, operations: 0, struck: false, dead: false, watcher: None };
         Self { process: Arc::new(Mutex::new(process)), journal }
     }
 
@@ -192,10 +194,9 @@ impl FaultDisk {
         process.struck = false;
     }
 
-    /// Lets others do something before operation number `at`, counted from here.
-    pub fn meanwhile(&self, at: usize, others: impl FnOnce() + Send + 'static) {
-        let mut process = self.process();
-        process.meanwhile = Some((process.operations.saturating_add(at), Box::new(others)));
+    /// Calls `watcher` before each operation, with the number of those before it: others may do something there.
+    pub fn watch(&self, watcher: impl Fn(usize) + Send + Sync + 'static) {
+        self.process().watcher = Some(Arc::new(watcher));
     }
 
     /// How many operations were asked of it.
@@ -246,14 +247,13 @@ impl FaultDisk {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what others do before the next operation, outside of every lock.
-    fn let_others(&self) {
-        let mut process = self.process();
-        let operations = process.operations;
-        let others = process.meanwhile.take_if(|(at, _)| *at <= operations);
+    /// Tells the watcher, outside of every lock.
+    fn tell_watcher(&self) {
+        let process = self.process();
+        let (watcher, operations) = (process.watcher.clone(), process.operations);
         drop(process);
-        if let Some((_, others)) = others {
-            others();
+        if let Some(watcher) = watcher {
+            watcher(operations);
         }
     }
 
@@ -264,7 +264,7 @@ impl FaultDisk {
         whole: impl FnOnce(&mut Journal) -> io::Result<T>,
         half: impl FnOnce(&mut Journal) -> io::Result<()>,
     ) -> io::Result<T> {
-        self.let_others();
+        self.tell_watcher();
         let mut process = self.process();
         let mut journal = self.journal();
         if process.dead || journal.off {
