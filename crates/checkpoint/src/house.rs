@@ -46,7 +46,10 @@ impl Housekeeper {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
-        let mut view = CheckpointView::unread(root, disk, Arc::clone(&clock), ids);
+        Self::over(CheckpointView::unread(root, disk, Arc::clone(&clock), ids), clock)
+    }
+
+    pub(crate) fn over(mut view: CheckpointView, clock: Arc<dyn Clock>) -> Result<Self, CheckpointError> {
         view.refresh()?;
         Ok(Self { view, keeper: Keeper::default(), clock })
     }
@@ -55,6 +58,11 @@ impl Housekeeper {
     #[must_use]
     pub fn view(&self) -> &CheckpointView {
         &self.view
+    }
+
+    #[cfg(test)]
+    pub(crate) fn view_mut(&mut self) -> &mut CheckpointView {
+        &mut self.view
     }
 
     /// Holds a commit: nothing deletes it while the pin stands. A pin of the same name moves.

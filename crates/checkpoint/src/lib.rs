@@ -38,6 +38,8 @@ mod view;
 mod writer;
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod house_tests;
 #[cfg(test)]
 mod tests;

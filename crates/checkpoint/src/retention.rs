@@ -90,6 +90,8 @@ pub enum KeepReason {
     Recent,
     /// A newer attempt has not committed yet: nobody else knows what it goes on from.
     Unsettled,
+    /// A log entry behind it cannot be read, and may have been a pin.
+    PerhapsPinned,
 }
 
 /// Why a checkpoint goes.
@@ -157,6 +159,9 @@ pub(crate) fn plan(history: &History, policy: &Retention, now: Timestamp, age: O
         }
         if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {
             plan.keep(number, KeepReason::Recent);
+        }
+        if history.damaged().range(number..).next().is_some() {
+            plan.keep(number, KeepReason::PerhapsPinned);
         }
         if !settled {
             plan.keep(number, KeepReason::Unsettled);

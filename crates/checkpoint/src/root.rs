@@ -101,6 +101,20 @@ impl CheckpointRoot {
         Ok(root)
     }
 
+    /// Claims the epoch in a root that is open for reading.
+    #[cfg(test)]
+    pub(crate) fn open_over(
+        view: CheckpointView,
+        claim: ClaimBody,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
+        let mut root = Self::unclaimed_over(view, claim, settings, clock, ids);
+        root.claim()?;
+        Ok(root)
+    }
+
     /// A root whose epoch somebody else claims for this attempt.
     pub(crate) fn unclaimed_on(
         disk: Arc<dyn Disk>,
@@ -111,9 +125,19 @@ impl CheckpointRoot {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        Ok(Self::unclaimed_over(view, claim, settings, clock, ids))
+    }
+
+    fn unclaimed_over(
+        view: CheckpointView,
+        claim: ClaimBody,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Self {
         let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
         let (keeper, parent, parent_files, round, group) = (Keeper::default(), None, None, None, None);
-        Ok(Self { view, claim, settings, clock, ids, files, keeper, parent, parent_files, round, group })
+        Self { view, claim, settings, clock, ids, files, keeper, parent, parent_files, round, group }
     }
 
     fn claim(&mut self) -> Result<(), CheckpointError> {
@@ -182,10 +206,7 @@ impl CheckpointRoot {
 
     fn check_may_resume(&mut self) -> Result<(), CheckpointError> {
         self.check_fence()?;
-        match self.view.history().adopting() {
-            Some(epoch) if epoch == self.claim.epoch => Err(CheckpointError::HalfAdopted { epoch }),
-            _ => Ok(()),
-        }
+        self.view.check_adopted()
     }
 
     /// Marks what was found damaged, and goes on from what was found whole.

@@ -87,7 +87,7 @@ pub(crate) fn save(root: &mut CheckpointRoot, step: Step) -> Result<Commit, Chec
     })
 }
 
-fn state(step: Step) -> Vec<u8> {
+pub(crate) fn state(step: Step) -> Vec<u8> {
     step.to_le_bytes().repeat(16)
 }
 

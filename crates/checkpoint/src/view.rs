@@ -62,7 +62,12 @@ impl CheckpointView {
     /// A view that was not read yet; the clock and the ids are those of the entries its owner may add.
     pub(crate) fn unread(root: &Path, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
         let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
-        Self { root: root.to_owned(), disk, log: Log::new(Arc::new(backend), clock, ids) }
+        Self::over(root, disk, Log::new(Arc::new(backend), clock, ids))
+    }
+
+    /// A view of a root whose log may be elsewhere.
+    pub(crate) fn over(root: &Path, disk: Arc<dyn Disk>, log: Log<History>) -> Self {
+        Self { root: root.to_owned(), disk, log }
     }
 
     /// A view that begins at the newest summary of the log.
@@ -73,7 +78,7 @@ impl CheckpointView {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let backend = LocalBackend::on_disk(root, Arc::clone(&disk), Arc::clone(&ids));
-        Ok(Self { root: root.to_owned(), disk, log: Log::open(Arc::new(backend), clock, ids)? })
+        Ok(Self::over(root, disk, Log::open(Arc::new(backend), clock, ids)?))
     }
 
     /// Reads what was added to the log since.
@@ -172,8 +177,9 @@ impl CheckpointView {
     ///
     /// # Errors
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used: an explicit end,
-    /// never step 0 in silence.
+    /// never step 0 in silence. [`CheckpointError::HalfAdopted`].
     pub fn resume_target(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        self.check_adopted()?;
         self.search().outcome()
     }
 
@@ -182,6 +188,7 @@ impl CheckpointView {
     /// # Errors
     /// As [`CheckpointView::resume_target`].
     pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.check_adopted()?;
         self.search_reading().outcome_with_files()
     }
 
@@ -192,6 +199,11 @@ impl CheckpointView {
     pub fn read(&self, number: u64) -> Result<(LoadedCheckpoint, Vec<LoadedFile>), CheckpointError> {
         let step = self.commit_step(number)?;
         self.try_read(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    /// What was adopted only in part leads nowhere, for later epochs too: it says that nothing before it counts.
+    pub(crate) fn check_adopted(&self) -> Result<(), CheckpointError> {
+        self.history().adopting().map_or(Ok(()), |epoch| Err(CheckpointError::HalfAdopted { epoch }))
     }
 
     pub(crate) fn search(&self) -> Search {

@@ -98,7 +98,7 @@ pub fn read_files(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> Res
         tasks(disk, folder, file, memory.zip(hashes))
     });
     let no_tool = || Ok::<_, Defect>(());
-    try_for_each(READ_THREADS, tasks, no_tool, |(), task| {
+    try_for_each(threads_for(files), tasks, no_tool, |(), task| {
         let (chunk, (memory, hash)) = task?;
         *hash = chunk.hash_into(memory)?;
         Ok(())
@@ -183,7 +183,7 @@ fn stream(
         .flat_map(|((file, pieces), hashes)| tasks(disk, folder, file, pieces.into_iter().zip(hashes)));
     let largest = files.iter().map(|file| file.size_bytes).max().unwrap_or(0).min(CHUNK_BYTES as u64);
     let buffer = || Buffer::new(largest as usize).map_err(|source| unreadable("a chunk", source));
-    try_for_each(READ_THREADS, tasks, buffer, |buffer, task| {
+    try_for_each(threads_for(files), tasks, buffer, |buffer, task| {
         let (chunk, (pieces, hash)) = task?;
         *hash = chunk.hash_into(buffer.bytes_mut())?;
         for (begin, piece) in pieces {
@@ -325,6 +325,12 @@ fn open<'a>(
         return Err(Defect::Size { name: name.into(), expected_bytes: file.size_bytes, found_bytes });
     }
     Ok(Source { name, reader, size_bytes: found_bytes })
+}
+
+/// What is small is read on this thread before another one has started.
+fn threads_for(files: &[ManifestFile]) -> usize {
+    let total_bytes = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.size_bytes));
+    if total_bytes < DIRECT_BYTES_MIN { 1 } else { READ_THREADS }
 }
 
 /// Checks what is cheap to check, before gigabytes are read.

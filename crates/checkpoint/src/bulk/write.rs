@@ -310,8 +310,18 @@ impl<'a> Save<'a> {
         }
     }
 
-    fn run(&mut self) -> Result<(), CheckpointError> {
+    /// Hashing and writing threads. What is small is done on this thread alone before another one has started.
+    fn threads(&self) -> (usize, usize) {
+        let total_bytes: usize = self.jobs.iter().map(|job| job.file.size_bytes).sum();
+        if total_bytes < DIRECT_BYTES_MIN {
+            return (1, 0);
+        }
         let hash_threads = (cores() / CORES_PER_HASH_THREAD).clamp(1, MAX_HASH_THREADS);
+        (hash_threads, WRITE_THREADS.min(self.jobs.len()))
+    }
+
+    fn run(&mut self) -> Result<(), CheckpointError> {
+        let (hash_threads, write_threads) = self.threads();
         let (ready, to_write) = mpsc::channel();
         let to_write = Mutex::new(to_write);
         let (waiting, others): (Vec<_>, Vec<_>) =
@@ -324,7 +334,7 @@ impl<'a> Save<'a> {
         let this = &*self;
         thread::scope(|scope| {
             let (to_hash, to_write) = (&to_hash, &to_write);
-            let writers: Vec<_> = (0..WRITE_THREADS.min(this.jobs.len()))
+            let writers: Vec<_> = (0..write_threads)
                 .filter_map(|_| {
                     thread::Builder::new().spawn_scoped(scope, || this.write_ready(to_write)).ok()
                 })

@@ -130,21 +130,33 @@ impl NameChange {
     }
 }
 
-#[derive(Debug, Default)]
-struct Journal {
+/// Is told how many operations there were so far.
+type Watcher = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// What runs on the machine: it fails by itself.
+struct Process {
+    fault: Fault,
+    fail_at: usize,
     operations: usize,
     struck: bool,
     dead: bool,
+    /// Called before each of its operations.
+    watcher: Option<Watcher>,
+}
+
+/// The disk itself, which all processes share.
+#[derive(Default)]
+struct Journal {
+    off: bool,
     files: Vec<TrackedFile>,
     ids: BTreeMap<PathBuf, usize>,
     names: Vec<NameChange>,
 }
 
-/// A real disk behind a fault.
-#[derive(Debug, Clone)]
+/// A real disk behind a fault, as one process sees it. Clones are of the same process.
+#[derive(Clone)]
 pub struct FaultDisk {
-    fault: Fault,
-    fail_at: usize,
+    process: Arc<Mutex<Process>>,
     journal: Arc<Mutex<Journal>>,
 }
 
@@ -153,7 +165,12 @@ impl FaultDisk {
     /// strike.
     #[must_use]
     pub fn new(fault: Fault, fail_at: usize) -> Self {
-        Self { fault, fail_at, journal: Arc::default() }
+        Self::of_process(fault, fail_at, Arc::default())
+    }
+
+    fn of_process(fault: Fault, fail_at: usize, journal: Arc<Mutex<Journal>>) -> Self {
+        let process = Process { fault, fail_at, operations: 0, struck: false, dead: false, watcher: None };
+        Self { process: Arc::new(Mutex::new(process)), journal }
     }
 
     /// A disk that never fails: for counting.
@@ -162,16 +179,36 @@ impl FaultDisk {
         Self::new(Fault::Kill, usize::MAX)
     }
 
+    /// The same disk as another process on that machine sees it, which does not fail until it is told to. It goes on
+    /// when this one is killed, and the power goes for both.
+    #[must_use]
+    pub fn another_process(&self) -> Self {
+        Self::of_process(Fault::Kill, usize::MAX, Arc::clone(&self.journal))
+    }
+
+    /// From now on, fails at operation number `fail_at`, counted from here.
+    pub fn arm(&self, fault: Fault, fail_at: usize) {
+        let mut process = self.process();
+        process.fault = fault;
+        process.fail_at = process.operations.saturating_add(fail_at);
+        process.struck = false;
+    }
+
+    /// Calls `watcher` before each operation, with the number of those before it: others may do something there.
+    pub fn watch(&self, watcher: impl Fn(usize) + Send + Sync + 'static) {
+        self.process().watcher = Some(Arc::new(watcher));
+    }
+
     /// How many operations were asked of it.
     #[must_use]
     pub fn operations(&self) -> usize {
-        self.journal().operations
+        self.process().operations
     }
 
     /// Whether the fault happened.
     #[must_use]
     pub fn struck(&self) -> bool {
-        self.journal().struck
+        self.process().struck
     }
 
     /// Makes the files what the machine finds when it comes up again, or those who look after a kill. Nothing works
@@ -180,17 +217,19 @@ impl FaultDisk {
     /// # Panics
     /// When the real disk fails.
     pub fn after_crash(&self) {
+        let process = self.process();
+        let (fault, fail_at) = (process.fault, process.fail_at);
         let mut journal = self.journal();
-        journal.dead = true;
-        let mut rng = match self.fault {
-            Fault::PowerReorders { seed } => Some(SplitMix64::new(seed ^ (self.fail_at as u64) << 20)),
+        journal.off = true;
+        let mut rng = match fault {
+            Fault::PowerReorders { seed } => Some(SplitMix64::new(seed ^ (fail_at as u64) << 20)),
             _ => None,
         };
         let mut keep = |lost: bool| match &mut rng {
             Some(rng) => rng.next_u64().is_multiple_of(2),
             None => !lost,
         };
-        let (lost_names, lost_bytes) = match self.fault {
+        let (lost_names, lost_bytes) = match fault {
             Fault::PowerLosesNames => (true, false),
             Fault::PowerLosesBytes => (false, true),
             Fault::PowerLosesAll => (true, true),
@@ -204,6 +243,20 @@ impl FaultDisk {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn process(&self) -> MutexGuard<'_, Process> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the watcher, outside of every lock.
+    fn tell_watcher(&self) {
+        let process = self.process();
+        let (watcher, operations) = (process.watcher.clone(), process.operations);
+        drop(process);
+        if let Some(watcher) = watcher {
+            watcher(operations);
+        }
+    }
+
     /// Counts an operation and does it, unless the fault strikes: then it does `half` of it, or nothing.
     fn step<T>(
         &self,
@@ -211,24 +264,28 @@ impl FaultDisk {
         whole: impl FnOnce(&mut Journal) -> io::Result<T>,
         half: impl FnOnce(&mut Journal) -> io::Result<()>,
     ) -> io::Result<T> {
+        self.tell_watcher();
+        let mut process = self.process();
         let mut journal = self.journal();
-        if journal.dead {
+        if process.dead || journal.off {
             return Err(io::Error::other("the process is dead"));
         }
-        let due = journal.operations >= self.fail_at && self.fault.strikes(operation);
-        journal.operations += 1;
-        if !due || (journal.struck && self.fault != Fault::StaysFull) {
+        let fault = process.fault;
+        let due = process.operations >= process.fail_at && fault.strikes(operation);
+        process.operations += 1;
+        if !due || (process.struck && fault != Fault::StaysFull) {
             return whole(&mut journal);
         }
-        journal.struck = true;
-        journal.dead = self.fault.is_deadly();
-        match self.fault {
+        process.struck = true;
+        process.dead = fault.is_deadly();
+        journal.off = process.dead && !matches!(fault, Fault::Kill | Fault::Torn);
+        match fault {
             Fault::Torn | Fault::ShortWrite => half(&mut journal)?,
             // It was on its way to the disk: whether it gets there is chosen with the rest.
             Fault::PowerReorders { .. } if operation != Operation::Sync => drop(whole(&mut journal)?),
             _ => {}
         }
-        Err(match self.fault {
+        Err(match fault {
             Fault::Full | Fault::StaysFull | Fault::ShortWrite => io::ErrorKind::StorageFull.into(),
             Fault::InputOutput => io::Error::from_raw_os_error(libc::EIO),
             _ => io::Error::other("crash"),

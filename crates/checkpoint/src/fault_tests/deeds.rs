@@ -1,0 +1,349 @@
+//! What is done to a root: the rows of the crash matrix, and the parts of those who meet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trackway_core::{Ids as _, Step};
+use trackway_formats::checkpoint_manifest::{Kind, object_prefix};
+use trackway_store::testing::FaultDisk;
+use trackway_store::{Claim, Disk as _, Writer};
+
+use super::stage::Stage;
+use crate::bulk::{BackgroundSaver, Dtype, SaveEnd, StagedSave, TensorRef, TensorSpec};
+use crate::entry::{Adopt, Body, CommitBody};
+use crate::error::CheckpointError;
+use crate::history::State;
+use crate::keeper::append;
+use crate::retention::Retention;
+use crate::tests::state;
+use crate::verify::verify;
+use crate::{CheckpointRoot, CheckpointView};
+
+/// What one process does.
+pub(super) type Act = Box<dyn FnOnce() -> Result<(), CheckpointError> + Send>;
+
+/// Something to do to a root.
+pub(super) struct Deed {
+    /// A row of the matrix.
+    pub name: &'static str,
+    /// What happened before, on a disk that works.
+    pub before: fn(&Arc<Stage>),
+    /// Opens what is needed in a process that works so far, and says what it does then.
+    pub act: fn(&Arc<Stage>, &FaultDisk) -> Act,
+    /// Whether a reader sees that it was done.
+    pub stands: fn(&CheckpointView) -> bool,
+}
+
+pub(super) const DEEDS: [Deed; 16] = [
+    Deed {
+        name: "open a new root and claim",
+        before: nothing,
+        act: claim_first,
+        stands: |view| view.epoch() == Some(1),
+    },
+    Deed {
+        name: "claim the next epoch",
+        before: two,
+        act: claim_next,
+        stands: |view| view.epoch() == Some(2),
+    },
+    Deed { name: "resume", before: two, act: resume, stands: |_| false },
+    Deed {
+        name: "resume past a damaged one",
+        before: newest_damaged,
+        act: resume,
+        stands: |view| has(view, 20, State::Suspect),
+    },
+    Deed { name: "save, the first", before: nothing, act: save_thirty, stands: thirty_stands },
+    Deed { name: "save", before: two, act: save_thirty, stands: thirty_stands },
+    Deed { name: "save that shares a file", before: two_frozen, act: save_sharing, stands: thirty_stands },
+    Deed { name: "save staged, in the background", before: two, act: save_staged, stands: thirty_stands },
+    Deed {
+        name: "save that is given up",
+        before: two,
+        act: give_up,
+        stands: |view| has(view, 30, State::Abandoned),
+    },
+    Deed {
+        name: "save and retire by retention",
+        before: two,
+        act: save_and_retire,
+        stands: |view| thirty_stands(view) && has(view, 10, State::Retired),
+    },
+    Deed {
+        name: "collect",
+        before: four,
+        act: collect,
+        stands: |view| has(view, 10, State::Retired) && has(view, 20, State::Retired),
+    },
+    Deed {
+        name: "collect what another one left",
+        before: half_collected,
+        act: collect,
+        stands: |view| has(view, 20, State::Retired),
+    },
+    Deed { name: "pin", before: four, act: pin, stands: |view| !view.pins().is_empty() },
+    Deed { name: "unpin", before: four_pinned, act: unpin, stands: |view| view.pins().is_empty() },
+    Deed { name: "call suspect", before: four, act: suspect, stands: |view| has(view, 40, State::Suspect) },
+    Deed { name: "adopt what a remote says", before: four, act: adopt, stands: adopted },
+];
+
+fn has(view: &CheckpointView, step: Step, state: State) -> bool {
+    view.list().iter().any(|info| (info.step, info.state) == (step, state))
+}
+
+fn thirty_stands(view: &CheckpointView) -> bool {
+    has(view, 30, State::Committed)
+}
+
+fn adopted(view: &CheckpointView) -> bool {
+    view.history().adopting().is_none() && view.list().iter().any(|info| info.number_there.is_some())
+}
+
+// What happened before.
+
+fn nothing(_: &Arc<Stage>) {}
+
+fn saved(stage: &Stage, steps: &[Step]) {
+    let mut root = stage.resumed(&stage.disk, 1, None);
+    for step in steps {
+        stage.save(&mut root, *step).unwrap();
+    }
+}
+
+fn two(stage: &Arc<Stage>) {
+    saved(stage, &[10, 20]);
+}
+
+pub(super) fn four(stage: &Arc<Stage>) {
+    saved(stage, &[10, 20, 30, 40]);
+}
+
+fn two_frozen(stage: &Arc<Stage>) {
+    let mut root = stage.resumed(&stage.disk, 1, None);
+    for step in [10, 20] {
+        save_frozen(stage, &mut root, step).unwrap();
+    }
+}
+
+fn newest_damaged(stage: &Arc<Stage>) {
+    two(stage);
+    stage.damage(number_of(stage, 20));
+}
+
+fn four_pinned(stage: &Arc<Stage>) {
+    four(stage);
+    let number = number_of(stage, 10);
+    stage.house(&stage.disk).unwrap().pin("evaluation", number, "it is read", None).unwrap();
+}
+
+/// Somebody said what is deleted, and was gone before it was.
+pub(super) fn half_collected(stage: &Arc<Stage>) {
+    four(stage);
+    let mut house = stage.house(&stage.disk.another_process()).unwrap();
+    let commits = vec![number_of(stage, 10)];
+    append(house.view_mut(), Writer::Housekeeper, |_| {
+        Some(Body::Retire { commits: commits.clone(), swept: vec![] })
+    })
+    .unwrap();
+}
+
+pub(super) fn number_of(stage: &Stage, step: Step) -> u64 {
+    stage.reader().list().iter().find(|info| info.step == step).unwrap().number
+}
+
+// What is done then.
+
+fn claim_first(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, disk) = (Arc::clone(stage), disk.clone());
+    Box::new(move || stage.open(&disk, 1).map(drop))
+}
+
+fn claim_next(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, disk) = (Arc::clone(stage), disk.clone());
+    Box::new(move || stage.open(&disk, 2).map(drop))
+}
+
+fn resume(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let mut root = stage.open(disk, 2).unwrap();
+    let newest = if stage.promises().damaged.is_empty() { 20 } else { 10 };
+    Box::new(move || {
+        let target = root.resume_target()?.expect("something was committed");
+        let unreadable = target.fallbacks.iter().any(|fallback| fallback.why.contains("cannot be read"));
+        assert!(target.step == newest || unreadable, "{target:?}");
+        Ok(())
+    })
+}
+
+pub(super) fn save_sixty(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
+    Box::new(move || stage.save(&mut root, 60).map(drop))
+}
+
+fn save_thirty(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
+    Box::new(move || stage.save(&mut root, 30).map(drop))
+}
+
+fn save_frozen(stage: &Stage, root: &mut CheckpointRoot, step: Step) -> Result<(), CheckpointError> {
+    let commit = root.save(step, &[], |writer| {
+        writer.file("weights.bin", Kind::Weights, b"frozen")?;
+        writer.file("head.bin", Kind::Weights, &state(step))
+    })?;
+    stage.promise(&commit);
+    assert!(step == 10 || commit.written_bytes < commit.size_bytes || stage.disk.struck(), "it is shared");
+    Ok(())
+}
+
+fn save_sharing(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
+    Box::new(move || save_frozen(&stage, &mut root, 30))
+}
+
+/// A tensor that is large enough to be written past the page cache, by several threads, and cut at its end.
+fn save_staged(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
+    Box::new(move || {
+        let commit = move |save: &StagedSave| root.save_staged(save, || Ok(()));
+        let saver = BackgroundSaver::new(stage.world.clock.clone(), Box::new(commit))?;
+        let mut save = saver.begin(30)?.expect("no other save is running");
+        let bytes = vec![7; (1 << 20) + 4];
+        let spec = TensorSpec::new("w", Dtype::F32, [bytes.len() as u64 / 4]);
+        save.tensors("model", Kind::Weights, &[TensorRef { spec, bytes: &bytes }], &BTreeMap::new())?;
+        save.bytes("cursor.json", Kind::DataCursor, b"{}")?;
+        save.submit(vec![]);
+        for outcome in saver.close(Duration::from_secs(60)) {
+            match outcome.end {
+                SaveEnd::Committed(saved) => stage.promise(&saved.commit),
+                SaveEnd::Failed(error) => return Err(error),
+                other => panic!("{other:?}"),
+            }
+        }
+        Ok(())
+    })
+}
+
+fn give_up(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let mut root = stage.resumed(disk, 1, None);
+    Box::new(move || {
+        let saved = root.save(30, &[], |writer| {
+            writer.file("weights.bin", Kind::Weights, b"half")?;
+            Err(CheckpointError::state("a tensor is on a lost device"))
+        });
+        match saved {
+            Err(CheckpointError::State { .. }) => Ok(()),
+            other => other.map(drop),
+        }
+    })
+}
+
+fn save_and_retire(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, Some(Retention::default())));
+    Box::new(move || stage.save(&mut root, 30).map(drop))
+}
+
+pub(super) fn collect(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let mut house = stage.house(disk).unwrap();
+    Box::new(move || house.collect(&Retention::default(), 0.0, false).map(drop))
+}
+
+pub(super) fn pin(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let number = number_of(stage, 10);
+    let (stage, mut house) = (Arc::clone(stage), stage.house(disk).unwrap());
+    Box::new(move || {
+        house.pin("evaluation", number, "it is read", None)?;
+        stage.promises().pinned.insert(number);
+        Ok(())
+    })
+}
+
+fn unpin(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let mut house = stage.house(disk).unwrap();
+    Box::new(move || house.unpin("evaluation"))
+}
+
+pub(super) fn suspect(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let number = number_of(stage, 40);
+    let (stage, mut house) = (Arc::clone(stage), stage.house(disk).unwrap());
+    Box::new(move || {
+        stage.promises().suspected.insert(number);
+        house.suspect(number, "its loss is not a number")
+    })
+}
+
+/// Another attempt: claims, resumes, saves.
+pub(super) fn next_attempt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, disk) = (Arc::clone(stage), disk.clone());
+    Box::new(move || {
+        let mut root = stage.open(&disk, 2)?;
+        root.resume_target()?;
+        stage.save(&mut root, 70).map(drop)
+    })
+}
+
+pub(super) fn adopt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
+    let (stage, disk) = (Arc::clone(stage), disk.clone());
+    Box::new(move || adopt_now(&stage, &disk, 2))
+}
+
+/// What a launch does when the truth is elsewhere and says that training goes on from step 20, or else from another
+/// one that this disk has, retired or not.
+pub(super) fn adopt_now(stage: &Stage, disk: &FaultDisk, epoch: u64) -> Result<(), CheckpointError> {
+    let mut root = stage.open(disk, epoch)?;
+    stage.promises().adoption = true;
+    let history = root.view().history();
+    let mut known: Vec<_> = history.commits().map(|(_, record)| record.clone()).collect();
+    known.sort_by_key(|record| record.body.step.abs_diff(20));
+    say(&mut root, stage, epoch, None, None, known.is_empty())?;
+    let mut result = Ok(());
+    for record in known {
+        let ulid = ulid::Ulid(stage.world.ids.next_ulid()).to_string().to_lowercase();
+        let folder = object_prefix(record.body.step, epoch, &ulid);
+        result = copy_folder(stage, disk, record.folder(), &folder).and_then(|()| {
+            let whole = verify(disk, &stage.world.path().join(&folder), &record.body);
+            whole.map(drop).map_err(|defect| CheckpointError::Damaged { step: record.body.step, defect })
+        });
+        if result.is_ok() {
+            let body = CommitBody { parent: None, ..record.body };
+            return say(&mut root, stage, epoch, Some(body), Some(folder), true);
+        }
+    }
+    result
+}
+
+fn say(
+    root: &mut CheckpointRoot,
+    stage: &Stage,
+    epoch: u64,
+    commit: Option<CommitBody>,
+    folder: Option<String>,
+    complete: bool,
+) -> Result<(), CheckpointError> {
+    let attempt_id = stage.attempt(epoch);
+    let number_there = commit.as_ref().map(|_| 7);
+    let run_id = stage.world.run_id();
+    let adopt = Body::Adopt(Adopt { epoch, run_id, attempt_id, commit, folder, number_there, complete });
+    let claim = Claim { epoch, holder: attempt_id.to_string() };
+    append(root.view_mut(), Writer::Trainer(&claim), |_| Some(adopt.clone())).map(drop)
+}
+
+/// Links all files of a folder into a new one, durably.
+fn copy_folder(stage: &Stage, disk: &FaultDisk, from: &str, to: &str) -> Result<(), CheckpointError> {
+    let (from, to) = (stage.world.path().join(from), stage.world.path().join(to));
+    let step_folder = to.parent().expect("a prefix has two parts").to_owned();
+    let copy = || -> std::io::Result<()> {
+        disk.make_folder(&step_folder)?;
+        disk.make_folder(&to)?;
+        let mut names: Vec<_> = std::fs::read_dir(&from)?.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        for name in names {
+            disk.link(&from.join(&name), &to.join(&name))?;
+        }
+        for folder in [&to, &step_folder, &stage.world.path()] {
+            disk.sync_folder(folder)?;
+        }
+        Ok(())
+    };
+    copy().map_err(CheckpointError::storage("copy", &from))
+}

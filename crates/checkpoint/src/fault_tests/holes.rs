@@ -1,0 +1,76 @@
+//! Three holes that the model found, over the real code.
+
+use trackway_store::testing::Fault;
+
+use super::deeds::{collect, four, number_of};
+use super::stage::Stage;
+use crate::history::State;
+use crate::retention::Retention;
+
+/// Proves that nobody deletes on the word of a `retire` that was merely read: its writer was killed before it had
+/// synced it, another one finishes the deletion, and the power goes at any point of that.
+#[test]
+fn a_retire_is_durable_before_anything_is_deleted() {
+    let mut unsynced = 0;
+    for killed in 0.. {
+        for cut in 0.. {
+            let stage = Stage::local();
+            four(&stage);
+            let act = collect(&stage, &stage.disk);
+            stage.disk.arm(Fault::Kill, killed);
+            let _ = act();
+            if !stage.reader().list().iter().any(|info| info.state == State::Retired) {
+                break;
+            }
+            let disk = stage.disk.another_process();
+            let act = collect(&stage, &disk);
+            disk.arm(Fault::PowerLosesNames, cut);
+            let _ = act();
+            disk.after_crash();
+            stage.go_on(&format!("killed at {killed}, power cut at {cut}"));
+            if !disk.struck() {
+                unsynced += 1;
+                break;
+            }
+        }
+        // From the link of the entry to the sync of its folder, and a little further.
+        if unsynced == 4 {
+            return;
+        }
+    }
+}
+
+/// Proves that nobody deletes what an attempt goes on from before the log can tell: the two newest could not be read
+/// while it resumed, so it took an older one that no rule keeps.
+#[test]
+fn what_an_attempt_resumed_from_stays() {
+    let stage = Stage::local();
+    four(&stage);
+    let unreadable: Vec<_> = [30, 40]
+        .map(|step| {
+            let number = number_of(&stage, step);
+            let folder = stage.reader().history().commit(number).unwrap().folder().to_owned();
+            stage.world.path().join(folder).join("manifest.json")
+        })
+        .into();
+    for manifest in &unreadable {
+        std::fs::rename(manifest, manifest.with_extension("away")).unwrap();
+        std::os::unix::fs::symlink(manifest, manifest).unwrap();
+    }
+    let mut root = stage.open(&stage.disk, 2).unwrap();
+    let target = root.resume_target().unwrap().unwrap();
+    assert_eq!((target.step, target.fallbacks.len()), (20, 2));
+    for manifest in &unreadable {
+        std::fs::remove_file(manifest).unwrap();
+        std::fs::rename(manifest.with_extension("away"), manifest).unwrap();
+    }
+    let mut house = stage.house(&stage.disk.another_process()).unwrap();
+    house.collect(&Retention::default(), 0.0, false).unwrap();
+    assert_eq!(target.read("weights.bin").unwrap().len(), 128, "it is still being loaded");
+    stage.promises().forked = true;
+    let commit = stage.save(&mut root, 25).unwrap();
+    assert_eq!(commit.parent, Some(target.info.number));
+    house.collect(&Retention::default(), 0.0, false).unwrap();
+    assert_eq!(stage.reader().load(target.info.number).unwrap().step, 20);
+    stage.go_on("behind a resume that passed two");
+}
