@@ -96,7 +96,7 @@ impl Bench {
         let commit = Box::new(move |save: &StagedSave| commit(&writer, &below, &parent, save));
         let saver = BackgroundSaver::new(clock, commit)?;
         let size_bytes = (elements * TENSORS * 3 * 4) as u64;
-        saver.prepare(size_bytes + (16 << 20))?;
+        saver.prepare(size_bytes)?;
         Ok(Self { root, groups, size_bytes, saver, stored, step: 0, clean_kib })
     }
 

@@ -17,15 +17,17 @@
 //! **Resume** walks from the newest commit of the newest epoch along its parents, checks sizes and then hashes, marks
 //! what does not verify as **suspect** and says why. State is never found by listing folders.
 //!
-//! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads, sharing between ranks.
+//! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads.
 
 pub mod bulk;
+pub mod doctor;
 mod entry;
 mod error;
 mod history;
 mod house;
 mod keeper;
 mod load;
+mod ranks;
 mod retention;
 mod root;
 mod settings;
@@ -44,6 +46,7 @@ pub use error::{CheckpointError, ErrorKind, Fallback};
 pub use history::{CheckpointInfo, PinInfo, State};
 pub use house::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
+pub use ranks::{Decliner, RankError, RankGroup, RankedRoot, RankedSave};
 pub use retention::{Best, KeepReason, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};

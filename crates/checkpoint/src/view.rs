@@ -10,7 +10,8 @@ use crate::entry::CommitBody;
 use crate::error::{CheckpointError, Fallback};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
-use crate::verify::{Defect, read_all, verify};
+use crate::retention::{Age, Retention, RetentionPlan, plan};
+use crate::verify::{Defect, read_all, verify, verify_manifest};
 
 /// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
@@ -44,8 +45,16 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::Store`].
     pub fn open(root: &Path) -> Result<Self, CheckpointError> {
+        Self::open_on(root, Arc::new(RealDisk))
+    }
+
+    /// The same through a given disk, so that its owner can watch what is read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self, CheckpointError> {
         let nobody = Arc::new(Nobody);
-        let mut view = Self::unread(root, Arc::new(RealDisk), nobody.clone(), nobody);
+        let mut view = Self::unread(root, disk, nobody.clone(), nobody);
         view.refresh()?;
         Ok(view)
     }
@@ -126,6 +135,31 @@ impl CheckpointView {
         self.try_load(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
+    /// What a committed checkpoint consists of. Its manifest is checked, its files are not read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
+    pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
+        let step = self.commit_step(number)?;
+        let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
+        let body = &self.history().commit(number).ok_or_else(missing)?.body;
+        verify_manifest(self.disk.as_ref(), &self.root.join(&body.object_prefix), body)
+            .map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    /// What `policy` keeps and what it lets go as of `now`, decided from the log alone. Checkpoints that a resume never
+    /// comes to go when they are older than `older_than_seconds`; none: they stay.
+    #[must_use]
+    pub fn retention(
+        &self,
+        policy: &Retention,
+        now: Timestamp,
+        older_than_seconds: Option<f64>,
+    ) -> RetentionPlan {
+        let age = older_than_seconds.map(|older_than_seconds| Age { now, older_than_seconds });
+        plan(self.history(), policy, now, age)
+    }
+
     pub(crate) fn commit_step(&self, number: u64) -> Result<Step, CheckpointError> {
         let record = self.history().commit(number);
         let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
@@ -202,27 +236,35 @@ impl CheckpointView {
     }
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
-        let check = |folder: &Path, body: &CommitBody| Ok((verify(self.disk.as_ref(), folder, body)?, ()));
-        Ok(self.try_open(number, check)?.0)
+        let manifest = self.checked(number, |folder, body| verify(self.disk.as_ref(), folder, body))?;
+        self.loaded(number, manifest)
     }
 
     fn try_read(&self, number: u64) -> Result<Found, Defect> {
-        self.try_open(number, |folder, body| read_all(self.disk.as_ref(), folder, body))
+        let (manifest, files) =
+            self.checked(number, |folder, body| read_all(self.disk.as_ref(), folder, body))?;
+        Ok((self.loaded(number, manifest)?, files))
     }
 
-    fn try_open<T>(
+    fn checked<T>(
         &self,
         number: u64,
-        check: impl FnOnce(&Path, &CommitBody) -> Result<(Manifest, T), Defect>,
-    ) -> Result<(LoadedCheckpoint, T), Defect> {
+        check: impl FnOnce(&Path, &CommitBody) -> Result<T, Defect>,
+    ) -> Result<T, Defect> {
+        let missing = || Defect::Missing { name: format!("commit {number}") };
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        check(&self.root.join(record.folder()), &record.body)
+    }
+
+    /// A commit as a checkpoint to read from; whoever calls this has verified it.
+    pub(crate) fn loaded(&self, number: u64, manifest: Manifest) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let record = self.history().commit(number).ok_or_else(missing)?;
         let body = &record.body;
         let folder = self.root.join(record.folder());
-        let (manifest, checked) = check(&folder, body)?;
         let disk = Arc::clone(&self.disk);
-        let loaded = LoadedCheckpoint {
+        Ok(LoadedCheckpoint {
             step: body.step,
             info,
             manifest,
@@ -230,8 +272,7 @@ impl CheckpointView {
             lost_steps: 0,
             folder,
             disk,
-        };
-        Ok((loaded, checked))
+        })
     }
 
     pub(crate) fn history(&self) -> &History {

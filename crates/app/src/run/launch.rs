@@ -11,7 +11,7 @@ use trackway_ledger::{AttemptRow, AttemptState, RunState};
 
 use super::prepare::Prepared;
 use crate::capture::{Capture, EnvironmentLock};
-use crate::checkpoints::view;
+use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
@@ -44,7 +44,10 @@ pub fn launch_next(
     additions: &Additions,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
-    let mut row = planned_row(app, prepared, previous, &additions.set)?;
+    if previous.is_some() {
+        tell_step_back(app, prepared, reporter);
+    }
+    let mut row = planned_row(app, prepared, previous, &additions.set, reporter)?;
     let spec = spec_of(app, prepared, &row, additions);
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     if let Some(previous) = previous {
@@ -115,6 +118,7 @@ fn planned_row(
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
     set: &BTreeMap<String, String>,
+    reporter: &dyn Reporter,
 ) -> Result<AttemptRow, AppError> {
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
@@ -129,7 +133,7 @@ fn planned_row(
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
     apply_changes(&mut row, &app.redactor.settings(set));
     note_capture(&mut row, &prepared.capture);
-    if let Some(target) = resume_target(app, prepared)? {
+    if let Some(target) = resume_target(app, prepared, reporter)? {
         row.resumed_from_step = Some(target.step);
         row.resumed_from_manifest_sha256 = target.manifest_sha256;
     }
@@ -138,20 +142,43 @@ fn planned_row(
 
 /// The checkpoint the attempt should resume from, every byte of it read. Committed steps that cannot be resumed from
 /// are an explicit error before the launch, never step 0 in silence.
-fn resume_target(app: &App, prepared: &Prepared) -> Result<Option<CheckpointInfo>, AppError> {
+fn resume_target(
+    app: &App,
+    prepared: &Prepared,
+    reporter: &dyn Reporter,
+) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.find_run(&prepared.run.run_id.to_string())?;
     let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
-    let target = view(&root)?.resume_target().map(|target| target.map(|loaded| loaded.info));
-    let why = match target {
+    let why = match view(&root)?.resume_target() {
         Ok(None) if run.last_committed_step.is_some() => {
             format!("the ledger knows a committed step, and `{}` has none", root.display())
         }
-        Ok(target) => return Ok(target),
+        Ok(None) => return Ok(None),
+        Ok(Some(loaded)) => {
+            let pace = Pace::measured(&app.attempts_of(run.run_id)?);
+            if let Some(text) = fall_back_notice(&loaded, pace) {
+                reporter.notice(&Notice::Note { text });
+            }
+            return Ok(Some(loaded.info));
+        }
         Err(error) => error.to_string(),
     };
     app.set_run_state(run.run_id, RunState::Failed)?;
     Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
+        .hint(format!("see what is wrong with: trackway checkpoint doctor {}", run.run_id))
         .hint("bring the checkpoints back, or start a new run"))
+}
+
+/// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
+/// fails the attempt is launched all the same: it may yet do better.
+fn tell_step_back(app: &App, prepared: &Prepared, reporter: &dyn Reporter) {
+    match step_back(app, prepared.run.run_id) {
+        Ok(None) => {}
+        Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
+        Err(error) => reporter.notice(&Notice::Note {
+            text: format!("whether to step back to an older checkpoint could not be found out: {error}"),
+        }),
+    }
 }
 
 /// What a retry plan changes is part of what the attempt was: its config and its hash say so.
@@ -198,9 +225,7 @@ fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additio
     let mut environment = plan.run.environment.clone();
     environment.extend(additions.set.clone());
     environment.extend(additions.rehearsal.clone());
-    if let Some(keep_last) = plan.checkpoint.keep_last {
-        environment.insert("TRACKWAY_CHECKPOINT_KEEP_LAST".into(), keep_last.to_string());
-    }
+    environment.extend(keep_variables(&plan.checkpoint));
     LaunchSpec {
         run_id: row.run_id,
         attempt_id: row.attempt_id,

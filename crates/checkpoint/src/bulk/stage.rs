@@ -66,15 +66,11 @@ impl StagedSave {
     #[must_use]
     pub fn files(&self) -> Vec<StagedFile<'_>> {
         let Content { arena, files, .. } = &self.content;
-        let staged = |file: &'_ PlacedFile| {
-            let memory = arena.bytes(file.begin, file.size_bytes.next_multiple_of(BLOCK_BYTES));
-            (memory, file.size_bytes)
-        };
         files
             .iter()
             .map(|file| {
-                let (memory, size_bytes) = staged(file);
-                StagedFile::in_blocks(&file.name, file.kind, size_bytes, memory)
+                let memory = arena.bytes(file.begin, file.size_bytes.next_multiple_of(BLOCK_BYTES));
+                StagedFile::in_blocks(&file.name, file.kind, file.size_bytes, memory)
             })
             .collect()
     }

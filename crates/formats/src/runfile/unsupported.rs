@@ -57,16 +57,6 @@ fn checkpoint(node: &Node) -> Vec<Unsupported> {
         let hint = "remove the key: checkpoints stay in the local home";
         found.push(note(&remote.key_place, "checkpoint.remote", hint));
     }
-    if let Some(keep) = table.get("keep")
-        && let Value::Table(keep) = &keep.node.value
-        && let Some(best) = keep.get("best")
-    {
-        found.push(note(
-            &best.key_place,
-            "checkpoint.keep.best",
-            "remove the key: the last ones are kept, not the best",
-        ));
-    }
     found
 }
 
