@@ -156,7 +156,8 @@ impl Order {
             }
             Body::Pin(pin) => self.names(survey, number, &[pin.commit]),
             Body::Retire { commits, .. } => self.names(survey, number, commits),
-            Body::Abandon { .. } | Body::Unpin { .. } | Body::Summary(_) | Body::Unknown => {}
+            Body::Abandon { .. } | Body::Round(_) | Body::Unpin { .. } | Body::Summary(_) | Body::Unknown => {
+            }
         }
     }
 

@@ -418,6 +418,7 @@ fn what_housekeeping_left_is_told() {
         attempt_id: first.attempt_id,
         step: 30,
         object_prefix: prefix.into(),
+        ranks: None,
     };
     bent.add(Body::Begin(begin));
     bent.write(&format!("{prefix}/weights.bin"), b"half");
