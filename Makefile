@@ -6,7 +6,7 @@ PYTHON_VENV := .venv-python
 # `make test-python FRAMEWORKS=1` installs PyTorch and JAX too, and fails where one of them is missing.
 FRAMEWORKS ?=
 
-.PHONY: demo test test-services test-python build wheel venv lint doc bench clean help
+.PHONY: demo test test-services test-s3 test-python soak build wheel venv lint doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -19,6 +19,10 @@ test: venv ## everything that needs no system service
 
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
 	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test it -- postgres
+
+test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is started; another runs in process)
+	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
+	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- moto
 
 test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with PyTorch and JAX)
 	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
@@ -47,6 +51,13 @@ $(PYTHON_VENV)/ready: crates/python/requirements.txt
 $(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/python/requirements-frameworks.txt
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/python/requirements-frameworks.txt
 	@touch $@
+
+$(VENV)/moto: $(VENV)/ready
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
+	@touch $@
+
+soak: $(VENV)/ready ## larger bounds: 500 kills, more seeds, a larger model (half an hour or more)
+	scripts/soak.sh
 
 lint: ## format, clippy, walls
 	$(CARGO) fmt --all -- --check

@@ -17,6 +17,8 @@
 //! **Resume** walks from the newest commit of the newest epoch along its parents, checks sizes and then hashes, marks
 //! what does not verify as **suspect** and says why. State is never found by listing folders.
 //!
+//! **Many ranks** write one checkpoint together and go back together: [`RankedRoot`].
+//!
 //! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads.
 
 pub mod bulk;

@@ -165,10 +165,7 @@ impl CheckpointRoot {
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used;
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        self.check_fence()?;
-        if self.view.history().adopting() == Some(self.claim.epoch) {
-            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
-        }
+        self.check_may_resume()?;
         let search = self.view.search();
         Ok(self.settle(search)?.map(|(target, _)| target))
     }
@@ -178,11 +175,20 @@ impl CheckpointRoot {
     /// # Errors
     /// As [`CheckpointRoot::resume_target`].
     pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
-        self.check_fence()?;
+        self.check_may_resume()?;
         let search = self.view.search_reading();
         self.settle(search)
     }
 
+    fn check_may_resume(&mut self) -> Result<(), CheckpointError> {
+        self.check_fence()?;
+        match self.view.history().adopting() {
+            Some(epoch) if epoch == self.claim.epoch => Err(CheckpointError::HalfAdopted { epoch }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Marks what was found damaged, and goes on from what was found whole.
     fn settle(&mut self, search: Search) -> Result<Option<Found>, CheckpointError> {
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.

@@ -142,8 +142,9 @@ impl CheckpointView {
     pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
         let step = self.commit_step(number)?;
         let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
-        let body = &self.history().commit(number).ok_or_else(missing)?.body;
-        verify_manifest(self.disk.as_ref(), &self.root.join(&body.object_prefix), body)
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let body = &record.body;
+        verify_manifest(self.disk.as_ref(), &self.root.join(record.folder()), body)
             .map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
@@ -236,24 +237,23 @@ impl CheckpointView {
     }
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
-        let manifest = self.checked(number, |folder, body| verify(self.disk.as_ref(), folder, body))?;
-        self.loaded(number, manifest)
+        let check = |folder: &Path, body: &CommitBody| Ok((verify(self.disk.as_ref(), folder, body)?, ()));
+        Ok(self.try_open(number, check)?.0)
     }
 
     fn try_read(&self, number: u64) -> Result<Found, Defect> {
-        let (manifest, files) =
-            self.checked(number, |folder, body| read_all(self.disk.as_ref(), folder, body))?;
-        Ok((self.loaded(number, manifest)?, files))
+        self.try_open(number, |folder, body| read_all(self.disk.as_ref(), folder, body))
     }
 
-    fn checked<T>(
+    fn try_open<T>(
         &self,
         number: u64,
-        check: impl FnOnce(&Path, &CommitBody) -> Result<T, Defect>,
-    ) -> Result<T, Defect> {
+        check: impl FnOnce(&Path, &CommitBody) -> Result<(Manifest, T), Defect>,
+    ) -> Result<(LoadedCheckpoint, T), Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let record = self.history().commit(number).ok_or_else(missing)?;
-        check(&self.root.join(record.folder()), &record.body)
+        let (manifest, checked) = check(&self.root.join(record.folder()), &record.body)?;
+        Ok((self.loaded(number, manifest)?, checked))
     }
 
     /// A commit as a checkpoint to read from; whoever calls this has verified it.
@@ -261,17 +261,14 @@ impl CheckpointView {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let record = self.history().commit(number).ok_or_else(missing)?;
-        let body = &record.body;
-        let folder = self.root.join(record.folder());
-        let disk = Arc::clone(&self.disk);
         Ok(LoadedCheckpoint {
-            step: body.step,
+            step: record.body.step,
             info,
             manifest,
             fallbacks: Vec::new(),
             lost_steps: 0,
-            folder,
-            disk,
+            folder: self.root.join(record.folder()),
+            disk: Arc::clone(&self.disk),
         })
     }
 

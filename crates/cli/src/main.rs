@@ -43,13 +43,13 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             tell_home(&cli.global, app.home.folder(), printer);
             answer
         }
-        Command::Prove(prove) => {
-            let app = open(&cli.global, Some(&prove.file), true, printer)?;
-            commands::prove::prove(&app, prove, printer)
-        }
         Command::Checkpoint(checkpoint) => {
             let open = || open(&cli.global, None, false, printer);
             commands::checkpoint::checkpoint(&open, checkpoint, printer)
+        }
+        Command::Prove(prove) => {
+            let app = open(&cli.global, Some(&prove.file), true, printer)?;
+            commands::prove::prove(&app, prove, printer)
         }
         other => {
             let app = open(&cli.global, None, false, printer)?;

@@ -214,7 +214,7 @@ fn check_root(root: &Path, announced: u64) -> usize {
 
 /// The step of the last checkpoint that a job announced; 0 when none.
 fn last_saved(output: &str) -> u64 {
-    output.contains("checkpoint at step ").then(|| step_after(output, "checkpoint at step ")).unwrap_or(0)
+    if output.contains("checkpoint at step ") { step_after(output, "checkpoint at step ") } else { 0 }
 }
 
 /// Proves that SIGTERM and a stop command each end a job with 143 after a checkpoint at the very step it stopped at,

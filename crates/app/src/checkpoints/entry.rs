@@ -15,8 +15,10 @@ pub struct CheckpointEntry {
     pub step: Step,
     /// The epoch of its writer.
     pub epoch: u64,
-    /// Where its files are, below the run's checkpoint root.
+    /// Below which prefix it was written.
     pub object_prefix: String,
+    /// Where its files are, below the root: its prefix, but for one that was adopted from a remote.
+    pub folder: String,
     /// SHA-256 of its manifest, once committed.
     pub manifest_sha256: Option<String>,
     /// `writing`, `committed`, `superseded`, `suspect`, `abandoned` or `retired`.
@@ -59,6 +61,7 @@ impl CheckpointEntry {
             epoch: info.epoch,
             location: location(&info).into(),
             object_prefix: info.object_prefix,
+            folder: info.folder,
             manifest_sha256: info.manifest_sha256,
             state: info.state.as_str().into(),
             uploaded_to: info.uploaded_to,

@@ -93,8 +93,8 @@ pub struct OrphanEntry {
     pub number: u64,
     /// Its step.
     pub step: Step,
-    /// Its folder.
-    pub object_prefix: String,
+    /// Where they are, below the root.
+    pub folder: String,
 }
 
 impl Checkpoints {
@@ -164,7 +164,7 @@ impl Checkpoints {
     /// The files on the disk of every checkpoint.
     fn files(&self, infos: &BTreeMap<u64, CheckpointInfo>) -> BTreeMap<u64, Vec<std::fs::Metadata>> {
         let below = |info: &CheckpointInfo| {
-            let entries = std::fs::read_dir(self.root.join(&info.object_prefix)).into_iter().flatten();
+            let entries = std::fs::read_dir(self.root.join(&info.folder)).into_iter().flatten();
             entries.flatten().filter_map(|entry| entry.metadata().ok()).collect()
         };
         infos.iter().map(|(number, info)| (*number, below(info))).collect()
@@ -199,11 +199,7 @@ fn collection(
     let orphans = done.orphans.iter().filter_map(|number| {
         let info = infos.get(number)?;
         let here = files.get(number).is_some_and(|files| !files.is_empty());
-        here.then(|| OrphanEntry {
-            number: *number,
-            step: info.step,
-            object_prefix: info.object_prefix.clone(),
-        })
+        here.then(|| OrphanEntry { number: *number, step: info.step, folder: info.folder.clone() })
     });
     let going = done.plan.retire.keys().chain(&done.orphans).filter_map(|number| files.get(number));
     Collection {
@@ -250,7 +246,7 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
         KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
         KeepReason::Pinned(name) => format!("pinned as `{name}`"),
         KeepReason::NotUploaded => "not at the remote yet".into(),
-        KeepReason::Unsettled => "the newest attempt has not committed yet".into(),
-        KeepReason::Recent => "no resume comes to it, and it is young".into(),
+        KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
+        KeepReason::Recent => "no resume comes to it, so it goes when it is old enough".into(),
     }
 }

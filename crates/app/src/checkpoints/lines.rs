@@ -7,7 +7,7 @@ use super::house::reason_in_words;
 use super::{CheckpointEntry, Checkpoints, KeepChanges};
 use crate::error::AppError;
 use crate::explain::page::{CheckpointLine, FallBack};
-use crate::explain::timeline::save_reason;
+use crate::explain::save_reason;
 
 impl Checkpoints {
     /// Every checkpoint, newest first, with what retention thinks of it.
@@ -21,7 +21,8 @@ impl Checkpoints {
         };
         let lines = view.list().into_iter().rev().map(|info| {
             let kept_because = kept_because(info.number);
-            line(self.entry(&view, info), events, kept_because)
+            let reason = save_reason(events, Some(info.attempt_id), Some(info.step));
+            line(self.entry(&view, info), reason, kept_because)
         });
         Ok(lines.collect())
     }
@@ -40,8 +41,7 @@ impl Checkpoints {
     }
 }
 
-fn line(entry: CheckpointEntry, events: &[EventRow], kept_because: Vec<String>) -> CheckpointLine {
-    let reason = save_reason(events, Some(entry.attempt_id), Some(entry.step));
+fn line(entry: CheckpointEntry, reason: Option<String>, kept_because: Vec<String>) -> CheckpointLine {
     CheckpointLine {
         step: entry.step,
         attempt_id: Some(entry.attempt_id),

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_checkpoint::{CheckpointInfo, Housekeeper};
-use trackway_core::{Clock as _, LaunchKind, RunId};
-use trackway_ledger::{AttemptRow, AttemptState, EventRow};
+use trackway_core::{Clock as _, LaunchKind};
+use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
 use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
 
 use crate::error::AppError;
@@ -16,12 +16,16 @@ use crate::{App, FULL_STAGE};
 ///
 /// # Errors
 /// When the ledger or the log cannot be read, or the mark cannot be set.
-pub(crate) fn step_back(app: &App, run_id: RunId) -> Result<Option<String>, AppError> {
-    let mut attempts = app.attempts_of(run_id)?;
+pub(crate) fn step_back(app: &App, run: &RunRow) -> Result<Option<String>, AppError> {
+    // A rehearsal crashes where it is told to.
+    if run.kind != LaunchKind::Train {
+        return Ok(None);
+    }
+    let mut attempts = app.attempts_of(run.run_id)?;
     attempts.retain(|attempt| attempt.state == AttemptState::Sealed);
     let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
     let Some(crash) = load_crash(&seen) else { return Ok(None) };
-    let root = app.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
     let why = why(&crash, &attempts);
     let Some(info) = mark(app, &root, &crash, &why)? else { return Ok(None) };
     let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);

@@ -81,7 +81,7 @@ impl App {
     /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
     pub fn checkpoints(&self, run: &str) -> Result<Checkpoints, AppError> {
         let row = self.find_run(run)?;
-        let attempts = self.attempts_of(row.run_id)?;
+        let attempts = self.attempts_of_kind(row.run_id, row.kind)?;
         Ok(Checkpoints {
             root: self.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
             subject: row.run_id.to_string(),
@@ -132,6 +132,14 @@ impl Checkpoints {
         let infos = view.list().into_iter().rev();
         let shown = infos.filter(|info| all || info.state != trackway_checkpoint::State::Retired);
         Ok(shown.map(|info| self.entry(&view, info)).collect())
+    }
+
+    /// How many entries of the log cannot be read.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn damaged_entry_count(&self) -> Result<usize, AppError> {
+        Ok(self.view()?.damaged_entries().len())
     }
 
     /// The checkpoints whose bytes are here, newest first, every byte of them read; of one step when one is named.

@@ -2,7 +2,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, Step};
-
 use trackway_recorder::SaveReason;
 
 use crate::App;

@@ -198,9 +198,9 @@ impl Teller<'_> {
             (State::Retired, Some(location)) => {
                 format!("Its bytes are at {location} and no longer on this disk.")
             }
-            (_, None) => format!("Its bytes are on this disk only, in {}.", self.info.object_prefix),
+            (_, None) => format!("Its bytes are on this disk only, in {}.", self.info.folder),
             (_, Some(location)) => {
-                format!("Its bytes are on this disk, in {}, and at {location}.", self.info.object_prefix)
+                format!("Its bytes are on this disk, in {}, and at {location}.", self.info.folder)
             }
         }
     }

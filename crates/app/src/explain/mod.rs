@@ -3,7 +3,9 @@
 mod cadence;
 pub mod diff;
 pub mod page;
-pub(crate) mod timeline;
+mod timeline;
+
+pub(crate) use timeline::save_reason;
 
 use std::collections::BTreeMap;
 
@@ -75,9 +77,9 @@ impl App {
             termination: termination(attempt),
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
+            fall_back: of_run.fall_back_of(attempt)?,
             resume_proof: self.proof_card(run, attempt)?,
             cadence: self.cadence_advice(run, attempt, &attempts)?,
-            fall_back: of_run.fall_back_of(attempt)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,

@@ -155,7 +155,7 @@ fn resume_target(
         }
         Ok(None) => return Ok(None),
         Ok(Some(loaded)) => {
-            let pace = Pace::measured(&app.attempts_of(run.run_id)?);
+            let pace = Pace::measured(&app.attempts_of_kind(run.run_id, run.kind)?);
             if let Some(text) = fall_back_notice(&loaded, pace) {
                 reporter.notice(&Notice::Note { text });
             }
@@ -172,7 +172,7 @@ fn resume_target(
 /// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
 /// fails the attempt is launched all the same: it may yet do better.
 fn tell_step_back(app: &App, prepared: &Prepared, reporter: &dyn Reporter) {
-    match step_back(app, prepared.run.run_id) {
+    match step_back(app, &prepared.run) {
         Ok(None) => {}
         Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
         Err(error) => reporter.notice(&Notice::Note {

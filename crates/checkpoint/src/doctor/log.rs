@@ -52,7 +52,7 @@ fn gaps(survey: &Survey) -> Vec<Finding> {
         .map(|number| {
             let path = entry_path(number);
             let message = format!(
-                "log entry {number} is missing although later ones exist: {}",
+                "log entry {number} is missing although later ones exist: {}; whoever writes next takes its number",
                 behind(survey, number)
             );
             Finding::error("log_entry_missing", &path, message)
@@ -211,9 +211,7 @@ impl Order {
             );
             self.findings.push(Finding::error("fenced_writer", &path, message).of_commit(number, commit));
         }
-        if !self.begun.contains_key(&commit.object_prefix)
-            && !survey.history.damaged().range(..number).any(|_| true)
-        {
+        if !self.begun.contains_key(&commit.object_prefix) && survey.is_whole_before(number) {
             let message =
                 format!("step {step} is committed below `{}`, which nobody began", commit.object_prefix);
             self.findings

@@ -69,15 +69,15 @@ struct ManifestFault {
 impl Reader<'_> {
     fn read<'a>(&self, number: u64, record: &'a CommitRecord) -> Checked<'a> {
         let body = &record.body;
-        let manifest = self.manifest(body);
+        let folder = record.folder();
+        let manifest = self.manifest(folder, body);
         let listed = manifest.as_ref().map(|manifest| manifest.files.clone()).unwrap_or_default();
-        let mut extra: BTreeSet<String> =
-            self.survey.folders.get(&body.object_prefix).map(names).unwrap_or_default();
+        let mut extra: BTreeSet<String> = self.survey.folders.get(folder).map(names).unwrap_or_default();
         extra.remove(MANIFEST_FILE_NAME);
         let mut files = Vec::new();
         for file in listed {
             extra.remove(&file.name);
-            let facts = self.facts(&body.object_prefix, &file);
+            let facts = self.facts(folder, &file);
             files.push((file, facts));
         }
         // Without a manifest nobody knows what belongs to it.
@@ -85,8 +85,8 @@ impl Reader<'_> {
         Checked { number, record, body, manifest, files, extra }
     }
 
-    fn manifest(&self, body: &CommitBody) -> Result<Manifest, ManifestFault> {
-        let path = self.survey.root.join(&body.object_prefix).join(MANIFEST_FILE_NAME);
+    fn manifest(&self, folder: &str, body: &CommitBody) -> Result<Manifest, ManifestFault> {
+        let path = self.survey.root.join(folder).join(MANIFEST_FILE_NAME);
         let unreadable = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => ManifestFault {
                 check: "manifest_missing",
@@ -96,7 +96,7 @@ impl Reader<'_> {
             _ => ManifestFault {
                 check: "not_readable",
                 why: format!("the manifest cannot be read: {error}"),
-                remedy: Some(Remedy::Allow { path: manifest_path(body) }),
+                remedy: Some(Remedy::Allow { path: manifest_path(folder) }),
             },
         };
         let size_bytes = std::fs::metadata(&path).map_err(unreadable)?.len();
@@ -106,10 +106,16 @@ impl Reader<'_> {
             return Err(ManifestFault { check: "manifest_changed", why, remedy: None });
         }
         let bytes = std::fs::read(&path).map_err(unreadable)?;
-        check_manifest(&bytes, body).map_err(|defect| self.manifest_fault(&bytes, body, &defect))
+        check_manifest(&bytes, body).map_err(|defect| self.manifest_fault(&bytes, folder, body, &defect))
     }
 
-    fn manifest_fault(&self, bytes: &[u8], body: &CommitBody, defect: &Defect) -> ManifestFault {
+    fn manifest_fault(
+        &self,
+        bytes: &[u8],
+        folder: &str,
+        body: &CommitBody,
+        defect: &Defect,
+    ) -> ManifestFault {
         if !matches!(defect, Defect::Hash { .. }) {
             let why = format!("the manifest is the committed one and cannot be used: {defect}");
             return ManifestFault { check: "manifest_disagrees", why, remedy: None };
@@ -124,10 +130,10 @@ impl Reader<'_> {
         } else if let Some(looks) = appearance_of(bytes) {
             (looks, None)
         } else if let Some(byte) = byte() {
-            let path = manifest_path(body);
+            let path = manifest_path(folder);
             (byte.sentence(), Some(Remedy::SetByte { path, offset: byte.offset, byte: byte.expected }))
         } else if let Some(end) = added_behind(bytes, body) {
-            let path = manifest_path(body);
+            let path = manifest_path(folder);
             let why = format!("{} bytes were added behind its end at byte {end}", bytes.len() - end);
             (why, Some(Remedy::CutTo { path, size_bytes: end as u64 }))
         } else {
@@ -162,8 +168,8 @@ impl Reader<'_> {
     }
 }
 
-fn manifest_path(body: &CommitBody) -> String {
-    format!("{}/{MANIFEST_FILE_NAME}", body.object_prefix)
+fn manifest_path(folder: &str) -> String {
+    format!("{folder}/{MANIFEST_FILE_NAME}")
 }
 
 fn names(folder: &Folder) -> BTreeSet<String> {
@@ -271,7 +277,7 @@ impl<'a> WholeFiles<'a> {
 
 impl Checked<'_> {
     fn path(&self, name: &str) -> String {
-        format!("{}/{name}", self.body.object_prefix)
+        format!("{}/{name}", self.record.folder())
     }
 
     fn is_sound(&self) -> bool {
@@ -290,12 +296,12 @@ impl Checked<'_> {
 
     fn findings(&self, whole: &WholeFiles<'_>, survey: &Survey) -> Vec<Finding> {
         let mut findings = Vec::new();
-        if !survey.folders.contains_key(&self.body.object_prefix) {
+        if !survey.folders.contains_key(self.record.folder()) {
             return vec![self.folder_missing()];
         }
         if let Err(fault) = &self.manifest {
             let message = format!("{}: {}", self.who(), fault.why);
-            let path = manifest_path(self.body);
+            let path = manifest_path(self.record.folder());
             let remedy = fault.remedy.clone().unwrap_or_else(|| self.restore(&path));
             findings.push(Finding::error(fault.check, &path, message).remedy(remedy));
         }
@@ -306,7 +312,7 @@ impl Checked<'_> {
     }
 
     fn folder_missing(&self) -> Finding {
-        let path = &self.body.object_prefix;
+        let path = self.record.folder();
         let message = format!("{}: its whole folder is missing", self.who());
         let finding = Finding::error("checkpoint_missing", path, message).remedy(self.restore(path));
         finding.of_commit(self.number, self.body)
@@ -427,7 +433,7 @@ impl Checked<'_> {
         } else {
             format!("{} is marked suspect: no resume takes it", self.who())
         };
-        Some(Finding::warning("suspect", &self.body.object_prefix, message).remedy(Remedy::CollectGarbage))
+        Some(Finding::warning("suspect", self.record.folder(), message).remedy(Remedy::CollectGarbage))
     }
 }
 
@@ -484,13 +490,13 @@ fn begun_without_folder(
 
 fn not_deleted(survey: &Survey, number: u64, record: &CommitRecord) -> Option<Finding> {
     let body = &record.body;
-    let folder = survey.folders.get(&body.object_prefix)?;
-    if folder.files.is_empty() || survey.history.prefix_is_live(&body.object_prefix) {
+    let folder = survey.folders.get(record.folder())?;
+    if folder.files.is_empty() || survey.history.prefix_is_live(record.folder()) {
         return None;
     }
     let size_bytes: u64 = folder.files.values().sum();
     let message = format!("step {} was retired, and {size_bytes} bytes of it are not deleted yet", body.step);
-    let finding = Finding::warning("retired_not_deleted", &body.object_prefix, message);
+    let finding = Finding::warning("retired_not_deleted", record.folder(), message);
     Some(finding.remedy(Remedy::CollectGarbage).of_commit(number, body))
 }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::is_object_prefix;
-use trackway_store::{Entry, Fold as _, Item, MAX_SUMMARY_BYTES, NoEntry};
+use trackway_store::{Entry, Fold as _, Item, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES, NoEntry};
 
 use super::bytes::{MAX_SEARCH_BYTES, appearance_of, changed_byte};
 use super::finding::Remedy;
@@ -154,6 +153,11 @@ impl Survey {
         self.log.keys().next_back().copied().unwrap_or(0)
     }
 
+    /// Whether every entry before a number can be read.
+    pub fn is_whole_before(&self, number: u64) -> bool {
+        (1..number).all(|number| self.log.get(&number).is_some_and(|file| file.read.is_ok()))
+    }
+
     /// Every commit that can be read, behind gaps too.
     pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitBody)> {
         self.entries().filter_map(|(number, entry)| match &entry.body {
@@ -168,21 +172,22 @@ impl Survey {
         self.log.iter().filter_map(|(number, file)| file.read.as_ref().ok().map(|entry| (*number, entry)))
     }
 
-    /// The number and the step of what was begun or committed below a prefix.
-    pub fn owner_of(&self, prefix: &str) -> Option<(u64, Step)> {
-        let committed = self.commits().find(|(_, body)| body.object_prefix == prefix);
-        let begun = || {
-            self.entries().find_map(|(number, entry)| match &entry.body {
-                Body::Begin(begin) if begin.object_prefix == prefix => Some((number, begin.step)),
-                _ => None,
-            })
-        };
-        committed.map(|(number, body)| (number, body.step)).or_else(begun)
+    /// Whether an entry that can be read names a folder: begun, committed or adopted there.
+    fn names(&self, folder: &str) -> bool {
+        self.entries().any(|(_, entry)| match &entry.body {
+            Body::Begin(begin) => begin.object_prefix == folder,
+            Body::Commit(body) => body.object_prefix == folder,
+            Body::Adopt(adopt) => {
+                let prefix = adopt.commit.as_ref().map(|body| &body.object_prefix);
+                adopt.folder.as_ref().or(prefix).is_some_and(|named| named == folder)
+            }
+            _ => false,
+        })
     }
 
     /// Folders that nothing in the log ever named.
     pub fn orphans(&self) -> impl Iterator<Item = (&String, &Folder)> {
-        self.folders.iter().filter(|(prefix, _)| !is_object_prefix(prefix) || self.owner_of(prefix).is_none())
+        self.folders.iter().filter(|(prefix, _)| !is_object_prefix(prefix) || !self.names(prefix))
     }
 }
 
@@ -215,32 +220,40 @@ fn read_entry(file: &Path, path: &str, number: u64) -> Result<Entry<Body>, Unrea
         why: format!("it cannot be read: {error}"),
         remedy: Remedy::Allow { path: path.into() },
     })?;
-    let entry = parse(&bytes, number).map_err(|why| explain(&bytes, number, path, why))?;
-    match entry.body.broken_rule() {
+    let entry: Entry<Body> =
+        Entry::from_bytes(&bytes, number).map_err(|fault| explain(&bytes, number, path, fault))?;
+    let too_large = bytes.len() > MAX_ENTRY_BYTES && !matches!(entry.body, Body::Summary(_));
+    let broken_rule = too_large.then(|| format!("it has more than {MAX_ENTRY_BYTES} bytes"));
+    match broken_rule.or_else(|| entry.body.broken_rule()) {
         None => Ok(entry),
         Some(why) => Err(Unread { why, remedy: Remedy::RestoreFile { path: path.into() } }),
     }
 }
 
-fn parse(bytes: &[u8], number: u64) -> Result<Entry<Body>, String> {
-    Entry::from_bytes(bytes, number).map_err(|fault| match fault {
-        NoEntry::Damaged(why) => why,
-        NoEntry::Newer(version) => format!("it is of version {version}, use a newer Trackway"),
-    })
+fn is_entry(bytes: &[u8], number: u64) -> bool {
+    Entry::<Body>::from_bytes(bytes, number).is_ok()
 }
 
 /// Says what happened to an entry, beyond that it is none.
-fn explain(bytes: &[u8], number: u64, path: &str, why: String) -> Unread {
+fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> Unread {
+    let why = match fault {
+        NoEntry::Damaged(why) => why,
+        NoEntry::Newer(version) => {
+            let why =
+                format!("it is whole, and of version {version}: nobody who does not understand it may go on");
+            return Unread { why, remedy: Remedy::UseAnother { what: "Trackway, a newer one".into() } };
+        }
+    };
     let restore = Remedy::RestoreFile { path: path.into() };
     if let Some(looks) = appearance_of(bytes) {
         return Unread { why: looks, remedy: restore };
     }
     let end = bytes.iter().position(|byte| *byte == b'\n').map(|place| place + 1);
-    if let Some(end) = end.filter(|end| *end < bytes.len() && parse(&bytes[..*end], number).is_ok()) {
+    if let Some(end) = end.filter(|end| *end < bytes.len() && is_entry(&bytes[..*end], number)) {
         let why = format!("{} bytes were added behind its end at byte {end}", bytes.len() - end);
         return Unread { why, remedy: Remedy::CutTo { path: path.into(), size_bytes: end as u64 } };
     }
-    if let Some(byte) = changed_byte(bytes, MAX_SEARCH_BYTES, |bytes| parse(bytes, number).is_ok()) {
+    if let Some(byte) = changed_byte(bytes, MAX_SEARCH_BYTES, |bytes| is_entry(bytes, number)) {
         let remedy = Remedy::SetByte { path: path.into(), offset: byte.offset, byte: byte.expected };
         return Unread { why: byte.sentence(), remedy };
     }

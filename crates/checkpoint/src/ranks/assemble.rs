@@ -80,3 +80,95 @@ fn check_agreement(expected: &Agreed, votes: &[Wrote]) -> Result<(), String> {
     let complaints: Vec<_> = fields.iter().filter_map(complaint).collect();
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::{AttemptId, SequentialIds};
+    use trackway_formats::checkpoint_manifest::Kind;
+
+    use super::*;
+
+    fn agreed() -> Agreed {
+        Agreed {
+            epoch: 2,
+            attempt_id: AttemptId::new(&SequentialIds::default()),
+            round: 0,
+            world_size: 3,
+            step: 10,
+            object_prefix: "step-00000010/epoch-0002-00000000000000000000000003".into(),
+            cursor_blake3: "c".into(),
+            config_sha256: None,
+            data_sha256: None,
+        }
+    }
+
+    fn file(name: &str, rank: Option<u32>) -> ManifestFile {
+        ManifestFile { rank, ..ManifestFile::new(name, Kind::Weights, 1, &blake3::hash(b"w")) }
+    }
+
+    fn votes() -> SaveVotes {
+        let vote = |rank| {
+            let files = vec![file(&format!("rank-{rank:04}-w"), Some(rank))];
+            (rank, Ok(SaveVote::Wrote { rank, agreed: agreed(), files }))
+        };
+        (0..3).map(vote).collect()
+    }
+
+    /// Three votes of which the one of rank 1 is changed, and what is made of them.
+    fn with(change: impl FnOnce(&mut Agreed, &mut Vec<ManifestFile>)) -> Result<Vec<ManifestFile>, String> {
+        let mut votes = votes();
+        if let Some(Ok(SaveVote::Wrote { agreed, files, .. })) = votes.get_mut(&1) {
+            change(agreed, files);
+        }
+        assemble(&agreed(), votes, 60.0)
+    }
+
+    /// Proves that whatever a rank says otherwise than rank 0, a zombie's vote included, there is no checkpoint, and that
+    /// the reason names the rank.
+    #[test]
+    fn every_disagreement_is_named() {
+        let names: Vec<_> = with(|_, _| {}).unwrap().into_iter().map(|file| file.name).collect();
+        assert_eq!(names, ["rank-0000-w", "rank-0001-w", "rank-0002-w"]);
+        type Change = fn(&mut Agreed, &mut Vec<ManifestFile>);
+        let changes: [(&str, Change); 11] = [
+            ("the position in the data", |agreed, _| agreed.cursor_blake3 = "d".into()),
+            ("the step", |agreed, _| agreed.step = 11),
+            ("the number of ranks", |agreed, _| agreed.world_size = 4),
+            ("the config", |agreed, _| agreed.config_sha256 = Some("x".into())),
+            ("the data", |agreed, _| agreed.data_sha256 = Some("x".into())),
+            ("the attempt", |agreed, _| agreed.epoch = 1),
+            ("the attempt", |agreed, _| agreed.round = 1),
+            ("the attempt", |agreed, _| agreed.object_prefix.push('x')),
+            ("`rank-0002-w` was written by ranks 1 and 2", |_, files| {
+                files.push(file("rank-0002-w", Some(1)))
+            }),
+            ("`rank-0007-w` was written by rank 1 as that of another", |_, files| {
+                files.push(file("rank-0007-w", Some(7)));
+            }),
+            ("`shared` was written by rank 1 as that of another", |_, files| {
+                files.push(file("shared", None))
+            }),
+        ];
+        for (expected, change) in changes {
+            let why = with(change).unwrap_err();
+            assert!(why.contains(expected) && why.contains('1'), "`{why}` does not say `{expected}`");
+        }
+    }
+
+    /// Proves that failures come before missing votes, and that both name the ranks.
+    #[test]
+    fn failed_and_missing_votes_are_named() {
+        let mut votes = votes();
+        votes.remove(&0);
+        votes.remove(&2);
+        let missing = assemble(&agreed(), votes.clone(), 60.0).unwrap_err();
+        assert_eq!(missing, "ranks 0 and 2 did not vote within 60 s");
+        votes.insert(2, Err("its checksum does not hold".into()));
+        votes.insert(1, Ok(SaveVote::Failed { rank: 1, why: "no room".into() }));
+        let failed = assemble(&agreed(), votes, 60.0).unwrap_err();
+        assert_eq!(
+            failed,
+            "rank 1 failed: no room; the vote of rank 2 cannot be used: its checksum does not hold"
+        );
+    }
+}

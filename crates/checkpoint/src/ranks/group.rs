@@ -109,6 +109,15 @@ impl RankGroup {
         format!("{FILE_PREFIX}{:04}-{name}", self.rank)
     }
 
+    /// The stretch of an axis that is this rank's when the axis is cut evenly, as its begin and its length: as torch's
+    /// DTensor cuts it, so the last ranks may have less, or nothing.
+    #[must_use]
+    pub fn stretch_of(self, axis_size: u64) -> (u64, u64) {
+        let piece = axis_size.div_ceil(u64::from(self.world_size));
+        let begin = axis_size.min(piece.saturating_mul(u64::from(self.rank)));
+        (begin, piece.min(axis_size - begin))
+    }
+
     /// The rank that a file belongs to, by its name, when this rank may write it; `None`: it is every rank's.
     pub(crate) fn owner_of(self, name: &str) -> Result<Option<u32>, RankError> {
         match rank_in(name) {
@@ -121,9 +130,18 @@ impl RankGroup {
 
 /// The rank that a file's name begins with.
 fn rank_in(name: &str) -> Option<u32> {
-    let (digits, _) = name.strip_prefix(FILE_PREFIX)?.split_once('-')?;
+    split_rank(name).map(|(rank, _)| rank)
+}
+
+/// A file's name without the rank in front.
+pub(crate) fn without_rank(name: &str) -> &str {
+    split_rank(name).map_or(name, |(_, rest)| rest)
+}
+
+fn split_rank(name: &str) -> Option<(u32, &str)> {
+    let (digits, rest) = name.strip_prefix(FILE_PREFIX)?.split_once('-')?;
     let rank = digits.parse().ok()?;
-    (format!("{rank:04}") == digits).then_some(rank)
+    (format!("{rank:04}") == digits).then_some((rank, rest))
 }
 
 #[cfg(test)]

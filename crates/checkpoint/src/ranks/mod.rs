@@ -33,10 +33,13 @@ mod crash_tests;
 #[cfg(test)]
 mod process_tests;
 #[cfg(test)]
+mod shard_tests;
+#[cfg(test)]
 mod tests;
 
 pub use error::RankError;
 pub use group::RankGroup;
+pub(crate) use group::without_rank;
 pub use root::RankedRoot;
 pub(crate) use round::{BeginRanks, RoundBody, RoundRecord, Stop, check_round};
 pub use save::{Decliner, RankedSave};

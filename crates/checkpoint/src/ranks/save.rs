@@ -5,6 +5,7 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_store::Writer;
 
+use crate::bulk::{Figures, Saved, StagedSave};
 use crate::entry::{Begin, Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::{BeginRecord, History};
@@ -76,6 +77,26 @@ impl RankedRoot {
         let (number, body, written_bytes) =
             if self.group.coordinates() { self.coordinate(save, fill) } else { self.follow(save, fill) }?;
         Ok(commit(number, body, written_bytes, self.root.seconds_since(started_micros)))
+    }
+
+    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    ///
+    /// # Errors
+    /// As [`RankedRoot::save`], and what `before_commit` returned, which is called when this rank's files are written.
+    pub fn save_staged(
+        &mut self,
+        save: &StagedSave,
+        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
+    ) -> Result<Saved<Commit>, CheckpointError> {
+        let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
+        let mut figures = Figures::default();
+        let ranked = RankedSave { step: save.step(), metrics: &metrics, global_cursor: save.global_cursor() };
+        let commit = self.save(&ranked, |writer| {
+            writer.files(&save.files())?;
+            figures = writer.figures();
+            before_commit()
+        })?;
+        Ok(Saved { commit, figures })
     }
 
     /// A handle that declines steps for this rank: for a loop that skips a save because the one before is not done. On rank

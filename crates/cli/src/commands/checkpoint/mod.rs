@@ -86,6 +86,12 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     } else if code == NOT_FOUND {
         printer.note("nothing was ever committed");
     }
+    let damaged = checkpoints.damaged_entry_count()?;
+    if damaged > 0 {
+        printer.note(&format!(
+            "{damaged} of the log's entries cannot be read; `trackway checkpoint doctor` says more"
+        ));
+    }
     Ok(code)
 }
 

@@ -17,7 +17,7 @@ const COLUMNS: [Column; 11] = [
     ("pins", |entry| entry.pins.join(", ")),
     ("epoch", |entry| entry.epoch.to_string()),
     ("manifest", |entry| entry.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
-    ("under", |entry| entry.object_prefix.clone()),
+    ("under", |entry| entry.folder.clone()),
 ];
 
 fn verified(entry: &CheckpointEntry) -> &'static str {
