@@ -302,6 +302,30 @@ fn a_suspect_is_marked_and_left_aside() {
     );
 }
 
+/// Proves that reading a resume target hands out every file it verified, marks what does not verify as the plain way
+/// does, and goes on from there; and that a commit can be read by its number.
+#[test]
+fn a_resume_may_keep_what_it_read() {
+    let world = World::new();
+    let mut root = world.open(1).unwrap();
+    let commits: Vec<_> = [10, 20].map(|step| save(&mut root, step).unwrap()).into();
+    std::fs::write(world.path().join(&commits[1].object_prefix).join("weights.bin"), b"bad").unwrap();
+    let mut second = world.open(2).unwrap();
+    let (target, mut files) = second.resume_read().unwrap().unwrap();
+    assert_eq!((target.step, target.fallbacks.len()), (10, 1));
+    let names: Vec<_> = files.iter().map(|file| file.name().to_owned()).collect();
+    assert_eq!(names, target.files().iter().map(|file| file.name.clone()).collect::<Vec<_>>());
+    let weights = files.iter_mut().find(|file| file.name() == "weights.bin").unwrap();
+    assert_eq!(weights.bytes(), state(10));
+    weights.bytes_mut()[0] ^= 1;
+    assert_ne!(weights.bytes(), state(10), "the memory is whoever's was given it");
+    assert_eq!(save(&mut second, 15).unwrap().parent, Some(commits[0].number));
+    assert_eq!(world.view().list()[1].state, State::Suspect);
+    assert_eq!(world.view().read(commits[0].number).unwrap().1.len(), names.len());
+    assert_eq!(world.view().read(commits[1].number).err().unwrap().kind(), ErrorKind::Integrity);
+    assert_eq!(world.view().resume_read().unwrap().unwrap().0.step, 15);
+}
+
 /// Proves B3 while both write: after the claim of a higher epoch no commit of the lower one is made, its writer is
 /// told to stop, and neither the same epoch nor a lower one can be claimed by another attempt.
 #[test]

@@ -407,6 +407,8 @@ fn a_staged_checkpoint_is_committed_behind_the_loop() {
     let loaded = attempt.attach().resume().unwrap().unwrap();
     assert_eq!(loaded.step, 10);
     let file = loaded.read("model.safetensors").unwrap();
+    let (again, files) = attempt.attach().resume_read().unwrap().unwrap();
+    assert_eq!((again.step, files.len()), (10, 2));
     assert!(file.ends_with(&[0, 0, 32, 65].repeat(4)), "10.0 four times");
 }
 
@@ -452,4 +454,11 @@ fn a_failed_staged_save_is_told() {
     assert_eq!(attempt.acks().last(), Some(&(1, "refused", Some(2))));
     assert_eq!(attempt.events("checkpoint_failed").len(), 1);
     assert_eq!(run.stage_checkpoint(3).err().unwrap().kind(), ErrorKind::Fenced);
+    assert!(stage(&run, 4) && run.wait_for_checkpoint(PATIENCE));
+    assert_eq!(
+        run.checkpoint_failure().unwrap().kind(),
+        ErrorKind::Fenced,
+        "for who waits instead of going on"
+    );
+    assert!(run.checkpoint_failure().is_none(), "once");
 }

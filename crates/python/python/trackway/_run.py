@@ -64,8 +64,10 @@ class Run(Recorder):
         self._last_step: int | None = None
         self._saved_step: int | None = None
         self._prepared = False
+        # Of many ranks the first one saves: what every rank has alike, such as a data-parallel model.
+        self._first_rank = os.environ.get("RANK", "0") == "0"
         # An attempt may have no place for checkpoints.
-        self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
+        self._saves = self.enabled and self._first_rank and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         # What the last `checkpoint` of this step saw; None before it.
         self._stop_seen: bool | None = None
         self._sigterm_watched = False
@@ -142,7 +144,7 @@ class Run(Recorder):
         names = stored.names
         if CURSOR in names:
             stored.restore(CURSOR, self._cursor)
-        if RNG in names:
+        if RNG in names and self._first_rank:
             self._rng_to_come = stored.restore(RNG)
             ProcessRng().load_state_dict(self._rng_to_come)
 
