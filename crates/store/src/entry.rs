@@ -51,19 +51,30 @@ impl<B: Serialize + DeserializeOwned> Entry<B> {
     /// Reads the bytes of the object with that number.
     ///
     /// # Errors
-    /// A sentence that says why they are no entry.
-    pub fn from_bytes(bytes: &[u8], number: u64) -> Result<Self, String> {
-        let entry = checked_entry(bytes).ok_or("its checksum does not hold")?;
-        let versioned: Versioned = serde_json::from_slice(entry).map_err(|error| error.to_string())?;
+    /// Why they are no entry that this crate can read.
+    pub fn from_bytes(bytes: &[u8], number: u64) -> Result<Self, NoEntry> {
+        let damaged = |why: String| NoEntry::Damaged(why);
+        let entry = checked_entry(bytes).ok_or_else(|| damaged("its checksum does not hold".into()))?;
+        let versioned: Versioned =
+            serde_json::from_slice(entry).map_err(|error| damaged(error.to_string()))?;
         if versioned.version > ENTRY_VERSION {
-            return Err(format!("it is of version {}, use a newer Trackway", versioned.version));
+            return Err(NoEntry::Newer(versioned.version));
         }
-        let entry: Self = serde_json::from_slice(entry).map_err(|error| error.to_string())?;
+        let entry: Self = serde_json::from_slice(entry).map_err(|error| damaged(error.to_string()))?;
         if entry.number != number {
-            return Err(format!("it says that it is entry {}", entry.number));
+            return Err(damaged(format!("it says that it is entry {}", entry.number)));
         }
         Ok(entry)
     }
+}
+
+/// Why an object is no entry that can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoEntry {
+    /// Its bytes are not those of an entry. It takes its number and says nothing.
+    Damaged(String),
+    /// It is whole, and of this version: what it says counts and is not understood, so nobody may go on.
+    Newer(u32),
 }
 
 #[derive(Deserialize)]

@@ -11,7 +11,8 @@ pub enum ErrorKind {
     Full,
     /// Not allowed: credentials, a read-only disk. Nothing happened.
     Refused,
-    /// The storage cannot do what the log needs, and must not be used for it.
+    /// The storage cannot do what the log needs, or this program does not understand what stands there: neither may
+    /// be used with the other.
     Unsupported,
     /// The caller passed something that cannot be stored.
     Input,
@@ -50,6 +51,22 @@ pub enum StoreError {
         /// How often it was tried.
         tries: u32,
     },
+    /// An entry was written by a later Trackway.
+    #[error("entry {number} of the log {location} is of version {version}: use a newer Trackway")]
+    Newer {
+        /// The log.
+        location: String,
+        /// The number of the entry.
+        number: u64,
+        /// The version of its format.
+        version: u32,
+    },
+    /// An entry would not be read back as it was written.
+    #[error("an entry cannot be written down: {why}")]
+    NotWritable {
+        /// Why.
+        why: String,
+    },
     /// An entry is too large to be read back.
     #[error("an entry of {size_bytes} bytes is too large; at most {max_bytes} are read")]
     TooLarge {
@@ -68,8 +85,17 @@ impl StoreError {
             Self::Backend { kind, .. } => *kind,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::Contended { .. } => ErrorKind::Contended,
-            Self::TooLarge { .. } => ErrorKind::Input,
+            Self::Newer { .. } => ErrorKind::Unsupported,
+            Self::TooLarge { .. } | Self::NotWritable { .. } => ErrorKind::Input,
         }
+    }
+
+    /// The same, met while finding out what became of something: that is unknown, whatever this error says.
+    pub(crate) fn outcome_unknown(mut self) -> Self {
+        if let Self::Backend { kind, .. } = &mut self {
+            *kind = ErrorKind::Unavailable;
+        }
+        self
     }
 
     /// Wraps what the operating system said about a path.

@@ -22,13 +22,17 @@ mod error;
 mod local;
 mod log;
 mod memory;
+mod selftest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use backend::{Backend, Created};
 pub use disk::{DIRECT_ALIGNMENT_BYTES, Disk, DiskFile, DiskRead, RealDisk};
-pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES};
+pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES, NoEntry};
 pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer};
 pub use memory::MemoryBackend;
+pub use selftest::{Outcome, Primitive, SelfTest, selftest};

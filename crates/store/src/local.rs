@@ -1,6 +1,7 @@
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Ids;
 
@@ -10,12 +11,15 @@ use crate::error::StoreError;
 
 /// Objects as files below a folder of a local disk.
 ///
-/// A create writes and syncs the bytes under a name that no reader looks at (`.new-ULID`), links that to its name and
-/// syncs the folder: whoever sees the name sees all of it, and after the call it survives a power cut.
+/// A create writes and syncs the bytes under a name that no reader looks at (`.new-ULID`), syncs the folder, links the
+/// file to its name and syncs the folder again: whoever sees the name sees all of it, after the call it survives a
+/// power cut, and no power cut leaves it without what it was built on.
 pub struct LocalBackend {
     root: PathBuf,
     disk: Arc<dyn Disk>,
     ids: Arc<dyn Ids>,
+    /// Folders whose own names this backend knows to be durable.
+    durable_folders: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl LocalBackend {
@@ -26,7 +30,7 @@ impl LocalBackend {
 
     /// The same on a given disk.
     pub fn on_disk(root: &Path, disk: Arc<dyn Disk>, ids: Arc<dyn Ids>) -> Self {
-        Self { root: root.to_owned(), disk, ids }
+        Self { root: root.to_owned(), disk, ids, durable_folders: Mutex::default() }
     }
 
     fn folder_of(path: &Path) -> &Path {
@@ -47,16 +51,28 @@ impl LocalBackend {
         Ok(aside)
     }
 
-    /// Makes every missing folder on the way, durably.
+    /// Makes every missing folder on the way, durably. One that exists may be another process's that has not come to
+    /// sync it, so every folder from the root down is synced once.
     fn make_folders(&self, folder: &Path) -> Result<(), StoreError> {
-        let missing: Vec<_> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
-        for folder in missing.into_iter().rev() {
+        if self.durable_folders().contains(folder) && folder.exists() {
+            return Ok(());
+        }
+        let missing = folder.ancestors().take_while(|folder| !folder.exists()).count();
+        let below_root = folder.ancestors().take_while(|folder| folder.starts_with(&self.root)).count() - 1;
+        let mut on_the_way: Vec<_> = folder.ancestors().take(missing.max(below_root)).collect();
+        on_the_way.reverse();
+        for folder in on_the_way {
             self.disk.make_folder(folder).map_err(StoreError::io("make the folder", folder))?;
             if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
                 self.sync_folder(parent)?;
             }
         }
+        self.durable_folders().insert(folder.to_owned());
         Ok(())
+    }
+
+    fn durable_folders(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.durable_folders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sync_folder(&self, folder: &Path) -> Result<(), StoreError> {
@@ -72,12 +88,18 @@ impl Backend for LocalBackend {
     fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError> {
         let path = self.root.join(name);
         let aside = self.write_aside(&path, bytes)?;
-        let linked = self.disk.link(&aside, &path);
+        // What its writer read may not be durable yet, and must not be lost while this is kept.
+        let linked =
+            self.disk.sync_folder(Self::folder_of(&path)).and_then(|()| self.disk.link(&aside, &path));
         // Not waited for and not required: a left-over name costs a few bytes and is read by nobody.
         let _ = self.disk.remove_file(&aside);
         let created = match linked {
             Ok(()) => Created::New,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Created::Exists,
+            // What Linux says of a file system without hard links.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EOPNOTSUPP)) => {
+                return Err(StoreError::io("link", &path)(io::ErrorKind::Unsupported.into()));
+            }
             Err(error) => return Err(StoreError::io("write", &path)(error)),
         };
         // Also when it exists: its creator may not have come to sync it yet, and what is built on it must not outlive it.
@@ -92,7 +114,7 @@ impl Backend for LocalBackend {
             result => result.map_err(StoreError::io("open", &path))?,
         };
         let size = file.size_bytes().map_err(StoreError::io("read", &path))?;
-        let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(max_bytes + 1)];
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(max_bytes.saturating_add(1))];
         let count = file.read_at(0, &mut bytes).map_err(StoreError::io("read", &path))?;
         bytes.truncate(count);
         Ok(Some(bytes))
@@ -101,7 +123,10 @@ impl Backend for LocalBackend {
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.root.join(name);
         let aside = self.write_aside(&path, bytes)?;
-        self.disk.rename(&aside, &path).map_err(StoreError::io("write", &path))?;
+        if let Err(error) = self.disk.rename(&aside, &path) {
+            let _ = self.disk.remove_file(&aside);
+            return Err(StoreError::io("write", &path)(error));
+        }
         self.sync_folder(Self::folder_of(&path))
     }
 

@@ -6,13 +6,16 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Clock, Ids};
 
 use crate::backend::{Backend, Created};
-use crate::entry::{Entry, MAX_SUMMARY_BYTES};
+use crate::entry::{Entry, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES, NoEntry};
 use crate::error::{ErrorKind, StoreError};
 
 /// How often the next number is tried before giving up. Each try that fails means that another writer got on.
 const MAX_APPEND_TRIES: u32 = 64;
-/// How often a create is repeated that left no trace.
-const MAX_CREATE_TRIES: u32 = 3;
+/// How often one create is repeated whose outcome is not known. The backend has retried by then, and waited between.
+const MAX_CREATE_TRIES: u32 = 4;
+/// How often an object is read that is not what was written, before it is called damaged: the fault may have
+/// been on the way.
+const MAX_DAMAGED_READS: u32 = 2;
 /// The fewest entries between two summaries.
 const SUMMARY_EVERY: u64 = 64;
 /// The largest hint that is read.
@@ -150,6 +153,12 @@ impl<F: Fold> Log<F> {
         self.position
     }
 
+    /// The number of the newest summary that was read or written; 0: none.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn newest_summary(&self) -> u64 {
+        self.summary
+    }
+
     /// The storage.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
@@ -169,19 +178,24 @@ impl<F: Fold> Log<F> {
     /// What stands under a number; `None`: nothing yet.
     ///
     /// # Errors
-    /// When the storage does not answer or refuses.
+    /// When the storage does not answer or refuses; [`ErrorKind::Unsupported`] for an entry of a later version.
     pub fn read(&self, number: u64) -> Result<Option<Item<F::Body>>, StoreError> {
-        let Some(bytes) = self.backend.read(&entry_name(number), MAX_SUMMARY_BYTES)? else {
-            return Ok(None);
-        };
-        let read = match bytes.len() {
-            size if size > MAX_SUMMARY_BYTES => Err(format!("it has more than {MAX_SUMMARY_BYTES} bytes")),
-            _ => Entry::from_bytes(&bytes, number),
-        };
-        Ok(Some(match read {
-            Ok(entry) => Item::Entry(entry),
-            Err(why) => Item::Damaged { number, why },
-        }))
+        let mut reads = 1;
+        loop {
+            let Some(bytes) = self.backend.read(&entry_name(number), MAX_SUMMARY_BYTES)? else {
+                return Ok(None);
+            };
+            match read_entry::<F>(&bytes, number) {
+                Ok(entry) => return Ok(Some(Item::Entry(entry))),
+                Err(NoEntry::Newer(version)) => {
+                    return Err(StoreError::Newer { location: self.backend.location(), number, version });
+                }
+                Err(NoEntry::Damaged(why)) if reads == MAX_DAMAGED_READS => {
+                    return Ok(Some(Item::Damaged { number, why }));
+                }
+                Err(NoEntry::Damaged(_)) => reads += 1,
+            }
+        }
     }
 
     fn take(&mut self, item: Item<F::Body>) {
@@ -212,7 +226,7 @@ impl<F: Fold> Log<F> {
                 return Ok(());
             }
         }
-        Err(self.contended().into())
+        Err(self.contended(MAX_APPEND_TRIES).into())
     }
 
     /// Adds the entry that `decide` makes of the state so far, under the next number that is free. `decide` is asked
@@ -239,45 +253,46 @@ impl<F: Fold> Log<F> {
                 return Ok(Some(number));
             }
         }
-        Err(self.contended().into())
+        Err(self.contended(MAX_APPEND_TRIES).into())
     }
 
     /// Tries to create the next number. `None`: it was taken meanwhile.
     fn try_append(&mut self, body: F::Body) -> Result<Option<u64>, StoreError> {
         let number = self.position.tail + 1;
         let entry = Entry::new(number, self.new_ulid(), self.clock.now().to_rfc3339(), body);
-        if !self.create(&entry)? {
+        let bytes = entry.to_bytes();
+        // Whoever writes sees what everybody else will read: a number that is not finite comes back as null.
+        let entry = read_entry::<F>(&bytes, number).map_err(|fault| not_writable(fault, bytes.len()))?;
+        if !self.create(number, &entry.ulid, &bytes)? {
             return Ok(None);
         }
         self.take(Item::Entry(entry));
         Ok(Some(number))
     }
 
-    /// Whether the entry stands under its number now. A lost answer and a conflict are settled by reading back.
-    fn create(&self, entry: &Entry<F::Body>) -> Result<bool, StoreError> {
-        let bytes = entry.to_bytes();
-        let max_bytes =
-            if F::restore(&entry.body).is_some() { MAX_SUMMARY_BYTES } else { crate::MAX_ENTRY_BYTES };
-        if bytes.len() > max_bytes {
-            return Err(StoreError::TooLarge { size_bytes: bytes.len(), max_bytes });
-        }
-        let name = entry_name(entry.number);
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let lost = match self.backend.create(&name, &bytes) {
+    /// Whether the entry with that ULID stands under its number now.
+    ///
+    /// An answer that was lost is asked for again: the name is taken by then or it is not, and a local disk makes
+    /// durable on the way what a read alone would only find. A number that is taken is read to know by whom.
+    fn create(&self, number: u64, ulid: &str, bytes: &[u8]) -> Result<bool, StoreError> {
+        let name = entry_name(number);
+        let mut lost = None;
+        for _ in 0..MAX_CREATE_TRIES {
+            match self.backend.create(&name, bytes) {
                 Ok(Created::New) => return Ok(true),
-                Ok(Created::Exists) => None,
-                Err(error) if error.kind() == ErrorKind::Unavailable => Some(error),
-                Err(error) => return Err(error),
-            };
-            match self.read(entry.number)? {
-                Some(Item::Entry(found)) => return Ok(found.ulid == entry.ulid),
-                Some(Item::Damaged { .. }) => return Ok(false),
-                None if tries < MAX_CREATE_TRIES => {}
-                None => return Err(lost.unwrap_or_else(|| self.contended())),
+                Ok(Created::Exists) => match self.read(number) {
+                    Ok(Some(Item::Entry(found))) => return Ok(found.ulid == ulid),
+                    Ok(Some(Item::Damaged { .. })) | Err(StoreError::Newer { .. }) => return Ok(false),
+                    // A conflict with a write that is still in flight, perhaps an own earlier one.
+                    Ok(None) => {}
+                    Err(error) => lost = Some(error.outcome_unknown()),
+                },
+                Err(error) if error.kind() == ErrorKind::Unavailable => lost = Some(error),
+                Err(error) if lost.is_none() => return Err(error),
+                Err(error) => lost = Some(error.outcome_unknown()),
             }
         }
+        Err(lost.unwrap_or_else(|| self.contended(MAX_CREATE_TRIES)))
     }
 
     /// Adds a summary when one is due. It is a convenience: whatever goes wrong, the log is whole without it.
@@ -295,7 +310,8 @@ impl<F: Fold> Log<F> {
 
     /// Begins at the summary the hint names, when it is one and intact.
     fn begin_at_hint(&mut self) -> Result<(), StoreError> {
-        let Some(bytes) = self.backend.read(HINT_NAME, MAX_HINT_BYTES)? else {
+        // A hint that cannot be read is as good as none.
+        let Ok(Some(bytes)) = self.backend.read(HINT_NAME, MAX_HINT_BYTES) else {
             return Ok(());
         };
         let Some(number) = hinted(&bytes) else {
@@ -305,18 +321,44 @@ impl<F: Fold> Log<F> {
             && let Some(state) = F::restore(&entry.body)
         {
             self.state = state;
-            self.position = Position { tail: number, began_at: number };
-            self.summary = number;
+            self.position.began_at = number;
+            // As for one who read all before it, so that both have the same state.
+            self.take(Item::Entry(entry));
         }
         Ok(())
     }
 
-    fn contended(&self) -> StoreError {
-        StoreError::Contended { location: self.backend.location(), tries: MAX_APPEND_TRIES }
+    fn contended(&self, tries: u32) -> StoreError {
+        StoreError::Contended { location: self.backend.location(), tries }
     }
 
     fn new_ulid(&self) -> String {
         ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase()
+    }
+}
+
+/// Reads an entry within the bounds of its kind.
+fn read_entry<F: Fold>(bytes: &[u8], number: u64) -> Result<Entry<F::Body>, NoEntry> {
+    let too_large = |max_bytes: usize| Err(NoEntry::Damaged(format!("it has more than {max_bytes} bytes")));
+    if bytes.len() > MAX_SUMMARY_BYTES {
+        return too_large(MAX_SUMMARY_BYTES);
+    }
+    let entry: Entry<F::Body> = Entry::from_bytes(bytes, number)?;
+    if bytes.len() > MAX_ENTRY_BYTES && F::restore(&entry.body).is_none() {
+        return too_large(MAX_ENTRY_BYTES);
+    }
+    Ok(entry)
+}
+
+/// Why an entry that was just made cannot be read back.
+fn not_writable(fault: NoEntry, size_bytes: usize) -> StoreError {
+    if size_bytes > MAX_ENTRY_BYTES {
+        let max_bytes = if size_bytes > MAX_SUMMARY_BYTES { MAX_SUMMARY_BYTES } else { MAX_ENTRY_BYTES };
+        return StoreError::TooLarge { size_bytes, max_bytes };
+    }
+    match fault {
+        NoEntry::Damaged(why) => StoreError::NotWritable { why },
+        NoEntry::Newer(version) => StoreError::NotWritable { why: format!("it is of version {version}") },
     }
 }
 

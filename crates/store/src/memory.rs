@@ -31,7 +31,10 @@ impl Backend for MemoryBackend {
     }
 
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.objects().get(name).map(|bytes| bytes[..bytes.len().min(max_bytes + 1)].to_vec()))
+        Ok(self
+            .objects()
+            .get(name)
+            .map(|bytes| bytes[..bytes.len().min(max_bytes.saturating_add(1))].to_vec()))
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {

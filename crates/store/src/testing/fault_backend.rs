@@ -26,6 +26,8 @@ pub enum BackendFault {
 /// How many of a thousand calls fail in each way.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Odds {
+    /// Reads that are not answered. The others are for calls that change something.
+    pub read_error: u64,
     /// [`BackendFault::ErrorBefore`].
     pub error_before: u64,
     /// [`BackendFault::ErrorAfter`].
@@ -38,7 +40,8 @@ pub struct Odds {
 
 impl Odds {
     /// Some of everything.
-    pub const BAD_DAY: Self = Self { error_before: 50, error_after: 50, late: 30, conflict: 100 };
+    pub const BAD_DAY: Self =
+        Self { read_error: 10, error_before: 50, error_after: 50, late: 30, conflict: 100 };
 }
 
 /// The most calls by which a write is late.
@@ -52,12 +55,15 @@ enum Plan {
 }
 
 impl Plan {
-    fn fault_of(&mut self, call: u64) -> Option<BackendFault> {
+    fn fault_of(&mut self, call: u64, reads: bool) -> Option<BackendFault> {
         match self {
             Self::Calls { from, to, fault } => (*from..*to).contains(&call).then_some(*fault),
             Self::Mixed { rng, odds } => {
                 let late = BackendFault::Late(1 + rng.next_u64() % MAX_LATE_CALLS);
                 let mut draw = rng.next_u64() % 1000;
+                if reads {
+                    return (draw < odds.read_error).then_some(BackendFault::ErrorBefore);
+                }
                 let faults = [
                     (odds.error_before, BackendFault::ErrorBefore),
                     (odds.error_after, BackendFault::ErrorAfter),
@@ -147,14 +153,14 @@ impl FaultBackend {
     }
 
     /// Counts a call, lets happen what was late, and says how this one fails.
-    fn next_fault(&self) -> Option<BackendFault> {
+    fn next_fault(&self, reads: bool) -> Option<BackendFault> {
         let mut state = self.state();
         let call = state.calls;
         state.calls += 1;
         let (due, late) =
             std::mem::take(&mut state.late).into_iter().partition(|late| late.due_at_call <= call);
         state.late = late;
-        let mut fault = state.plan.fault_of(call);
+        let mut fault = state.plan.fault_of(call, reads);
         if state.cut_off {
             fault = Some(BackendFault::ErrorBefore);
         }
@@ -210,7 +216,7 @@ impl Backend for FaultBackend {
     }
 
     fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError> {
-        let fault = self.next_fault();
+        let fault = self.next_fault(false);
         match fault {
             Some(BackendFault::Conflict) => return Ok(Created::Exists),
             Some(BackendFault::Late(calls)) => self.postpone(calls, name, bytes, false),
@@ -220,11 +226,11 @@ impl Backend for FaultBackend {
     }
 
     fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        self.call(self.next_fault(), "read", || self.inner.read(name, max_bytes))
+        self.call(self.next_fault(true), "read", || self.inner.read(name, max_bytes))
     }
 
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let fault = self.next_fault();
+        let fault = self.next_fault(false);
         if let Some(BackendFault::Late(calls)) = fault {
             self.postpone(calls, name, bytes, true);
         }
@@ -232,6 +238,6 @@ impl Backend for FaultBackend {
     }
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {
-        self.call(self.next_fault(), "remove", || self.inner.remove(name))
+        self.call(self.next_fault(false), "remove", || self.inner.remove(name))
     }
 }

@@ -57,7 +57,9 @@ impl Fault {
     /// Those that the process is told of and outlives.
     pub const TOLD: [Self; 4] = [Self::Full, Self::StaysFull, Self::ShortWrite, Self::InputOutput];
 
-    fn deadly(self) -> bool {
+    /// Whether the process ends with it.
+    #[must_use]
+    pub fn is_deadly(self) -> bool {
         !Self::TOLD.contains(&self)
     }
 
@@ -172,7 +174,8 @@ impl FaultDisk {
         self.journal().struck
     }
 
-    /// Makes the files what the machine finds when it comes up again. Nothing works on this disk any more.
+    /// Makes the files what the machine finds when it comes up again, or those who look after a kill. Nothing works
+    /// on this disk any more.
     ///
     /// # Panics
     /// When the real disk fails.
@@ -218,7 +221,7 @@ impl FaultDisk {
             return whole(&mut journal);
         }
         journal.struck = true;
-        journal.dead = self.fault.deadly();
+        journal.dead = self.fault.is_deadly();
         match self.fault {
             Fault::Torn | Fault::ShortWrite => half(&mut journal)?,
             // It was on its way to the disk: whether it gets there is chosen with the rest.

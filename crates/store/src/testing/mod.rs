@@ -1,7 +1,13 @@
 //! What tests of this crate and of those above it put in the place of a disk or a storage: real ones behind faults.
 
+mod conformance;
 mod fault_backend;
 mod fault_disk;
+mod notebook;
 
+pub use conformance::{Answers, conformance};
+#[cfg(test)]
+pub(crate) use conformance::{still_clock, writer_ids};
 pub use fault_backend::{BackendFault, FaultBackend, Odds};
 pub use fault_disk::{Fault, FaultDisk};
+pub use notebook::{Note, Notebook, Said};
