@@ -17,7 +17,7 @@
 //! **Resume** walks from the newest commit of the newest epoch along its parents, checks sizes and then hashes, marks
 //! what does not verify as **suspect** and says why. State is never found by listing folders.
 //!
-//! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads, sharing between ranks.
+//! The format is stated in `docs/formats/checkpoint-manifest.md`. The remote, of which the training process knows nothing: [`remote`].
 
 mod entry;
 mod error;
@@ -25,6 +25,8 @@ mod history;
 mod house;
 mod keeper;
 mod load;
+#[cfg(any(test, feature = "remote"))]
+pub mod remote;
 mod retention;
 mod root;
 mod settings;
@@ -43,7 +45,7 @@ pub use error::{CheckpointError, ErrorKind, Fallback};
 pub use history::{CheckpointInfo, PinInfo, State};
 pub use house::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
-pub use retention::{Best, KeepReason, MIN_KEPT, Retention, RetentionPlan, RetireReason};
+pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 pub use verify::Defect;

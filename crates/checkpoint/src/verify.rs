@@ -132,7 +132,7 @@ fn open_of_size(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<B
     Ok(reader)
 }
 
-fn verify_hash(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<(), Defect> {
+pub(crate) fn verify_hash(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<(), Defect> {
     let reader = open_of_size(disk, folder, file)?;
     let mut hasher = blake3::Hasher::new();
     let mut chunk = vec![0; HASH_CHUNK_BYTES.min(file.size_bytes as usize).max(1)];
@@ -160,14 +160,14 @@ pub(crate) fn read_verified(disk: &dyn Disk, folder: &Path, file: &ManifestFile)
     Ok(bytes)
 }
 
-fn check_size(file: &ManifestFile, found_bytes: u64) -> Result<(), Defect> {
+pub(crate) fn check_size(file: &ManifestFile, found_bytes: u64) -> Result<(), Defect> {
     if found_bytes == file.size_bytes {
         return Ok(());
     }
     Err(Defect::Size { name: file.name.clone(), expected_bytes: file.size_bytes, found_bytes })
 }
 
-fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
+pub(crate) fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
     let found = found.to_hex();
     if found.as_str() == file.blake3 {
         return Ok(());

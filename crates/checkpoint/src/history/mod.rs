@@ -124,6 +124,11 @@ impl History {
         self.commits.get(&number)
     }
 
+    /// The number of the entry up to which commits do not count, because the truth is kept elsewhere.
+    pub fn truth_begins(&self) -> u64 {
+        self.truth_begins
+    }
+
     pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitRecord)> {
         self.commits.iter().map(|(number, record)| (*number, record))
     }

@@ -1,0 +1,217 @@
+//! Sending the bytes of a commit.
+
+use std::path::Path;
+
+use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
+use trackway_store::{StoreError, Writer};
+
+use super::replica::{Replica, by_prefix, key};
+use crate::entry::{Body, CommitBody};
+use crate::error::CheckpointError;
+use crate::history::CheckpointInfo;
+use crate::keeper::append;
+use crate::retention::{Retention, plan};
+use crate::verify::verify;
+
+/// What became of an upload.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Uploaded {
+    /// All of its bytes are at the remote.
+    Done {
+        /// The commit, as the remote's log has it.
+        info: CheckpointInfo,
+        /// Bytes that were sent; the rest was held there already.
+        sent_bytes: u64,
+    },
+    /// It was retired at the remote meanwhile; what was sent is removed again.
+    Retired,
+    /// Its bytes are not whole on this disk any more; `why`.
+    NotHere {
+        /// Its number at the remote.
+        number: u64,
+        /// Why.
+        why: String,
+    },
+}
+
+/// The parent of what is being sent, when its files may be relied on.
+struct Held {
+    prefix: String,
+    manifest: Manifest,
+}
+
+impl Replica {
+    /// Sends the newest commit whose bytes should be at the remote and are not. `None`: there is none.
+    ///
+    /// What `policy` would delete at once is not sent; `None` keeps everything. `progress` hears of sent and of all
+    /// bytes of the checkpoint, after each file.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`]: try again later; what was sent is not sent again.
+    pub fn upload_next(
+        &mut self,
+        policy: Option<&Retention>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<Uploaded>, CheckpointError> {
+        self.refresh()?;
+        match self.due_uploads(policy).first() {
+            None => Ok(None),
+            Some(number) => self.upload(*number, progress).map(Some),
+        }
+    }
+
+    /// Numbers at the remote of commits that should be sent and can be, newest first.
+    pub(super) fn due_uploads(&self, policy: Option<&Retention>) -> Vec<u64> {
+        let remote = self.remote();
+        let keep = policy.map(|policy| plan(remote, policy, self.clock.now(), None).keep);
+        let here = by_prefix(self.local_history());
+        let due = |number: &u64| {
+            let Some(record) = remote.commit(*number).filter(|it| it.uploaded_to.is_none()) else {
+                return false;
+            };
+            let wanted = keep.as_ref().is_none_or(|keep| keep.contains_key(number));
+            let local = here.get(record.body.object_prefix.as_str());
+            let local = local.and_then(|number| self.local_history().commit(*number));
+            wanted && local.is_some_and(|it| !it.retired && it.suspect.is_none())
+        };
+        remote.live_chain().into_iter().filter(due).collect()
+    }
+
+    /// Sends a commit, by its number at the remote.
+    pub(super) fn upload(
+        &mut self,
+        number: u64,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Uploaded, CheckpointError> {
+        let Some(body) = self.remote().commit(number).map(|record| record.body.clone()) else {
+            return Err(CheckpointError::NoSuchCommit { root: self.location().into(), number });
+        };
+        let manifest = match verify(self.view.disk().as_ref(), self.view.root(), &body) {
+            Ok(manifest) => manifest,
+            Err(defect) => {
+                let why = defect.to_string();
+                if defect.is_damage() {
+                    self.mark_local_suspect(&body.object_prefix, &why)?;
+                }
+                return Ok(Uploaded::NotHere { number, why });
+            }
+        };
+        let folder = self.view.root().join(&body.object_prefix);
+        self.send_manifest(&folder, &body)?;
+        // After the manifest stands: whoever deletes from now on sees it, or is seen here.
+        self.log.refresh()?;
+        let held = self.held(&body)?;
+        let mut sent = Vec::new();
+        let mut sent_bytes = 0;
+        let mut done_bytes = 0;
+        for file in &manifest.files {
+            if !self.is_held(held.as_ref(), file)? {
+                let name = key(&body.object_prefix, &file.name);
+                let path = folder.join(&file.name);
+                match self.send_file(&name, &path, file.size_bytes) {
+                    Ok(bytes) => sent_bytes += bytes,
+                    // Retention on this disk let it go meanwhile.
+                    Err(_) if !path.exists() => {
+                        return Ok(Uploaded::NotHere { number, why: format!("`{}` is deleted", file.name) });
+                    }
+                    Err(error) => return Err(error),
+                }
+                sent.push(name);
+            }
+            done_bytes += file.size_bytes;
+            progress(done_bytes, manifest.size_bytes());
+        }
+        self.conclude(number, &body, sent, sent_bytes)
+    }
+
+    fn mark_local_suspect(&mut self, prefix: &str, why: &str) -> Result<(), CheckpointError> {
+        let Some(number) = by_prefix(self.local_history()).get(prefix).copied() else { return Ok(()) };
+        append(&mut self.view, Writer::Housekeeper, |history| {
+            let wanted = history.commit(number).is_some_and(|it| it.suspect.is_none() && !it.retired);
+            wanted.then(|| Body::suspect(number, why))
+        })
+        .map(drop)
+    }
+
+    fn send_manifest(&self, folder: &Path, body: &CommitBody) -> Result<(), CheckpointError> {
+        let path = folder.join(MANIFEST_FILE_NAME);
+        let bytes = std::fs::read(&path).map_err(CheckpointError::storage("read", &path))?;
+        Ok(self.log.backend().replace(&key(&body.object_prefix, MANIFEST_FILE_NAME), &bytes)?)
+    }
+
+    /// The parent of a commit, when it is all at the remote and may not be deleted without regard to this commit.
+    fn held(&self, body: &CommitBody) -> Result<Option<Held>, CheckpointError> {
+        let parent = body.parent.and_then(|parent| self.remote().commit(parent));
+        let Some(parent) = parent.filter(|it| it.uploaded_to.is_some() && !it.retired) else {
+            return Ok(None);
+        };
+        let prefix = parent.body.object_prefix.clone();
+        let manifest = self.remote_manifest(&parent.body)?.and_then(Result::ok);
+        Ok(manifest.map(|manifest| Held { prefix, manifest }))
+    }
+
+    /// Whether a file is at the remote already, where the manifest says, and stays there.
+    fn is_held(&self, held: Option<&Held>, file: &ManifestFile) -> Result<bool, StoreError> {
+        let (Some(held), Some(stored_in)) = (held, &file.stored_in) else { return Ok(false) };
+        let same = held.manifest.files.iter().find(|found| found.same_content(file));
+        let Some(same) = same.filter(|it| it.stored_in.as_ref().unwrap_or(&held.prefix) == stored_in) else {
+            return Ok(false);
+        };
+        // A parent that has the file below its own prefix does not rely on the other place.
+        let relies =
+            *stored_in == held.prefix || self.files.size_bytes(&key(&held.prefix, &same.name))?.is_none();
+        Ok(relies && self.has(&key(stored_in, &file.name), file.size_bytes)?)
+    }
+
+    fn has(&self, name: &str, size_bytes: u64) -> Result<bool, StoreError> {
+        Ok(self.files.size_bytes(name)? == Some(size_bytes))
+    }
+
+    /// Sends a file unless an earlier try did, and returns how many bytes went over the wire.
+    fn send_file(&self, name: &str, from: &Path, size_bytes: u64) -> Result<u64, CheckpointError> {
+        if self.has(name, size_bytes)? {
+            return Ok(0);
+        }
+        self.files.send(name, from, size_bytes)?;
+        let found_bytes = self.files.size_bytes(name)?;
+        if found_bytes == Some(size_bytes) {
+            return Ok(size_bytes);
+        }
+        let found = found_bytes.map_or_else(|| "nothing".into(), |bytes| format!("{bytes} bytes"));
+        let why = format!("{size_bytes} bytes were sent and {found} arrived");
+        Err(CheckpointError::Store(StoreError::Backend {
+            kind: trackway_store::ErrorKind::Unavailable,
+            action: "send",
+            location: format!("{}/{name}", self.location()),
+            source: why.into(),
+        }))
+    }
+
+    /// Says in both logs that all bytes are there, unless the commit was retired meanwhile.
+    fn conclude(
+        &mut self,
+        number: u64,
+        body: &CommitBody,
+        sent: Vec<String>,
+        sent_bytes: u64,
+    ) -> Result<Uploaded, CheckpointError> {
+        let location = self.location();
+        self.log.append(Writer::Housekeeper, |history| {
+            let wanted = history.commit(number).is_some_and(|it| !it.retired && it.uploaded_to.is_none());
+            Ok::<_, CheckpointError>(
+                wanted.then(|| Body::Uploaded { commit: number, location: location.clone() }),
+            )
+        })?;
+        if self.remote().commit(number).is_none_or(|record| record.retired) {
+            for name in sent.iter().chain([&key(&body.object_prefix, MANIFEST_FILE_NAME)]) {
+                self.files.remove(name)?;
+            }
+            return Ok(Uploaded::Retired);
+        }
+        self.seen_whole.insert(number);
+        self.note_uploads()?;
+        let info = self.remote_list().into_iter().find(|info| info.number == number);
+        let info = info.expect("the commit stands in the log that was just read");
+        Ok(Uploaded::Done { info, sent_bytes })
+    }
+}
