@@ -16,6 +16,10 @@ pub enum ErrorKind {
     Unsupported,
     /// The caller passed something that cannot be stored.
     Input,
+    /// What should be there is not, or is something else.
+    Damaged,
+    /// The caller asked to stop.
+    Cancelled,
 }
 
 /// What went wrong with a storage or its log.
@@ -67,6 +71,20 @@ pub enum StoreError {
         /// Why.
         why: String,
     },
+    /// What should be there is not, or is something else.
+    #[error("{location} is not what it should be: {why}")]
+    Damaged {
+        /// What.
+        location: String,
+        /// What was found.
+        why: String,
+    },
+    /// The caller asked to stop.
+    #[error("stopped on request: {location}")]
+    Cancelled {
+        /// What was under way.
+        location: String,
+    },
     /// An entry is too large to be read back.
     #[error("an entry of {size_bytes} bytes is too large; at most {max_bytes} are read")]
     TooLarge {
@@ -86,6 +104,8 @@ impl StoreError {
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::Contended { .. } => ErrorKind::Contended,
             Self::Newer { .. } => ErrorKind::Unsupported,
+            Self::Damaged { .. } => ErrorKind::Damaged,
+            Self::Cancelled { .. } => ErrorKind::Cancelled,
             Self::TooLarge { .. } | Self::NotWritable { .. } => ErrorKind::Input,
         }
     }

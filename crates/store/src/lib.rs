@@ -22,6 +22,8 @@ mod error;
 mod local;
 mod log;
 mod memory;
+#[cfg(feature = "remote")]
+mod remote;
 mod selftest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -35,4 +37,6 @@ pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer};
 pub use memory::MemoryBackend;
+#[cfg(feature = "remote")]
+pub use remote::{Head, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, Watch};
 pub use selftest::{Outcome, Primitive, SelfTest, selftest};

@@ -1,0 +1,369 @@
+//! Large objects: checkpoint files, up and down, in parts and several parts at a time.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt as _};
+use tokio::task::JoinSet;
+
+use super::{Remote, error};
+use crate::disk::{Disk, DiskRead};
+use crate::error::StoreError;
+
+/// The size of a part. One connection to S3 carries 50 to 100 MB/s and an answer takes about 30 ms, so that a part is
+/// on its way five times as long as it is waited for; and S3 wants 5 MiB at least.
+const PART_BYTES: u64 = 16 << 20;
+/// The most parts of an object; S3 allows 10,000. Larger objects have larger parts.
+const MAX_PARTS: u64 = 9_000;
+/// How much is in memory at a time: eight parts, which fill a link of 5 to 10 Gbit/s.
+const MAX_IN_FLIGHT_BYTES: u64 = 8 * PART_BYTES;
+/// How soon a wish to stop is noticed.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+/// How long it is tried to take back what was uploaded of an object that failed.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the caller sees of a transfer, and how it stops it. Both functions are called by the calling thread.
+pub struct Watch<'a> {
+    /// Told after each part: bytes that arrived, of all.
+    pub progress: &'a mut dyn FnMut(u64, u64),
+    /// Shown the bytes in order, whatever the order in which parts travel: for hashing them.
+    pub bytes: &'a mut dyn FnMut(&[u8]),
+    /// Set by anyone: the transfer stops at the next part or within a fraction of a second.
+    pub cancelled: &'a AtomicBool,
+}
+
+/// Takes bytes and their offset, in order.
+pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
+
+/// What is known of an object without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// The way to a storage for large objects. Every call is safe to repeat.
+///
+/// Uploads are not conditional: names of checkpoint files are used once, and by one. An upload whose process is
+/// killed leaves its parts, which cost money until a life-cycle rule of the bucket removes incomplete uploads.
+#[derive(Clone)]
+pub struct Transfer {
+    remote: Arc<Remote>,
+}
+
+impl Transfer {
+    pub(super) fn new(remote: Arc<Remote>) -> Self {
+        Self { remote }
+    }
+
+    fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.remote.connection.large
+    }
+
+    /// What is known of an object; `None`: it is absent.
+    ///
+    /// # Errors
+    /// When the storage does not answer or refuses.
+    pub fn head(&self, name: &str) -> Result<Option<Head>, StoreError> {
+        let path = self.remote.path(name)?;
+        self.remote.wait("look at", name, async {
+            match self.remote.connection.small.head(&path).await {
+                Ok(meta) => Ok(Some(Head { size_bytes: meta.size })),
+                Err(error) if error::is_absent(&error) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    /// Removes an object; an absent one is fine.
+    ///
+    /// # Errors
+    /// When the storage does not answer or refuses.
+    pub fn remove(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.remote.path(name)?;
+        self.remote.wait("remove", name, super::remove_object(self.remote.connection.small.as_ref(), &path))
+    }
+
+    /// Makes an object of a file. Its bytes are read once, in order, as [`Watch::bytes`] sees them: a caller that
+    /// knows their hash knows afterwards that this is what was sent. Gives the size.
+    ///
+    /// # Errors
+    /// When the disk fails, when the storage does not answer or refuses, and [`crate::ErrorKind::Cancelled`]. There is
+    /// no object then, or there is all of it.
+    pub fn upload(
+        &self,
+        disk: &dyn Disk,
+        from: &FilePath,
+        name: &str,
+        watch: &mut Watch<'_>,
+    ) -> Result<u64, StoreError> {
+        let path = self.remote.path(name)?;
+        let file = disk.open(from, false).map_err(StoreError::io("open", from))?;
+        let size_bytes = file.size_bytes().map_err(StoreError::io("read", from))?;
+        let source = Source { file: file.into(), path: from, size_bytes };
+        let job = Job { transfer: self, name, total_bytes: size_bytes };
+        self.remote.reactor.block_on(async {
+            match size_bytes {
+                0..=PART_BYTES => job.upload_whole(&source, &path, watch).await,
+                _ => job.upload_in_parts(&source, &path, watch).await,
+            }
+        })?;
+        Ok(size_bytes)
+    }
+
+    /// Hands the bytes of an object of known size to `sink`, in order. Check their hash: nothing here does.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Damaged`] when it is absent or of another size; when the storage does not answer or refuses;
+    /// what `sink` says; [`crate::ErrorKind::Cancelled`]. `sink` may have got some of it then.
+    pub fn download(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        sink: &mut Sink<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StoreError> {
+        let path = self.remote.path(name)?;
+        let damaged = |why| Err(StoreError::Damaged { location: self.remote.location_of(name), why });
+        match self.head(name)? {
+            None => return damaged("it is absent".into()),
+            Some(head) if head.size_bytes != size_bytes => {
+                return damaged(format!("it has {} bytes, not {size_bytes}", head.size_bytes));
+            }
+            Some(_) => {}
+        }
+        let job = Job { transfer: self, name, total_bytes: size_bytes };
+        self.remote.reactor.block_on(job.download_in_parts(&path, sink, watch))
+    }
+
+    /// The same into a new file, durably but for its name.
+    ///
+    /// # Errors
+    /// As [`Transfer::download`], and when the disk fails or the file exists. There is no file then, unless its disk
+    /// does not even let it be removed.
+    pub fn download_file(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        disk: &dyn Disk,
+        to: &FilePath,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StoreError> {
+        let file = disk.create(to, false).map_err(StoreError::io("create", to))?;
+        let mut write =
+            |offset, bytes: &[u8]| file.write_at(offset, bytes).map_err(StoreError::io("write", to));
+        let done = self
+            .download(name, size_bytes, &mut write, watch)
+            .and_then(|()| file.sync().map_err(StoreError::io("sync", to)));
+        if done.is_err() {
+            let _ = disk.remove_file(to);
+        }
+        done
+    }
+}
+
+/// The file that is uploaded.
+struct Source<'a> {
+    file: Arc<dyn DiskRead>,
+    path: &'a FilePath,
+    size_bytes: u64,
+}
+
+impl Source<'_> {
+    async fn read(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
+        let file = Arc::clone(&self.file);
+        let expected = to_usize(range.end - range.start);
+        let read = tokio::task::spawn_blocking(move || {
+            let mut bytes = vec![0; expected];
+            let count = file.read_at(range.start, &mut bytes)?;
+            bytes.truncate(count);
+            Ok(bytes)
+        });
+        let bytes = read.await.expect("reading does not panic").map_err(StoreError::io("read", self.path))?;
+        if bytes.len() < expected {
+            let location = self.path.display().to_string();
+            return Err(StoreError::Damaged { location, why: "it became shorter while it was read".into() });
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// One object on its way.
+struct Job<'a> {
+    transfer: &'a Transfer,
+    name: &'a str,
+    total_bytes: u64,
+}
+
+impl Job<'_> {
+    fn failed(&self, action: &'static str) -> impl FnOnce(object_store::Error) -> StoreError {
+        error::failed(action, self.transfer.remote.location_of(self.name))
+    }
+
+    fn check_cancelled(&self, watch: &Watch<'_>) -> Result<(), StoreError> {
+        if watch.cancelled.load(Ordering::Relaxed) {
+            return Err(StoreError::Cancelled { location: self.transfer.remote.location_of(self.name) });
+        }
+        Ok(())
+    }
+
+    /// The next task that is done; `None`: there is none.
+    async fn next<T: 'static>(
+        &self,
+        tasks: &mut JoinSet<object_store::Result<T>>,
+        watch: &Watch<'_>,
+        action: &'static str,
+    ) -> Result<Option<T>, StoreError> {
+        loop {
+            self.check_cancelled(watch)?;
+            if let Ok(joined) = tokio::time::timeout(CANCEL_POLL, tasks.join_next()).await {
+                let done = joined.map(|done| done.expect("requests do not panic")).transpose();
+                return done.map_err(self.failed(action));
+            }
+        }
+    }
+
+    async fn upload_whole(
+        &self,
+        source: &Source<'_>,
+        path: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StoreError> {
+        let bytes = source.read(0..self.total_bytes).await?;
+        (watch.bytes)(&bytes);
+        let (store, path) = (Arc::clone(self.transfer.store()), path.clone());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { store.put(&path, bytes.into()).await.map(drop) });
+        self.next(&mut tasks, watch, "upload").await?;
+        (watch.progress)(self.total_bytes, self.total_bytes);
+        Ok(())
+    }
+
+    async fn upload_in_parts(
+        &self,
+        source: &Source<'_>,
+        path: &Path,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StoreError> {
+        let store = self.transfer.store();
+        let mut upload = store.put_multipart(path).await.map_err(self.failed("upload"))?;
+        let mut result = self.send_parts(source, upload.as_mut(), watch).await;
+        if result.is_ok() {
+            result = match upload.complete().await {
+                Ok(_) => return Ok(()),
+                // When its first answer is lost, the second says that there is no such upload; the object tells.
+                Err(error) => match store.head(path).await {
+                    Ok(meta) if meta.size == self.total_bytes => return Ok(()),
+                    _ => Err(self.failed("upload")(error)),
+                },
+            };
+        }
+        // Whatever comes of it: the first failure is what the caller hears.
+        let _ = tokio::time::timeout(ABORT_TIMEOUT, upload.abort()).await;
+        result
+    }
+
+    async fn send_parts(
+        &self,
+        source: &Source<'_>,
+        upload: &mut dyn MultipartUpload,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StoreError> {
+        let (mut tasks, mut done_bytes) = (JoinSet::new(), 0);
+        let mut parts = parts(source.size_bytes);
+        let max_in_flight = max_in_flight(source.size_bytes);
+        loop {
+            if tasks.len() < max_in_flight
+                && let Some(part) = parts.next()
+            {
+                self.check_cancelled(watch)?;
+                let size_bytes = part.end - part.start;
+                let bytes = source.read(part).await?;
+                (watch.bytes)(&bytes);
+                let sent = upload.put_part(bytes.into());
+                tasks.spawn(async move { sent.await.map(|()| size_bytes) });
+                continue;
+            }
+            match self.next(&mut tasks, watch, "upload").await? {
+                Some(size_bytes) => done_bytes += size_bytes,
+                None => return Ok(()),
+            }
+            (watch.progress)(done_bytes, self.total_bytes);
+        }
+    }
+
+    async fn download_in_parts(
+        &self,
+        path: &Path,
+        sink: &mut Sink<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), StoreError> {
+        let (mut tasks, mut arrived, mut done_bytes) = (JoinSet::new(), BTreeMap::new(), 0);
+        let mut parts = parts(self.total_bytes);
+        let max_in_flight = max_in_flight(self.total_bytes);
+        loop {
+            // Those that wait for an earlier one take room too.
+            if tasks.len() + arrived.len() < max_in_flight
+                && let Some(part) = parts.next()
+            {
+                let (store, path) = (Arc::clone(self.transfer.store()), path.clone());
+                tasks.spawn(async move { Ok((part.start, store.get_range(&path, part).await?)) });
+                continue;
+            }
+            match self.next(&mut tasks, watch, "download").await? {
+                Some((offset, bytes)) => drop(arrived.insert(offset, bytes)),
+                None => return Ok(()),
+            }
+            while let Some(bytes) = arrived.remove(&done_bytes) {
+                (watch.bytes)(&bytes);
+                sink(done_bytes, &bytes)?;
+                done_bytes += bytes.len() as u64;
+                (watch.progress)(done_bytes, self.total_bytes);
+            }
+        }
+    }
+}
+
+/// How large the parts of an object are: all but the last.
+fn part_bytes(total_bytes: u64) -> u64 {
+    PART_BYTES.max(total_bytes.div_ceil(MAX_PARTS))
+}
+
+fn parts(total_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    let part_bytes = part_bytes(total_bytes);
+    (0..total_bytes.div_ceil(part_bytes))
+        .map(move |index| index * part_bytes..((index + 1) * part_bytes).min(total_bytes))
+}
+
+/// How many parts are under way at a time.
+fn max_in_flight(total_bytes: u64) -> usize {
+    to_usize((MAX_IN_FLIGHT_BYTES / part_bytes(total_bytes)).max(2))
+}
+
+fn to_usize(value: u64) -> usize {
+    usize::try_from(value).expect("a part fits in memory")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts cover an object without gaps, are never too many for S3, and bound what is in memory.
+    #[test]
+    fn parts_of_any_size() {
+        for total_bytes in [1, PART_BYTES, PART_BYTES + 1, 5 << 30, 5 << 40] {
+            let parts: Vec<_> = parts(total_bytes).collect();
+            assert!(parts.len() as u64 <= MAX_PARTS);
+            assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert_eq!((parts[0].start, parts[parts.len() - 1].end), (0, total_bytes));
+            let memory_bytes = max_in_flight(total_bytes) as u64 * part_bytes(total_bytes);
+            assert!(memory_bytes <= MAX_IN_FLIGHT_BYTES || total_bytes > 1 << 39, "{total_bytes}");
+        }
+    }
+}
