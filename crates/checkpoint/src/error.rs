@@ -4,6 +4,7 @@ use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::ManifestError;
 use trackway_store::StoreError;
 
+use crate::bulk::TensorError;
 use crate::verify::Defect;
 
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
@@ -149,6 +150,26 @@ pub enum CheckpointError {
         /// The step.
         step: Step,
     },
+    /// A tensor cannot be stored as it was given.
+    #[error(transparent)]
+    Tensors(#[from] TensorError),
+    /// There is not enough memory to stage a save beside the training. Nothing was staged.
+    #[error("no room in memory for a save of {size_bytes} bytes: {source}")]
+    Memory {
+        /// What the save needs.
+        size_bytes: u64,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A forked child used its parent's checkpoints.
+    #[error("this process was forked from the one that saves checkpoints; save there")]
+    Forked,
+    /// The thread that saves in the background panicked; nothing was committed.
+    #[error("saving in the background panicked: {what}")]
+    Panicked {
+        /// What the panic said.
+        what: String,
+    },
     /// The caller's closure failed; nothing was committed.
     #[error("the state of step {step} could not be written: {source}")]
     State {
@@ -185,6 +206,8 @@ fn store_kind(error: &StoreError) -> ErrorKind {
         Store::Contended => ErrorKind::Retry,
         Store::Fenced => ErrorKind::Fenced,
         Store::Input => ErrorKind::Input,
+        Store::Damaged => ErrorKind::Integrity,
+        Store::Cancelled => ErrorKind::Retry,
         Store::Unavailable | Store::Full | Store::Refused | Store::Unsupported => ErrorKind::Storage,
     }
 }
@@ -222,12 +245,14 @@ impl CheckpointError {
             | Self::NotHere { .. }
             | Self::PinName { .. }
             | Self::Empty { .. }
+            | Self::Tensors(_)
+            | Self::Forked
             | Self::Manifest(_) => ErrorKind::Input,
-            Self::Storage { .. } => ErrorKind::Storage,
+            Self::Storage { .. } | Self::Memory { .. } => ErrorKind::Storage,
             Self::Damaged { .. } | Self::NothingVerifies { .. } | Self::RemoteEmpty { .. } => {
                 ErrorKind::Integrity
             }
-            Self::State { .. } => ErrorKind::State,
+            Self::State { .. } | Self::Panicked { .. } => ErrorKind::State,
         }
     }
 

@@ -19,6 +19,7 @@
 //!
 //! The format is stated in `docs/formats/checkpoint-manifest.md`. The remote, of which the training process knows nothing: [`remote`].
 
+pub mod bulk;
 mod entry;
 mod error;
 mod history;

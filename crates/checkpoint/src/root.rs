@@ -8,6 +8,7 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer};
 
+use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
@@ -51,6 +52,7 @@ pub struct CheckpointRoot {
     settings: Settings,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
+    files: FileWriter,
     keeper: Keeper,
     /// The commit this attempt goes on from.
     parent: Option<u64>,
@@ -86,8 +88,10 @@ impl CheckpointRoot {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
         let keeper = Keeper::default();
-        let mut root = Self { view, claim, settings, clock, ids, keeper, parent: None, parent_files: None };
+        let mut root =
+            Self { view, claim, settings, clock, ids, files, keeper, parent: None, parent_files: None };
         root.claim()?;
         Ok(root)
     }
@@ -193,6 +197,25 @@ impl CheckpointRoot {
         Ok(commit(number, body, seconds))
     }
 
+    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.
+    pub fn save_staged(
+        &mut self,
+        save: &StagedSave,
+        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
+    ) -> Result<Saved<Commit>, CheckpointError> {
+        let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();
+        let mut figures = Figures::default();
+        let commit = self.save(save.step(), &metrics, |writer| {
+            writer.files(&save.files())?;
+            figures = writer.figures();
+            before_commit()
+        })?;
+        Ok(Saved { commit, figures })
+    }
+
     fn new_begin(&self, step: Step) -> Begin {
         let ClaimBody { epoch, run_id, attempt_id } = self.claim;
         let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
@@ -255,7 +278,7 @@ impl CheckpointRoot {
         let step_folder = folder.parent().unwrap_or(self.view.root()).to_owned();
         make_folder(disk, &step_folder)?;
         make_folder(disk, &folder)?;
-        let mut writer = CheckpointWriter::new(disk, folder.clone(), self.parent_files.as_ref());
+        let mut writer = CheckpointWriter::new(&self.files, folder.clone(), self.parent_files.as_ref());
         fill(&mut writer)?;
         let manifest = self.manifest(step, prefix, metrics, writer.into_files(step)?);
         let bytes = manifest.to_bytes()?;

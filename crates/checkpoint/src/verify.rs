@@ -9,10 +9,8 @@ use trackway_formats::checkpoint_manifest::{
 
 use trackway_store::{Disk, DiskRead};
 
+use crate::bulk::verify_files;
 use crate::entry::CommitBody;
-
-/// Bytes hashed at a time.
-const HASH_CHUNK_BYTES: usize = 1 << 20;
 
 /// How a checkpoint differs from what was committed.
 #[derive(Debug, thiserror::Error)]
@@ -79,12 +77,7 @@ impl Defect {
 pub(crate) fn verify(disk: &dyn Disk, root: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
     let folder = root.join(&commit.object_prefix);
     let manifest = verify_manifest(disk, &folder, commit)?;
-    for file in &manifest.files {
-        open_of_size(disk, &folder, file)?;
-    }
-    for file in &manifest.files {
-        verify_hash(disk, &folder, file)?;
-    }
+    verify_files(disk, &folder, &manifest.files)?;
     Ok(manifest)
 }
 
@@ -130,23 +123,6 @@ fn open_of_size(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<B
     let found_bytes = reader.size_bytes().map_err(|source| unreadable(&file.name, source))?;
     check_size(file, found_bytes)?;
     Ok(reader)
-}
-
-pub(crate) fn verify_hash(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<(), Defect> {
-    let reader = open_of_size(disk, folder, file)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut chunk = vec![0; HASH_CHUNK_BYTES.min(file.size_bytes as usize).max(1)];
-    let mut offset = 0;
-    loop {
-        match reader.read_at(offset, &mut chunk).map_err(|source| unreadable(&file.name, source))? {
-            0 => break,
-            count => {
-                hasher.update(&chunk[..count]);
-                offset += count as u64;
-            }
-        }
-    }
-    check_hash(file, &hasher.finalize())
 }
 
 /// Reads a file of a checkpoint and checks that it is still the committed one.

@@ -4,6 +4,7 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
+use crate::bulk::{Figures, FileWriter, Parent, StagedFile};
 use crate::error::CheckpointError;
 
 /// The files of the commit that training goes on from: those that did not change are shared with it.
@@ -15,26 +16,24 @@ pub(crate) struct ParentFiles {
 }
 
 impl ParentFiles {
-    /// The parent's file of the same name and bytes, and the prefix it was first written below.
-    fn same(&self, file: &ManifestFile) -> Option<(PathBuf, String)> {
-        let found = self.files.iter().find(|found| found.same_content(file))?;
-        let stored_in = found.stored_in.clone().unwrap_or_else(|| self.object_prefix.clone());
-        Some((self.folder.join(&found.name), stored_in))
+    fn borrow(&self) -> Parent<'_> {
+        Parent { folder: &self.folder, object_prefix: &self.object_prefix, files: &self.files }
     }
 }
 
 /// Takes the files of one checkpoint. Each is durable when [`CheckpointWriter::file`] returns; none is part of a
 /// checkpoint before the commit.
 pub struct CheckpointWriter<'a> {
-    disk: &'a dyn Disk,
+    writer: &'a FileWriter,
     folder: PathBuf,
     parent: Option<&'a ParentFiles>,
     files: Vec<ManifestFile>,
+    figures: Figures,
 }
 
 impl<'a> CheckpointWriter<'a> {
-    pub(crate) fn new(disk: &'a dyn Disk, folder: PathBuf, parent: Option<&'a ParentFiles>) -> Self {
-        Self { disk, folder, parent, files: Vec::new() }
+    pub(crate) fn new(writer: &'a FileWriter, folder: PathBuf, parent: Option<&'a ParentFiles>) -> Self {
+        Self { writer, folder, parent, files: Vec::new(), figures: Figures::default() }
     }
 
     /// Writes a file of the checkpoint, unless the checkpoint before has it with the same bytes: then it is shared.
@@ -43,57 +42,28 @@ impl<'a> CheckpointWriter<'a> {
     /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already,
     /// [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
-        let mut file = ManifestFile::new(name, kind, bytes.len() as u64, &blake3::hash(bytes));
-        self.check_name(name)?;
-        if !self.share(&mut file) {
-            write_durably(self.disk, &self.folder.join(name), bytes)?;
-        }
-        self.files.push(file);
-        Ok(())
+        self.files(&[StagedFile::new(name, kind, bytes)])
     }
 
-    /// Where the files go.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// The disk they go to.
-    #[must_use]
-    pub fn disk(&self) -> &dyn Disk {
-        self.disk
-    }
-
-    /// Whether the checkpoint before has a file of that name, kind and size, so that sharing it is worth a look.
-    #[must_use]
-    pub fn may_share(&self, name: &str, kind: Kind, size_bytes: u64) -> bool {
-        self.parent.is_some_and(|parent| {
-            let alike = |file: &&ManifestFile| file.name == name && file.kind == kind;
-            parent.files.iter().find(alike).is_some_and(|file| file.size_bytes == size_bytes)
-        })
-    }
-
-    /// Gives the file a second name in this checkpoint when the one before has it with the same bytes, and notes where
-    /// they were first written. False: it must be written.
-    pub fn share(&self, file: &mut ManifestFile) -> bool {
-        let Some((from, stored_in)) = self.parent.and_then(|parent| parent.same(file)) else {
-            return false;
-        };
-        let linked = self.disk.link(&from, &self.folder.join(&file.name)).is_ok();
-        if linked {
-            file.stored_in = Some(stored_in);
-        }
-        linked
-    }
-
-    /// Takes in a file that the caller wrote and synced in [`CheckpointWriter::folder`], or shared.
+    /// Writes several files at a time, hashed while they are written; those that the checkpoint before has with the
+    /// same bytes are shared.
     ///
     /// # Errors
-    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already.
-    pub fn add(&mut self, file: ManifestFile) -> Result<(), CheckpointError> {
-        self.check_name(&file.name)?;
-        self.files.push(file);
+    /// As [`CheckpointWriter::file`].
+    pub fn files(&mut self, files: &[StagedFile<'_>]) -> Result<(), CheckpointError> {
+        for file in files {
+            self.check_name(file.name())?;
+        }
+        let written = self.writer.write(&self.folder, files, self.parent.map(ParentFiles::borrow))?;
+        self.figures.add(&written.figures);
+        self.files.extend(written.files.into_iter().map(|written| written.file));
         Ok(())
+    }
+
+    /// What writing took so far.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.figures
     }
 
     fn check_name(&self, name: &str) -> Result<(), CheckpointError> {

@@ -70,6 +70,10 @@ id_type!(
     /// An attempt: one launch of a run. Written `att_` and a ULID in lower case.
     AttemptId, "attempt", "att_"
 );
+id_type!(
+    /// A resume proof: several launches of one config, compared. Written `prf_` and a ULID in lower case.
+    ProofId, "proof", "prf_"
+);
 
 #[cfg(test)]
 mod tests {

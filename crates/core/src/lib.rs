@@ -7,7 +7,7 @@ mod reason;
 mod time;
 
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
-pub use id::{AttemptId, IdError, RunId};
+pub use id::{AttemptId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use time::Timestamp;
 

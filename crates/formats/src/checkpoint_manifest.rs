@@ -17,6 +17,8 @@ pub const MANIFEST_FILE_NAME: &str = "manifest.json";
 pub const MAX_MANIFEST_BYTES: usize = 16 << 20;
 /// The most files one checkpoint may have.
 pub const MAX_MANIFEST_FILES: usize = 100_000;
+/// Bytes of the chunks whose hashes a manifest lists: a power of two, so that a chunk is a subtree of BLAKE3.
+pub const CHUNK_BYTES: u64 = 8 << 20;
 /// The longest file name.
 pub const MAX_FILE_NAME_BYTES: usize = 200;
 
@@ -103,6 +105,10 @@ pub struct ManifestFile {
     /// The rank that wrote it, where several trained together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// What the chunks of [`CHUNK_BYTES`] of a larger file add to its BLAKE3 (their chaining values, in hex), so that
+    /// damage can be located. Empty for a file of one chunk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<String>,
 }
 
 impl ManifestFile {
@@ -110,7 +116,7 @@ impl ManifestFile {
     #[must_use]
     pub fn new(name: &str, kind: Kind, size_bytes: u64, blake3: &blake3::Hash) -> Self {
         let blake3 = blake3.to_hex().to_string();
-        Self { name: name.into(), kind, size_bytes, blake3, stored_in: None, rank: None }
+        Self { name: name.into(), kind, size_bytes, blake3, stored_in: None, rank: None, chunks: Vec::new() }
     }
 
     /// Whether another file has the same name, kind, size and bytes, wherever it is stored.
@@ -211,6 +217,13 @@ impl Manifest {
             rule(
                 elsewhere.is_some_and(|prefix| !is_object_prefix(prefix)),
                 format!("`stored_in` of `{}` is a checkpoint's prefix", file.name),
+            )?;
+            let chunk_count =
+                if file.size_bytes > CHUNK_BYTES { file.size_bytes.div_ceil(CHUNK_BYTES) } else { 0 };
+            let chunks_fit = file.chunks.is_empty() || file.chunks.len() as u64 == chunk_count;
+            rule(
+                !chunks_fit || !file.chunks.iter().all(|chunk| is_hex_hash(chunk)),
+                format!("`chunks` of `{}` has a hash for every {CHUNK_BYTES} bytes", file.name),
             )?;
             rule(
                 file.rank.is_some_and(|rank| rank >= self.world_size),
@@ -420,12 +433,13 @@ mod tests {
     #[test]
     fn every_rule_is_checked() {
         type Break = fn(&mut Value);
-        let breaks: [(&str, Break); 11] = [
+        let breaks: [(&str, Break); 12] = [
             ("begins with `.`", |json| json["files"][0]["name"] = "../../etc/passwd".into()),
             ("the manifest's own name", |json| json["files"][0]["name"] = "manifest.json".into()),
             ("`cursor.json` is listed twice", |json| json["files"][1]["name"] = "cursor.json".into()),
             ("`blake3` of `cursor.json`", |json| json["files"][0]["blake3"] = "AB".into()),
             ("`stored_in` of `cursor.json`", |json| json["files"][0]["stored_in"] = "step-1/../..".into()),
+            ("`chunks` of `cursor.json`", |json| json["files"][0]["chunks"] = serde_json::json!(["ab"])),
             ("`rank` of `cursor.json`", |json| json["files"][0]["rank"] = 1.into()),
             ("unknown variant `wheels`", |json| json["files"][0]["kind"] = "wheels".into()),
             ("`state_digest` is the digest", |json| json["files"][0]["size_bytes"] = 4.into()),

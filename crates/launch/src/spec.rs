@@ -130,6 +130,7 @@ impl LaunchSpec {
         set("TRACKWAY_RECORD", path(files.records()));
         set("TRACKWAY_CONTROL", path(files.control_jsonl()));
         set("TRACKWAY_CHECKPOINTS", path(self.checkpoint_root.clone()));
+        set("TRACKWAY_GRACE_SECONDS", self.grace_seconds.to_string());
         set("TORCHELASTIC_ERROR_FILE", path(files.error_json()));
         if let Some(seed) = self.seed {
             set("TRACKWAY_SEED", seed.to_string());

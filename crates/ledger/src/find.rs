@@ -1,13 +1,13 @@
 //! Finding runs and attempts the way people name them.
 
-use trackway_core::{AttemptId, RunId, TerminationReason, Timestamp};
+use trackway_core::{AttemptId, LaunchKind, RunId, TerminationReason, Timestamp};
 
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, RetryRow,
-    RunDataRow, RunRow, RunState,
+    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, ResumeProofRow,
+    RetryRow, RunDataRow, RunRow, RunState,
 };
 use crate::value::{Field, Record, Value};
 
@@ -17,8 +17,10 @@ const NAMES_LOOKED_AT_MAX: usize = 1000;
 const EXAMPLES_MAX: usize = 3;
 
 /// Which runs to list; `None` admits everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct RunFilter {
+    /// For this purpose: `train` by default, so that a proof is never taken for a run.
+    pub kind: LaunchKind,
     /// Of this name.
     pub name: Option<String>,
     /// In this state.
@@ -35,6 +37,22 @@ pub struct RunFilter {
     pub created_before: Option<Timestamp>,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+impl Default for RunFilter {
+    fn default() -> Self {
+        Self {
+            kind: LaunchKind::Train,
+            name: None,
+            state: None,
+            model_family: None,
+            config_sha256: None,
+            data_sha256: None,
+            seed: None,
+            created_before: None,
+            limit: None,
+        }
+    }
 }
 
 /// Which training attempts to list; `None` admits everything.
@@ -94,6 +112,7 @@ impl Ledger {
     /// Faults of the database.
     pub fn list_runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, LedgerError> {
         let clause = Where::default()
+            .and("kind = ?", Some(&filter.kind))
             .and("name = ?", filter.name.as_ref())
             .and("state = ?", filter.state.as_ref())
             .and("model_family = ?", filter.model_family.as_ref())
@@ -126,6 +145,16 @@ impl Ledger {
     /// Faults of the database.
     pub fn attempts_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select("WHERE run_id = ? ORDER BY attempt_number", &[run_id.to_value()])
+    }
+
+    /// The launches of one kind of a run, oldest first: its training attempts, or those of another kind.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn attempts_of_kind(&self, run_id: RunId, kind: LaunchKind) -> Result<Vec<AttemptRow>, LedgerError> {
+        let tail = "WHERE run_id = ? AND kind = ? ORDER BY attempt_number";
+        let values = [run_id.to_value(), kind.to_value()];
+        self.backend().select_from(AttemptRow::table_of(kind), tail, &values)
     }
 
     /// The launches of other kinds of a run, oldest first.
@@ -307,6 +336,8 @@ lists! {
     amendments_of(attempt_id: AttemptId) -> AmendmentRow, "at, amendment_id";
     /// Evaluations of a run's checkpoints, oldest first.
     evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
+    /// The resume proofs of a config, newest first.
+    resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

@@ -9,7 +9,7 @@ use crate::backend::{Backend, PostgresBackend, SqliteBackend};
 use crate::error::LedgerError;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, RetryRow, RunDataRow, RunRow,
+    EvaluationRow, EventRow, LAUNCHES, ResumeProofRow, RetryRow, RunDataRow, RunRow,
 };
 use crate::value::{Field, Record, Value};
 
@@ -234,6 +234,14 @@ impl Ledger {
         self.backend().transaction(true, |backend| backend.upsert(evaluation, &["run_id"]))
     }
 
+    /// Adds a resume proof. Telling the same one again changes nothing. True when it was new.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another proof has its id, or one of its runs does not exist.
+    pub fn insert_resume_proof(&self, proof: &ResumeProofRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(proof))
+    }
+
     /// A run by its id.
     ///
     /// # Errors
@@ -287,7 +295,7 @@ impl Touch {
 }
 
 pub(crate) fn update_run(backend: &mut Backend, run: &RunRow) -> Result<(), LedgerError> {
-    let kept = ["config_sha256", "config_json", "created_at", "seed"];
+    let kept = ["config_sha256", "config_json", "created_at", "seed", "kind"];
     let updated = backend.update_in(RunRow::TABLE, run, &kept)?;
     if updated { Ok(()) } else { Err(not_found("run", run.run_id)) }
 }

@@ -32,7 +32,8 @@ pub use query::{Answer, sql};
 pub use records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
-    ParameterRow, RecordSegmentRow, RetryRow, RunDataRow, RunRow, RunState, TABLES,
+    ParameterRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
+    TABLES,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use value::{Column, ColumnKind, Table};

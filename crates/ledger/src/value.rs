@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{
-    AttemptId, Confidence, Domain, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, Confidence, Domain, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
 
 /// What a column holds, in words that are true for both backends.
@@ -229,6 +229,7 @@ pub(crate) use word_field;
 
 word_field!(RunId, ZERO_ULID.replace("_", RunId::PREFIX).parse().expect("a ULID of zeros is an id"));
 word_field!(AttemptId, ZERO_ULID.replace("_", AttemptId::PREFIX).parse().expect("a ULID of zeros is an id"));
+word_field!(ProofId, ZERO_ULID.replace("_", ProofId::PREFIX).parse().expect("a ULID of zeros is an id"));
 word_field!(TerminationReason, TerminationReason::Unknown);
 word_field!(Confidence, Confidence::Guess);
 word_field!(Domain, Domain::Unknown);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use crate::cadence::SaveReason;
+
 /// The version of control lines this recorder obeys.
 const CONTROL_VERSION: u32 = 1;
 
@@ -16,11 +18,21 @@ pub(crate) enum Command {
     /// Save a checkpoint and end.
     Stop { id: u64 },
     /// Save a checkpoint and go on.
-    CheckpointNow { id: u64 },
+    CheckpointNow(Asked),
     /// Something this recorder does not know.
     Unknown { id: u64 },
     /// A line that is no command at all.
     Unreadable { why: String },
+}
+
+/// A checkpoint that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub id: u64,
+    /// What the asking side gives as the reason.
+    pub reason: SaveReason,
+    /// In words.
+    pub why: String,
 }
 
 #[derive(Deserialize)]
@@ -28,6 +40,10 @@ struct Line {
     version: u32,
     id: u64,
     command: String,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    why: String,
 }
 
 /// Reads the control file as it grows, from where it left off.
@@ -80,7 +96,10 @@ fn parse(line: &[u8]) -> Command {
     };
     match (line.version, line.command.as_str()) {
         (CONTROL_VERSION, "stop") => Command::Stop { id: line.id },
-        (CONTROL_VERSION, "checkpoint_now") => Command::CheckpointNow { id: line.id },
+        (CONTROL_VERSION, "checkpoint_now") => {
+            let reason = line.reason.as_deref().and_then(SaveReason::from_word).unwrap_or(SaveReason::Asked);
+            Command::CheckpointNow(Asked { id: line.id, reason, why: line.why })
+        }
         _ => Command::Unknown { id: line.id },
     }
 }

@@ -28,7 +28,9 @@
 //! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
 //! Not here, on purpose: threads, sockets, buffers that a crash could lose, Parquet, TLS.
 
+mod cadence;
 mod control;
+pub mod cost;
 mod process;
 mod recorder;
 mod segment_writer;
@@ -38,11 +40,12 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use recorder::{CONTROL_POLL_MICROS, Recorder};
+pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, SaveReason};
+pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use system::{SystemClock, SystemIds, system_rng};
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
-    Fallback, Kind, LoadedCheckpoint,
+    Fallback, Kind, LoadedCheckpoint, State as CheckpointState,
 };
 pub use trackway_formats::record::{ControlOutcome, Origin};

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trackway_checkpoint::CheckpointRoot;
+use trackway_core::Step;
 
-use crate::control::ControlReader;
+use crate::control::{Asked, ControlReader};
+use crate::cost::Pace;
 use crate::segment_writer::SegmentWriter;
 
 /// The part of a recorder that belongs to one process.
@@ -19,20 +21,48 @@ pub(crate) struct ProcessSlot {
     checkpoints: Mutex<Option<CheckpointRoot>>,
     /// On the monotonic clock: when the control file was last looked at.
     pub polled_at_micros: AtomicI64,
+    /// The attempt is to end: asked for, or fenced.
     pub stop_asked: AtomicBool,
+    /// … and a checkpoint is wanted before, which a fenced attempt could not commit.
+    pub stop_wants_checkpoint: AtomicBool,
+    /// A checkpoint was saved since the end was asked for.
+    pub saved_for_stop: AtomicBool,
     pub checkpoint_asked: AtomicBool,
+    /// The greatest step that was named in any call.
+    seen_step: AtomicU64,
     /// The step of the last checkpoint that was saved or resumed from.
     pub last_saved_step: AtomicU64,
     /// On the monotonic clock: when that was.
     pub last_saved_micros: AtomicI64,
+    /// How long the last save took until it was committed; negative while none was.
+    last_save_micros: AtomicI64,
+    /// What is said once and not again.
+    pub told: Told,
+    pace: Mutex<Pace>,
     next: AtomicPtr<ProcessSlot>,
+}
+
+/// What was said already.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub sigterm: AtomicBool,
+    pub max_steps: AtomicBool,
+    pub held: AtomicBool,
+    pub held_in_save: AtomicBool,
+    pub cadence_too_short: AtomicBool,
+    pub exceeds_grace: AtomicBool,
+}
+
+/// True the first time only.
+pub(crate) fn once(told: &AtomicBool) -> bool {
+    !told.swap(true, Ordering::Relaxed)
 }
 
 /// The control file and the commands that wait for being obeyed.
 pub(crate) struct Control {
     pub reader: Option<ControlReader>,
     pub stops: Vec<u64>,
-    pub checkpoints: Vec<u64>,
+    pub checkpoints: Vec<Asked>,
 }
 
 impl ProcessSlot {
@@ -44,9 +74,15 @@ impl ProcessSlot {
             checkpoints: Mutex::new(None),
             polled_at_micros: AtomicI64::new(i64::MIN),
             stop_asked: AtomicBool::new(false),
+            stop_wants_checkpoint: AtomicBool::new(false),
+            saved_for_stop: AtomicBool::new(false),
             checkpoint_asked: AtomicBool::new(false),
             last_saved_step: AtomicU64::new(0),
+            seen_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
+            last_save_micros: AtomicI64::new(-1),
+            told: Told::default(),
+            pace: Mutex::new(Pace::default()),
             next: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -57,6 +93,30 @@ impl ProcessSlot {
 
     pub fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that the loop has come this far.
+    pub fn see(&self, step: Step) {
+        self.seen_step.fetch_max(step, Ordering::Relaxed);
+    }
+
+    pub fn seen_step(&self) -> Step {
+        self.seen_step.load(Ordering::Relaxed)
+    }
+
+    pub fn note_save_seconds(&self, seconds: f64) {
+        self.last_save_micros.store((seconds * 1e6) as i64, Ordering::Relaxed);
+    }
+
+    /// How long the last save took; none before the first one.
+    pub fn save_seconds(&self) -> Option<f64> {
+        Some(self.last_save_micros.load(Ordering::Relaxed))
+            .filter(|micros| *micros >= 0)
+            .map(|it| it as f64 / 1e6)
     }
 
     pub fn checkpoints(&self) -> MutexGuard<'_, Option<CheckpointRoot>> {

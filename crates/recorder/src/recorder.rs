@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use trackway_checkpoint::{
     CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint,
@@ -8,15 +9,21 @@ use trackway_checkpoint::{
 use trackway_core::{Clock, Ids, Step};
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin};
 
-use crate::control::{Command, ControlReader};
-use crate::process::{ProcessSlot, SlotChain};
+use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
+use crate::control::{Asked, Command, ControlReader};
+use crate::cost::SaveCost;
+use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::{SegmentInfo, SegmentWriter};
 use crate::settings::Settings;
-use crate::signal;
+use crate::signal::{self, Arrival};
 use crate::system::{SystemClock, SystemIds};
 
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
+
+/// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that nothing hangs when nobody comes to kill it.
+pub const HOLD_SECONDS_MAX: u64 = 60;
+const HOLD_TURN: Duration = Duration::from_millis(20);
 
 /// The flight recorder of a training process.
 ///
@@ -39,10 +46,11 @@ pub struct Recorder {
     inner: Option<Arc<Inner>>,
 }
 
-struct Inner {
-    settings: Settings,
+pub(crate) struct Inner {
+    pub(crate) settings: Settings,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
+    pub(crate) sigterm: &'static Arrival,
     slots: SlotChain,
 }
 
@@ -50,7 +58,8 @@ impl Recorder {
     /// The recorder of this process, from the environment that `trackway run` sets. Never fails.
     #[must_use]
     pub fn attach() -> Self {
-        Self::with(Settings::from_environment(), Arc::new(SystemClock), Arc::new(SystemIds))
+        let settings = Settings::from_environment();
+        Self::with(settings, Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM)
     }
 
     /// A recorder that does nothing.
@@ -59,11 +68,16 @@ impl Recorder {
         Self { inner: None }
     }
 
-    pub(crate) fn with(settings: Settings, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+    pub(crate) fn with(
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        sigterm: &'static Arrival,
+    ) -> Self {
         if settings.record_folder.is_none() {
             return Self::disabled();
         }
-        let inner = Inner { settings, clock, ids, slots: SlotChain::new() };
+        let inner = Inner { settings, clock, ids, sigterm, slots: SlotChain::new() };
         inner.slot();
         Self { inner: Some(Arc::new(inner)) }
     }
@@ -76,7 +90,10 @@ impl Recorder {
 
     /// Records values of metrics at a step. NaN and infinities are kept as they are.
     pub fn log(&self, step: Step, values: &[(&str, f64)]) {
-        self.record(|segment| segment.metrics(step, values));
+        let Some(inner) = &self.inner else { return };
+        let slot = inner.slot();
+        slot.see(step);
+        slot.segment().metrics(step, values);
     }
 
     /// Records something that happened, such as `epoch_finished`.
@@ -91,7 +108,10 @@ impl Recorder {
 
     /// Says that the process is alive and at this step.
     pub fn heartbeat(&self, step: Step) {
-        self.record(|segment| segment.heartbeat(step));
+        let Some(inner) = &self.inner else { return };
+        let slot = inner.slot();
+        slot.see(step);
+        slot.segment().heartbeat(step);
     }
 
     fn record(&self, write: impl FnOnce(&mut SegmentWriter)) {
@@ -108,29 +128,38 @@ impl Recorder {
         }
     }
 
-    /// Whether the training loop should save a checkpoint and end: the control file or SIGTERM asked for it, or the
-    /// attempt was fenced.
+    /// Whether the training loop should save a checkpoint and end: the control file or SIGTERM asked for it, the
+    /// attempt was fenced, or a step of `TRACKWAY_MAX_STEPS` or more was recorded. It may be asked anywhere, also
+    /// within an evaluation that takes long: leave that, save at the end of the step, and end.
     #[must_use]
     pub fn should_stop(&self) -> bool {
-        if signal::sigterm_arrived() {
-            return true;
-        }
-        self.inner.as_ref().is_some_and(|inner| inner.poll_control().stop_asked.load(Ordering::Relaxed))
+        let Some(inner) = &self.inner else { return signal::SIGTERM.at_micros().is_some() };
+        let slot = inner.poll_control();
+        inner.hold_if_told(slot);
+        inner.stopping(slot)
     }
 
-    /// Whether it is time to save a checkpoint at the end of this step: a command of the control file waits, or the
-    /// cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it lies behind the last checkpoint) or
-    /// `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one) says so. Always false without a checkpoint root.
+    /// Whether it is time to save a checkpoint at the end of this step. It is
+    /// - when a command of the control file asks for one;
+    /// - once after the end was asked for; after SIGTERM only if a save as long as the last one still fits into
+    ///   `TRACKWAY_GRACE_SECONDS`;
+    /// - by the cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it lies behind the last checkpoint) or
+    ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead.
+    ///
+    /// Always false without a checkpoint root.
     #[must_use]
     pub fn checkpoint_due(&self, step: Step) -> bool {
         let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
             return false;
         };
         let slot = inner.poll_control();
-        slot.checkpoint_asked.load(Ordering::Relaxed) || inner.cadence_due(slot, step)
+        slot.see(step);
+        inner.hold_if_told(slot);
+        inner.due(slot, step).is_some()
     }
 
-    /// Writes a checkpoint and commits it, records that, and acknowledges a waiting `checkpoint_now`.
+    /// Writes a checkpoint and commits it, records that and what it cost, and acknowledges a waiting
+    /// `checkpoint_now`. The record also says why it was made: see [`SaveReason`].
     ///
     /// `fill` writes the files; it may use the recorder to log, but must not save another checkpoint.
     ///
@@ -145,8 +174,24 @@ impl Recorder {
     ) -> Result<Commit, CheckpointError> {
         let inner = self.inner.as_ref().ok_or(NO_ROOT)?;
         let slot = inner.slot();
+        slot.see(step);
+        let reason = inner.reason_of_save(slot, step);
+        let began_micros = inner.clock.monotonic_micros();
+        slot.pace().save_begins(began_micros, step);
+        let fill = |writer: &mut CheckpointWriter<'_>| {
+            fill(writer)?;
+            inner.hold_in_save_if_told(slot, step);
+            Ok(())
+        };
         let saved = inner.with_root(slot, |root| root.save(step, metrics, fill));
-        inner.record_save(slot, step, &saved);
+        if let Ok(commit) = &saved {
+            let seconds = inner.seconds_since(began_micros);
+            let (stall_seconds, commit_lag_seconds) = (seconds, seconds);
+            let size_bytes = commit.size_bytes;
+            let cost = SaveCost { reason, began_micros, stall_seconds, commit_lag_seconds, size_bytes };
+            inner.record_cost(slot, step, &cost);
+        }
+        inner.record_save(slot, step, reason, &saved);
         saved
     }
 
@@ -208,7 +253,43 @@ impl Inner {
         if mine {
             self.read_control(slot);
         }
+        self.notice_sigterm(slot);
         slot
+    }
+
+    /// Holds the loop where `TRACKWAY_HOLD_AT_STEP` says, once, until it is killed, asked to stop, or time is up.
+    /// Checkpoints that are written behind the loop go on meanwhile.
+    fn hold_if_told(&self, slot: &ProcessSlot) {
+        let step = slot.seen_step();
+        let here = self.settings.hold_at_step.is_some_and(|at| step >= at);
+        if !here || !once(&slot.told.held) {
+            return;
+        }
+        // The one who waits for this step reads it in the record.
+        slot.segment().heartbeat(step);
+        self.hold();
+    }
+
+    /// Holds a save whose files are written and which is not committed yet, where `TRACKWAY_HOLD_IN_SAVE` says, once.
+    fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
+        let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
+        if here && once(&slot.told.held_in_save) {
+            slot.segment().event(HELD_IN_SAVE_EVENT, Some(step), &[]);
+            self.hold();
+        }
+    }
+
+    fn hold(&self) {
+        for _ in 0..HOLD_SECONDS_MAX * 1_000 / HOLD_TURN.as_millis() as u64 {
+            if self.sigterm.at_micros().is_some() {
+                return;
+            }
+            std::thread::sleep(HOLD_TURN);
+        }
+    }
+
+    pub(crate) fn seconds_since(&self, micros: i64) -> f64 {
+        (self.clock.monotonic_micros() - micros) as f64 / 1e6
     }
 
     fn read_control(&self, slot: &ProcessSlot) {
@@ -220,13 +301,14 @@ impl Inner {
                     control.stops.push(id);
                     slot.segment().control_ack(id, ControlOutcome::Accepted, None);
                     slot.stop_asked.store(true, Ordering::Relaxed);
+                    slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
                 }
-                Command::CheckpointNow { id } if self.settings.checkpoint_root.is_none() => {
-                    slot.segment().control_ack(id, ControlOutcome::Refused, None);
+                Command::CheckpointNow(asked) if self.settings.checkpoint_root.is_none() => {
+                    slot.segment().control_ack(asked.id, ControlOutcome::Refused, None);
                 }
-                Command::CheckpointNow { id } => {
-                    control.checkpoints.push(id);
-                    slot.segment().control_ack(id, ControlOutcome::Accepted, None);
+                Command::CheckpointNow(asked) => {
+                    slot.segment().control_ack(asked.id, ControlOutcome::Accepted, None);
+                    control.checkpoints.push(asked);
                     slot.checkpoint_asked.store(true, Ordering::Relaxed);
                 }
                 Command::Unknown { id } => {
@@ -237,19 +319,6 @@ impl Inner {
                 }
             }
         }
-    }
-
-    fn cadence_due(&self, slot: &ProcessSlot, step: Step) -> bool {
-        let last_step = slot.last_saved_step.load(Ordering::Relaxed);
-        if step == last_step {
-            return false;
-        }
-        let by_steps = self.settings.every_steps.is_some_and(|every| step / every > last_step / every);
-        let by_seconds = self.settings.every_seconds.is_some_and(|every| {
-            let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
-            (self.clock.monotonic_micros() - last_micros) as f64 / 1e6 >= every
-        });
-        by_steps || by_seconds
     }
 
     /// Runs something on the checkpoint root, opening it (which claims the epoch) on first use.
@@ -279,10 +348,22 @@ impl Inner {
         )
     }
 
-    fn record_save(&self, slot: &ProcessSlot, step: Step, saved: &Result<Commit, CheckpointError>) {
+    fn record_save(
+        &self,
+        slot: &ProcessSlot,
+        step: Step,
+        reason: SaveReason,
+        saved: &Result<Commit, CheckpointError>,
+    ) {
+        slot.checkpoint_asked.store(false, Ordering::Relaxed);
+        let asked = std::mem::take(&mut slot.control().checkpoints);
         let outcome = match saved {
             Ok(commit) => {
                 slot.segment().checkpoint(&self.committed_frame(commit));
+                record_reason(slot, step, reason, &asked);
+                if self.stopping(slot) {
+                    slot.saved_for_stop.store(true, Ordering::Relaxed);
+                }
                 self.remember_checkpoint(slot, step);
                 ControlOutcome::Done
             }
@@ -291,10 +372,8 @@ impl Inner {
                 ControlOutcome::Refused
             }
         };
-        slot.checkpoint_asked.store(false, Ordering::Relaxed);
-        let asked = std::mem::take(&mut slot.control().checkpoints);
-        for id in asked {
-            slot.segment().control_ack(id, outcome, Some(step));
+        for asked in asked {
+            slot.segment().control_ack(asked.id, outcome, Some(step));
         }
     }
 
@@ -348,8 +427,11 @@ impl Inner {
     }
 
     fn remember_checkpoint(&self, slot: &ProcessSlot, step: Step) {
+        let now_micros = self.clock.monotonic_micros();
+        slot.see(step);
         slot.last_saved_step.store(step, Ordering::Relaxed);
-        slot.last_saved_micros.store(self.clock.monotonic_micros(), Ordering::Relaxed);
+        slot.last_saved_micros.store(now_micros, Ordering::Relaxed);
+        slot.pace().goes_on(now_micros, step);
     }
 
     /// Ends the segment of this process, if it has one.
@@ -364,6 +446,14 @@ impl Inner {
         }
         segment.finish();
     }
+}
+
+fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[Asked]) {
+    let why: Vec<&str> = asked.iter().map(|asked| &*asked.why).filter(|why| !why.is_empty()).collect();
+    let why = why.join("; ");
+    let fields = [("reason", reason.as_str()), ("why", &*why)];
+    let fields = if why.is_empty() { &fields[..1] } else { &fields[..] };
+    slot.segment().event(CHECKPOINT_REASON_EVENT, Some(step), fields);
 }
 
 impl Drop for Inner {

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use trackway_core::{AttemptId, RunId};
+use trackway_core::{AttemptId, RunId, Step};
 
 /// What the environment tells the recorder.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,6 +21,17 @@ pub(crate) struct Settings {
     pub every_steps: Option<u64>,
     /// `TRACKWAY_CHECKPOINT_EVERY_SECONDS`.
     pub every_seconds: Option<f64>,
+    /// `TRACKWAY_CHECKPOINT_AT_STEPS`, separated by commas: checkpoints are due there and by no other cadence.
+    pub at_steps: Vec<Step>,
+    /// `TRACKWAY_MAX_STEPS`: the last step; a stop is asked for from there on.
+    pub max_steps: Option<Step>,
+    /// `TRACKWAY_HOLD_AT_STEP`: where the loop is held for a while, so that a proof can kill it in a known place.
+    pub hold_at_step: Option<Step>,
+    /// `TRACKWAY_HOLD_IN_SAVE`: the first save of this step or a later one is held before its commit, so that a
+    /// rehearsal can kill it there.
+    pub hold_in_save: Option<Step>,
+    /// `TRACKWAY_GRACE_SECONDS`: what is left to the process after SIGTERM.
+    pub grace_seconds: Option<f64>,
 }
 
 impl Settings {
@@ -31,19 +42,25 @@ impl Settings {
     pub fn from(variable: impl Fn(&str) -> Option<String>) -> Self {
         let text = |name| variable(name).filter(|value| !value.is_empty());
         let path = |name| text(name).map(PathBuf::from);
+        let number = |name| text(name).and_then(|value| value.parse::<u64>().ok());
+        let seconds =
+            |name| text(name).and_then(|value| value.parse().ok()).filter(|seconds: &f64| *seconds > 0.0);
         Self {
             record_folder: path("TRACKWAY_RECORD"),
             run: text("TRACKWAY_RUN").unwrap_or_default(),
             attempt: text("TRACKWAY_ATTEMPT").unwrap_or_default(),
             control_file: path("TRACKWAY_CONTROL"),
             checkpoint_root: path("TRACKWAY_CHECKPOINTS"),
-            epoch: text("TRACKWAY_EPOCH").and_then(|value| value.parse().ok()),
-            every_steps: text("TRACKWAY_CHECKPOINT_EVERY_STEPS")
-                .and_then(|value| value.parse().ok())
-                .filter(|steps| *steps > 0),
-            every_seconds: text("TRACKWAY_CHECKPOINT_EVERY_SECONDS")
-                .and_then(|value| value.parse().ok())
-                .filter(|seconds: &f64| *seconds > 0.0),
+            epoch: number("TRACKWAY_EPOCH"),
+            every_steps: number("TRACKWAY_CHECKPOINT_EVERY_STEPS").filter(|steps| *steps > 0),
+            every_seconds: seconds("TRACKWAY_CHECKPOINT_EVERY_SECONDS"),
+            at_steps: text("TRACKWAY_CHECKPOINT_AT_STEPS")
+                .map(|steps| steps.split(',').filter_map(|step| step.trim().parse().ok()).collect())
+                .unwrap_or_default(),
+            max_steps: number("TRACKWAY_MAX_STEPS"),
+            hold_at_step: number("TRACKWAY_HOLD_AT_STEP"),
+            hold_in_save: number("TRACKWAY_HOLD_IN_SAVE"),
+            grace_seconds: seconds("TRACKWAY_GRACE_SECONDS"),
         }
     }
 

@@ -3,17 +3,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, Kind};
-use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
-use trackway_formats::record::{Frame, Segment, read_segment};
+use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
+use trackway_formats::record::{Event, Frame, Segment, read_segment};
 
 use crate::settings::Settings;
-use crate::{CONTROL_POLL_MICROS, Recorder, SystemClock, SystemIds};
+use crate::signal::{self, Arrival};
+use crate::{
+    CHECKPOINT_REASON_EVENT, CONTROL_POLL_MICROS, MAX_STEPS_EVENT, Recorder, SystemClock, SystemIds, cost,
+};
 
 /// An attempt with a clock that moves when told to.
 struct Attempt {
     folder: tempfile::TempDir,
     clock: Arc<ManualClock>,
     settings: Settings,
+    sigterm: &'static Arrival,
 }
 
 impl Attempt {
@@ -30,11 +34,16 @@ impl Attempt {
             ..Settings::default()
         };
         let clock = Arc::new(ManualClock::at(Timestamp::from_micros(1_795_244_400_000_000)));
-        Self { folder, clock, settings }
+        Self { folder, clock, settings, sigterm: Box::leak(Box::new(Arrival::none())) }
     }
 
     fn attach(&self) -> Recorder {
-        Recorder::with(self.settings.clone(), self.clock.clone(), Arc::new(SequentialIds::default()))
+        Recorder::with(
+            self.settings.clone(),
+            self.clock.clone(),
+            Arc::new(SequentialIds::default()),
+            self.sigterm,
+        )
     }
 
     fn ask(&self, text: &str) {
@@ -49,6 +58,41 @@ impl Attempt {
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
+    }
+
+    /// The events of a kind.
+    fn events(&self, kind: &str) -> Vec<Event> {
+        let event = |frame: &Frame| match frame {
+            Frame::Event(event) if event.kind == kind => Some(event.clone()),
+            _ => None,
+        };
+        self.segments()
+            .iter()
+            .flat_map(|segment| &segment.frames)
+            .filter_map(|located| event(&located.frame))
+            .collect()
+    }
+
+    /// Why each checkpoint was made.
+    fn reasons(&self) -> Vec<(u64, String)> {
+        let events = self.events(CHECKPOINT_REASON_EVENT);
+        events.into_iter().map(|event| (event.step.unwrap(), event.fields[0].1.clone())).collect()
+    }
+
+    /// The values of a metric with their steps.
+    fn metric(&self, name: &str) -> Vec<(u64, f64)> {
+        let segments = self.segments();
+        let points = segments.iter().flat_map(Segment::metric_points);
+        points.filter(|point| &*point.name == name).map(|point| (point.step, point.value)).collect()
+    }
+
+    /// Saves as a loop does whose save takes so long.
+    fn save_for(&self, run: &Recorder, step: u64, seconds: i64) {
+        run.save_checkpoint(step, &[], |writer| {
+            self.clock.advance_micros(seconds * 1_000_000);
+            writer.file("w.bin", Kind::Weights, b"state")
+        })
+        .unwrap();
     }
 
     fn acks(&self) -> Vec<(u64, &'static str, Option<u64>)> {
@@ -71,7 +115,8 @@ fn save(run: &Recorder, step: u64) -> Result<Commit, CheckpointError> {
 /// Proves that outside an attempt every call is harmless, and that saving says what is missing.
 #[test]
 fn outside_an_attempt_nothing_happens() {
-    let run = Recorder::with(Settings::default(), Arc::new(SystemClock), Arc::new(SystemIds));
+    let run =
+        Recorder::with(Settings::default(), Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM);
     run.log(1, &[("loss", 0.5)]);
     run.event("started", None, &[]);
     run.finish();
@@ -104,7 +149,7 @@ fn commands_are_obeyed_and_acknowledged() {
     save(&run, 5).unwrap();
     assert!(!run.checkpoint_due(6));
     attempt.ask("\"command\":\"dance\"}\nnonsense\n\n{\"version\":1,\"id\":3,\"command\":\"stop\"}\n");
-    assert!(run.should_stop() && !run.checkpoint_due(6));
+    assert!(run.should_stop() && run.checkpoint_due(6), "a stop is one to save before");
     run.finish();
     let acks = [
         (1, "accepted", None),
@@ -154,6 +199,122 @@ fn checkpoints_are_due_by_steps_and_by_seconds() {
     let run = attempt.attach();
     assert_eq!(run.resume().unwrap().unwrap().step, 51);
     assert_eq!([52, 99, 100].map(|step| run.checkpoint_due(step)), [false, false, true]);
+}
+
+/// Proves what a proof needs: checkpoints exactly at the steps that are listed, whatever the cadence says; a stop
+/// from the last step on, also for a loop that only logs; and the same after a resume.
+#[test]
+fn steps_are_listed_and_bounded() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(1);
+    attempt.settings.at_steps = vec![4, 8];
+    attempt.settings.max_steps = Some(8);
+    let run = attempt.attach();
+    assert_eq!([1, 3, 4, 5].map(|step| run.checkpoint_due(step)), [false, false, true, true]);
+    save(&run, 4).unwrap();
+    assert_eq!([4, 5, 7].map(|step| run.checkpoint_due(step)), [false; 3]);
+    assert!(!run.should_stop());
+    drop(run);
+    let run = attempt.attach();
+    assert_eq!(run.resume().unwrap().unwrap().step, 4);
+    assert!(!run.checkpoint_due(7) && !run.should_stop());
+    run.log(8, &[("loss", 0.1)]);
+    assert!(run.should_stop() && run.checkpoint_due(8));
+    save(&run, 8).unwrap();
+    assert!(run.should_stop() && !run.checkpoint_due(8));
+    assert_eq!(attempt.reasons(), [(4, "cadence".into()), (8, "end".into())]);
+    assert_eq!(attempt.events(MAX_STEPS_EVENT).len(), 1);
+}
+
+/// Proves that a loop told to hold goes on when SIGTERM arrives, and that the record shows where it was held.
+#[test]
+fn a_held_loop_is_let_go() {
+    let mut attempt = Attempt::new();
+    attempt.settings.hold_at_step = Some(3);
+    let run = attempt.attach();
+    let held = || {
+        let here = |frame: &Frame| matches!(frame, Frame::Heartbeat(heartbeat) if heartbeat.step == 3);
+        attempt.segments()[0].frames.iter().filter(|located| here(&located.frame)).count()
+    };
+    assert!(!run.checkpoint_due(2) && held() == 0);
+    attempt.sigterm.note(0);
+    assert!(run.checkpoint_due(3) && run.should_stop() && held() == 1);
+}
+
+/// Proves that SIGTERM makes one checkpoint due at the next step, also when an evaluation noticed it first; that none
+/// is due once the last save's time no longer fits into the grace period; and that the record says so each time.
+#[test]
+fn sigterm_saves_what_fits_into_the_grace_period() {
+    for (waited_seconds, fits) in [(10, true), (22, false)] {
+        let mut attempt = Attempt::new();
+        attempt.settings.grace_seconds = Some(30.0);
+        attempt.settings.every_steps = Some(10);
+        let run = attempt.attach();
+        attempt.save_for(&run, 10, 8);
+        assert!(!run.checkpoint_due(11));
+        attempt.sigterm.note(attempt.clock.monotonic_micros());
+        attempt.clock.advance_micros(waited_seconds * 1_000_000);
+        assert!(run.should_stop(), "asked within an evaluation");
+        assert!(!run.checkpoint_due(10), "that step is saved");
+        assert_eq!((run.checkpoint_due(12), run.checkpoint_due(20)), (fits, fits));
+        save(&run, 20).unwrap();
+        assert!(!run.checkpoint_due(21) && run.should_stop(), "once is enough");
+        assert_eq!(attempt.events("sigterm_noticed").len(), 1);
+        let refused = attempt.events("checkpoint_does_not_fit");
+        assert_eq!(refused.len(), usize::from(!fits), "{refused:?}");
+        assert_eq!(attempt.reasons(), [(10, "cadence".into()), (20, "sigterm".into())]);
+    }
+}
+
+/// Proves that the record says why each checkpoint was made, with the words of the one who asked.
+#[test]
+fn the_record_says_why_a_checkpoint_was_made() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(10);
+    let run = attempt.attach();
+    save(&run, 3).unwrap();
+    attempt.ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\",\"why\":\"by hand\"}\n");
+    attempt.ask("{\"version\":1,\"id\":2,\"command\":\"checkpoint_now\",\"reason\":\"anomaly\",\"why\":\"a spike\"}\n");
+    assert!(run.checkpoint_due(4));
+    save(&run, 4).unwrap();
+    save(&run, 10).unwrap();
+    attempt.ask("{\"version\":1,\"id\":3,\"command\":\"stop\"}\n");
+    assert!(run.should_stop() && run.checkpoint_due(11));
+    save(&run, 11).unwrap();
+    let reasons = [(3, "script"), (4, "anomaly"), (10, "cadence"), (11, "end")];
+    assert_eq!(attempt.reasons(), reasons.map(|(step, reason)| (step, reason.to_owned())));
+    let why = attempt.events(CHECKPOINT_REASON_EVENT)[1].fields[1].clone();
+    assert_eq!(why, ("why".into(), "by hand; a spike".into()));
+}
+
+/// Proves that every save leaves what it cost, that a step's time is measured between saves only, and that a cadence
+/// shorter than the save and a save longer than the grace period are each told once.
+#[test]
+fn saves_leave_their_cost() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(2);
+    attempt.settings.grace_seconds = Some(5.0);
+    let run = attempt.attach();
+    for step in 1..=6 {
+        attempt.clock.advance_micros(1_500_000);
+        run.log(step, &[("loss", 0.5)]);
+        if run.checkpoint_due(step) {
+            attempt.save_for(&run, step, 4);
+        }
+    }
+    assert_eq!(attempt.metric(cost::STALL_SECONDS), [(2, 4.0), (4, 4.0), (6, 4.0)]);
+    assert_eq!(attempt.metric(cost::COMMIT_LAG_SECONDS), [(2, 4.0), (4, 4.0), (6, 4.0)]);
+    assert_eq!(attempt.metric(cost::INTERVAL_SECONDS), [(2, 3.0), (4, 3.0), (6, 3.0)]);
+    assert_eq!(attempt.metric(cost::STEP_SECONDS), [(4, 1.5), (6, 1.5)]);
+    assert_eq!(attempt.metric(cost::SIZE_BYTES), [(2, 5.0), (4, 5.0), (6, 5.0)]);
+    assert!(attempt.metric(cost::SLOWDOWN).is_empty(), "nothing went on behind the loop");
+    for event in ["checkpoint_cadence_too_short", "checkpoint_exceeds_grace"] {
+        assert!(attempt.events(event).is_empty() == (event == "checkpoint_exceeds_grace"), "{event}");
+    }
+    attempt.save_for(&run, 7, 6);
+    attempt.save_for(&run, 8, 6);
+    assert_eq!(attempt.events("checkpoint_cadence_too_short").len(), 1);
+    assert_eq!(attempt.events("checkpoint_exceeds_grace").len(), 1);
 }
 
 /// Proves that a fenced writer is told to stop, that the record says why, and that a waiting command is refused.

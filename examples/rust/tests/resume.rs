@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use trackway_core::{AttemptId, RunId, SequentialIds};
+use trackway_core::{AttemptId, Rng as _, RunId, SequentialIds, SplitMix64};
+use trackway_recorder::{CheckpointState, CheckpointView};
 
 const WINE: &str = env!("CARGO_BIN_EXE_wine_mlp");
 const CHARACTERS: &str = env!("CARGO_BIN_EXE_char_transformer");
@@ -155,6 +156,65 @@ fn wine_killed_and_resumed_ends_in_the_same_weights() {
     assert!(step_after(&output, "resumed from the checkpoint of step ") >= 70, "{output}");
     assert_eq!(final_line(&output), undisturbed);
     assert_ne!(control_run(WINE, &format!("{WINE_ARGUMENTS} --seed 4")), undisturbed);
+}
+
+/// Proves with real processes that SIGKILL at random moments, most of them while something is being saved, tears no
+/// checkpoint and loses none that was announced, and that the weights come out as if nothing had happened. Half of
+/// `TRACKWAY_KILLS` (50) are made here, the others on the PyTorch example; `TRACKWAY_SEED` replays.
+#[test]
+fn random_kills_tear_no_checkpoint() {
+    let number =
+        |name, default| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(default);
+    let (kills_wanted, seed) = (number("TRACKWAY_KILLS", 50).div_ceil(2), number("TRACKWAY_SEED", 1));
+    println!("{kills_wanted} kills, seed {seed}");
+    let arguments = "--steps 60 --validate-every 30 --seed 3 --step-millis 2";
+    let undisturbed = control_run(WINE, arguments);
+    let mut random = SplitMix64::new(seed);
+    let (mut kills, mut writing, mut runs) = (0, 0, 0);
+    while kills < kills_wanted {
+        let mut run = Run::new(WINE, &format!("{arguments} --checkpoint-every 1"));
+        runs += 1;
+        let mut announced = 0;
+        loop {
+            if kills >= kills_wanted {
+                assert_eq!(final_line(&run.complete()), undisturbed, "run {runs}");
+                break;
+            }
+            let mut attempt = run.launch(&[]);
+            let delay_micros = 20_000 + random.next_u64() % 180_000;
+            attempt.wait_for("training items");
+            std::thread::sleep(Duration::from_micros(delay_micros));
+            attempt.signal(Signal::SIGKILL);
+            let (code, signal, output) = attempt.end();
+            if code == Some(0) {
+                assert_eq!(final_line(&output), undisturbed, "run {runs}");
+                break;
+            }
+            assert_eq!(signal, Some(9), "{output}");
+            kills += 1;
+            announced = announced.max(last_saved(&output));
+            writing += check_root(&run.home.path().join("checkpoints"), announced);
+        }
+    }
+    println!("{kills} kills over {runs} runs; {writing} left a save behind that was never committed");
+}
+
+/// Every committed checkpoint verifies, the announced one or a newer one is what a resume takes; returns how many
+/// saves were cut off.
+fn check_root(root: &Path, announced: u64) -> usize {
+    let view = CheckpointView::open(root).unwrap();
+    let list = view.list();
+    for info in list.iter().filter(|info| info.manifest_sha256.is_some()) {
+        view.verify(info.number).unwrap_or_else(|error| panic!("step {}: {error}", info.step));
+    }
+    let target = view.resume_target().unwrap().map_or(0, |target| target.step);
+    assert!(target >= announced, "step {announced} was announced, and a resume takes {target}");
+    list.iter().filter(|info| info.state == CheckpointState::Writing).count()
+}
+
+/// The step of the last checkpoint that a job announced; 0 when none.
+fn last_saved(output: &str) -> u64 {
+    output.contains("checkpoint at step ").then(|| step_after(output, "checkpoint at step ")).unwrap_or(0)
 }
 
 /// Proves that SIGTERM and a stop command each end a job with 143 after a checkpoint at the very step it stopped at,

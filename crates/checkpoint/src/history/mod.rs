@@ -125,6 +125,7 @@ impl History {
     }
 
     /// The number of the entry up to which commits do not count, because the truth is kept elsewhere.
+    #[cfg(any(test, feature = "remote"))]
     pub fn truth_begins(&self) -> u64 {
         self.truth_begins
     }

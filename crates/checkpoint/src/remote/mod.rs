@@ -34,6 +34,8 @@ mod files;
 mod hand_over;
 mod replica;
 mod stage_in;
+#[cfg(feature = "remote")]
+mod transfer;
 mod upload;
 
 #[cfg(test)]
@@ -43,4 +45,6 @@ pub use collect::RemoteCollected;
 pub use files::RemoteFiles;
 pub use replica::{Replica, Standing};
 pub use stage_in::{Source, StagedIn, Target};
+#[cfg(feature = "remote")]
+pub use transfer::TransferFiles;
 pub use upload::Uploaded;

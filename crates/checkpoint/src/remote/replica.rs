@@ -145,7 +145,7 @@ impl Replica {
                 None => at_least,
             };
             let body = ClaimBody { epoch, run_id, attempt_id };
-            match self.log.claim(&holder(&body), &Body::Claim(body), &wrong_run) {
+            match self.log.claim(&holder(&body), &Body::Claim(body), wrong_run) {
                 Ok(()) => return Ok(epoch),
                 // Somebody else was faster: the next epoch is above theirs.
                 Err(CheckpointError::Fenced { .. }) if tries < MAX_CLAIM_TRIES => {}

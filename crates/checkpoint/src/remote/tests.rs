@@ -18,9 +18,11 @@ use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind, State};
 struct BackendFiles(Arc<dyn Backend>);
 
 impl RemoteFiles for BackendFiles {
-    fn send(&self, name: &str, from: &Path, _size_bytes: u64) -> Result<(), StoreError> {
+    fn send(&self, name: &str, from: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
         let bytes = std::fs::read(from).map_err(StoreError::io("read", from))?;
-        self.0.replace(name, &bytes)
+        self.0.replace(name, &bytes)?;
+        progress(bytes.len() as u64);
+        Ok(())
     }
 
     fn size_bytes(&self, name: &str) -> Result<Option<u64>, StoreError> {
@@ -30,14 +32,15 @@ impl RemoteFiles for BackendFiles {
     fn fetch(
         &self,
         name: &str,
-        _size_bytes: u64,
+        size_bytes: u64,
         take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<bool, StoreError> {
-        let Some(bytes) = self.0.read(name, 1 << 20)? else { return Ok(false) };
-        for part in bytes.chunks(7) {
+    ) -> Result<Option<u64>, StoreError> {
+        let Some(bytes) = self.0.read(name, 1 << 20)? else { return Ok(None) };
+        let parts = bytes.chunks(7).take(if bytes.len() as u64 == size_bytes { usize::MAX } else { 0 });
+        for part in parts {
             take(part).map_err(StoreError::io("take", Path::new(name)))?;
         }
-        Ok(true)
+        Ok(Some(bytes.len() as u64))
     }
 
     fn remove(&self, name: &str) -> Result<(), StoreError> {
@@ -69,7 +72,7 @@ impl World {
         let mut replica = self.replica(backend)?;
         replica.hand_over()?;
         let mut sent_bytes = 0;
-        while let Some(uploaded) = replica.upload_next(policy, &mut |_, _| {})? {
+        while let Some(uploaded) = replica.upload_next(policy, &|_, _| {})? {
             if let Uploaded::Done { sent_bytes: bytes, .. } = uploaded {
                 sent_bytes += bytes;
             }
@@ -528,7 +531,7 @@ fn collecting_during_an_upload_breaks_nothing() {
             Interrupted::new(&remote, at, move || collect_the_parent(&their_world, &their_remote));
         let backend: Arc<dyn Backend> = interrupted.clone();
         let mut replica = world.replica(&backend).unwrap();
-        replica.upload_next(None, &mut |_, _| {}).unwrap();
+        replica.upload_next(None, &|_, _| {}).unwrap();
         if !interrupted.happened() {
             assert!(at > 20, "only {at} calls");
             return;
@@ -546,7 +549,7 @@ fn uploading_during_a_collection_breaks_nothing() {
         let (their_world, their_remote) = (Arc::clone(&world), Arc::clone(&remote));
         let interrupted = Interrupted::new(&remote, at, move || {
             let mut replica = their_world.replica(&their_remote).unwrap();
-            let uploaded = replica.upload_next(None, &mut |_, _| {}).unwrap();
+            let uploaded = replica.upload_next(None, &|_, _| {}).unwrap();
             assert!(matches!(uploaded, Some(Uploaded::Done { .. })), "{uploaded:?}");
         });
         collect_the_parent(&world, &(interrupted.clone() as Arc<dyn Backend>));

@@ -1,14 +1,17 @@
 //! Sending the bytes of a commit.
 
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
 use trackway_store::{StoreError, Writer};
 
 use super::replica::{Replica, by_prefix, key};
+use crate::bulk::parallel::{lock, try_for_each};
 use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
-use crate::history::CheckpointInfo;
 use crate::keeper::append;
 use crate::retention::{Retention, plan};
 use crate::verify::verify;
@@ -18,8 +21,8 @@ use crate::verify::verify;
 pub enum Uploaded {
     /// All of its bytes are at the remote.
     Done {
-        /// The commit, as the remote's log has it.
-        info: CheckpointInfo,
+        /// Its step.
+        step: Step,
         /// Bytes that were sent; the rest was held there already.
         sent_bytes: u64,
     },
@@ -34,6 +37,9 @@ pub enum Uploaded {
     },
 }
 
+/// Hears of the bytes that are done, of all; from several threads.
+pub type Progress<'a> = dyn Fn(u64, u64) + Sync + 'a;
+
 /// The parent of what is being sent, when its files may be relied on.
 struct Held {
     prefix: String,
@@ -44,14 +50,14 @@ impl Replica {
     /// Sends the newest commit whose bytes should be at the remote and are not. `None`: there is none.
     ///
     /// What `policy` would delete at once is not sent; `None` keeps everything. `progress` hears of sent and of all
-    /// bytes of the checkpoint, after each file.
+    /// bytes of the checkpoint, from several threads.
     ///
     /// # Errors
     /// [`CheckpointError::Store`]: try again later; what was sent is not sent again.
     pub fn upload_next(
         &mut self,
         policy: Option<&Retention>,
-        progress: &mut dyn FnMut(u64, u64),
+        progress: &Progress<'_>,
     ) -> Result<Option<Uploaded>, CheckpointError> {
         self.refresh()?;
         match self.due_uploads(policy).first() {
@@ -81,7 +87,7 @@ impl Replica {
     pub(super) fn upload(
         &mut self,
         number: u64,
-        progress: &mut dyn FnMut(u64, u64),
+        progress: &Progress<'_>,
     ) -> Result<Uploaded, CheckpointError> {
         let Some(body) = self.remote().commit(number).map(|record| record.body.clone()) else {
             return Err(CheckpointError::NoSuchCommit { root: self.location().into(), number });
@@ -101,27 +107,44 @@ impl Replica {
         // After the manifest stands: whoever deletes from now on sees it, or is seen here.
         self.log.refresh()?;
         let held = self.held(&body)?;
-        let mut sent = Vec::new();
-        let mut sent_bytes = 0;
-        let mut done_bytes = 0;
-        for file in &manifest.files {
-            if !self.is_held(held.as_ref(), file)? {
-                let name = key(&body.object_prefix, &file.name);
-                let path = folder.join(&file.name);
-                match self.send_file(&name, &path, file.size_bytes) {
-                    Ok(bytes) => sent_bytes += bytes,
-                    // Retention on this disk let it go meanwhile.
-                    Err(_) if !path.exists() => {
-                        return Ok(Uploaded::NotHere { number, why: format!("`{}` is deleted", file.name) });
-                    }
-                    Err(error) => return Err(error),
-                }
-                sent.push(name);
-            }
-            done_bytes += file.size_bytes;
-            progress(done_bytes, manifest.size_bytes());
+        let sent = Mutex::new(Vec::new());
+        let sending = self.send_files(&body, &manifest, held.as_ref(), &sent, progress);
+        if let Err(error) = sending {
+            // Retention on this disk may have let it go meanwhile.
+            return match folder.exists() {
+                true => Err(error),
+                false => Ok(Uploaded::NotHere { number, why: "its files were deleted meanwhile".into() }),
+            };
         }
-        self.conclude(number, &body, sent, sent_bytes)
+        let sent = std::mem::take(&mut *lock(&sent));
+        self.conclude(number, &body, &sent)
+    }
+
+    /// Sends what is not held at the remote, several files at a time, and notes what was sent and how much of it.
+    fn send_files(
+        &self,
+        body: &CommitBody,
+        manifest: &Manifest,
+        held: Option<&Held>,
+        sent: &Mutex<Vec<(String, u64)>>,
+        progress: &Progress<'_>,
+    ) -> Result<(), CheckpointError> {
+        let folder = self.view.root().join(&body.object_prefix);
+        let done_bytes = AtomicU64::new(0);
+        let arrived = |bytes| {
+            progress(done_bytes.fetch_add(bytes, Ordering::SeqCst) + bytes, manifest.size_bytes());
+        };
+        let work = |(): &mut (), file: &ManifestFile| {
+            if self.is_held(held, file)? {
+                arrived(file.size_bytes);
+                return Ok(());
+            }
+            let name = key(&body.object_prefix, &file.name);
+            let sent_bytes = self.send_file(&name, &folder, file, &arrived)?;
+            lock(sent).push((name, sent_bytes));
+            Ok(())
+        };
+        try_for_each(self.files.at_once(), &manifest.files, || Ok(()), work)
     }
 
     fn mark_local_suspect(&mut self, prefix: &str, why: &str) -> Result<(), CheckpointError> {
@@ -168,11 +191,23 @@ impl Replica {
     }
 
     /// Sends a file unless an earlier try did, and returns how many bytes went over the wire.
-    fn send_file(&self, name: &str, from: &Path, size_bytes: u64) -> Result<u64, CheckpointError> {
+    fn send_file(
+        &self,
+        name: &str,
+        folder: &Path,
+        file: &ManifestFile,
+        arrived: &dyn Fn(u64),
+    ) -> Result<u64, CheckpointError> {
+        let size_bytes = file.size_bytes;
         if self.has(name, size_bytes)? {
+            arrived(size_bytes);
             return Ok(0);
         }
-        self.files.send(name, from, size_bytes)?;
+        let mut told_bytes = 0;
+        self.files.send(name, &folder.join(&file.name), &mut |bytes| {
+            arrived(bytes.saturating_sub(told_bytes));
+            told_bytes = told_bytes.max(bytes);
+        })?;
         let found_bytes = self.files.size_bytes(name)?;
         if found_bytes == Some(size_bytes) {
             return Ok(size_bytes);
@@ -192,8 +227,7 @@ impl Replica {
         &mut self,
         number: u64,
         body: &CommitBody,
-        sent: Vec<String>,
-        sent_bytes: u64,
+        sent: &[(String, u64)],
     ) -> Result<Uploaded, CheckpointError> {
         let location = self.location();
         self.log.append(Writer::Housekeeper, |history| {
@@ -203,15 +237,14 @@ impl Replica {
             )
         })?;
         if self.remote().commit(number).is_none_or(|record| record.retired) {
-            for name in sent.iter().chain([&key(&body.object_prefix, MANIFEST_FILE_NAME)]) {
+            for (name, _) in sent {
                 self.files.remove(name)?;
             }
+            self.files.remove(&key(&body.object_prefix, MANIFEST_FILE_NAME))?;
             return Ok(Uploaded::Retired);
         }
         self.seen_whole.insert(number);
         self.note_uploads()?;
-        let info = self.remote_list().into_iter().find(|info| info.number == number);
-        let info = info.expect("the commit stands in the log that was just read");
-        Ok(Uploaded::Done { info, sent_bytes })
+        Ok(Uploaded::Done { step: body.step, sent_bytes: sent.iter().map(|(_, bytes)| bytes).sum() })
     }
 }

@@ -11,11 +11,18 @@ struct Migration {
     postgres: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    sqlite: include_str!("../../migrations/sqlite/0001_init.sql"),
-    postgres: include_str!("../../migrations/postgres/0001_init.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        sqlite: include_str!("../../migrations/sqlite/0001_init.sql"),
+        postgres: include_str!("../../migrations/postgres/0001_init.sql"),
+    },
+    Migration {
+        version: 2,
+        sqlite: include_str!("../../migrations/sqlite/0002_resume_proofs.sql"),
+        postgres: include_str!("../../migrations/postgres/0002_resume_proofs.sql"),
+    },
+];
 
 /// The version that this program writes.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -93,5 +100,36 @@ impl Backend {
             Ok(())
         })?;
         Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+    use trackway_core::LaunchKind;
+
+    use super::*;
+    use crate::ledger::Ledger;
+
+    /// Proves that a ledger of the first version goes on as one of this version, its runs being training runs.
+    #[test]
+    fn a_ledger_of_version_1_is_brought_forward() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let old = Connection::open(&path).unwrap();
+        let script = format!(
+            "CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT; {}; INSERT INTO schema_version VALUES (1);
+             INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
+             VALUES ('run_01arz3ndektsv4rrffq69g5fav', 'old', 'planned', 'c', 7, 0, 0, 0, '{{}}')",
+            MIGRATIONS[0].sqlite
+        );
+        old.execute_batch(&script).unwrap();
+        drop(old);
+        let ledger = Ledger::open(path.to_str().unwrap()).unwrap();
+        let run = ledger.find_run("last").unwrap();
+        assert_eq!((run.name.as_str(), run.kind), ("old", LaunchKind::Train));
+        assert!(ledger.resume_proofs_of_config("c").unwrap().is_empty());
+        let refused = ledger.backend().execute("raw SQL", "UPDATE runs SET kind = 'prove'", &[]);
+        assert!(refused.unwrap_err().to_string().contains("the kind of a run does not change"));
     }
 }

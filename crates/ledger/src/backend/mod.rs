@@ -7,6 +7,7 @@ mod sqlite;
 use crate::error::LedgerError;
 use crate::value::{ColumnKind, Record, Table, Value};
 
+pub(crate) use self::migrate::SCHEMA_VERSION;
 pub(crate) use self::postgres::PostgresBackend;
 pub(crate) use self::sqlite::SqliteBackend;
 

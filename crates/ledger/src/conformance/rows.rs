@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 use trackway_core::{
-    AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
+    AttemptId, Confidence, Domain, Ids, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason,
+    Timestamp,
 };
 
 use crate::error::{ErrorKind, LedgerError};
@@ -12,8 +13,8 @@ use crate::find::{AttemptFilter, Found, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, RetryRow, RunDataRow, RunRow,
-    RunState,
+    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, ProofVerdict, ResumeProofRow,
+    RetryRow, RunDataRow, RunRow, RunState,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -146,6 +147,7 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
         (1, 1)
     );
     children_come_back(ledger, &run);
+    proofs_come_back(ledger);
     data_and_evaluations_come_back(ledger, &run);
 }
 
@@ -178,6 +180,63 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     };
     assert!(ledger.amend(&amendment).unwrap() && !ledger.amend(&amendment).unwrap());
     assert_eq!(ledger.amendments_of(attempt).unwrap(), [amendment]);
+}
+
+/// A proof is found by its config, and its runs are no training runs: not by name, not as `last`, not in lists.
+fn proofs_come_back(ledger: &Ledger) {
+    let mut run =
+        RunRow::planned(RunId::new(&SpreadIds), "proved", "proved config", json!({ "lr": 0.1 }), at(3));
+    run.kind = LaunchKind::Prove;
+    ledger.insert_run(&run, &[]).unwrap();
+    assert_eq!(ledger.run(run.run_id).unwrap().as_ref(), Some(&run));
+    let attempt = new_attempt(&run, 1, LaunchKind::Prove);
+    ledger.insert_attempt(&attempt).unwrap();
+    assert_eq!(ledger.attempts_of_kind(run.run_id, LaunchKind::Prove).unwrap(), [attempt]);
+    assert!(ledger.attempts_of_kind(run.run_id, LaunchKind::Train).unwrap().is_empty());
+    assert_eq!(ledger.find_run("proved").unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(ledger.find_run("last").unwrap().run_id != run.run_id);
+    assert_eq!(ledger.find_run(&run.run_id.to_string()).unwrap(), run, "but by its id");
+    let filter = RunFilter { kind: LaunchKind::Prove, ..RunFilter::default() };
+    assert_eq!(ledger.list_runs(&filter).unwrap(), [run.clone()]);
+    let proof = proof(&run);
+    assert!(ledger.insert_resume_proof(&proof).unwrap() && !ledger.insert_resume_proof(&proof).unwrap());
+    assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), [proof.clone()]);
+    let other = ResumeProofRow { verdict: ProofVerdict::Equal, ..proof };
+    assert_eq!(ledger.insert_resume_proof(&other).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+fn proof(run: &RunRow) -> ResumeProofRow {
+    ResumeProofRow {
+        proof_id: ProofId::new(&SpreadIds),
+        name: run.name.clone(),
+        model_family: Some("reasoning".into()),
+        verdict: ProofVerdict::Different,
+        why: Some("`adam.safetensors` differs".into()),
+        differing_kinds: Some("optimizer,weights".into()),
+        steps: 600,
+        killed_at_step: Some(450),
+        resumed_from_step: Some(300),
+        config_sha256: run.config_sha256.clone(),
+        data_sha256: None,
+        seed: Some(17),
+        git_commit: Some("abc".into()),
+        git_dirty: Some(false),
+        git_diff_blake3: None,
+        environment_lock_sha256: None,
+        container_digest: None,
+        control_run_id: run.run_id,
+        repeated_run_id: Some(run.run_id),
+        resumed_run_id: None,
+        control_state_digest: Some("d1".into()),
+        repeated_state_digest: Some("d1".into()),
+        resumed_state_digest: Some("d2".into()),
+        started_at: at(3),
+        ended_at: at(9),
+        wall_seconds: 0.1 + 0.2,
+        gpu_seconds: 0.0,
+        cost_usd: None,
+        digests_json: Some(json!({ "weights": { "control": "w" } })),
+    }
 }
 
 fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {

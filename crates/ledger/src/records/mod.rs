@@ -5,12 +5,14 @@ mod attempt;
 mod data;
 mod history;
 mod progress;
+mod proof;
 mod run;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
 pub use history::{AmendmentRow, CostRow, Decision, EventRow, ParameterRow, RetryRow};
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
+pub use proof::{ProofVerdict, ResumeProofRow};
 pub use run::{RunRow, RunState};
 
 use crate::value::{Record, Table};
@@ -32,4 +34,5 @@ pub const TABLES: &[&Table] = &[
     DataSnapshotFileRow::TABLE,
     RunDataRow::TABLE,
     EvaluationRow::TABLE,
+    ResumeProofRow::TABLE,
 ];

@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use trackway_core::{RunId, Step, TerminationReason, Timestamp};
+use trackway_core::{LaunchKind, RunId, Step, TerminationReason, Timestamp};
 
 use crate::value::{Record, record, words};
 
@@ -58,7 +58,7 @@ record!(
         started_at: Option<Timestamp>,
         /// When it came to rest; set exactly while the state is final.
         ended_at: Option<Timestamp>,
-        /// Attempts of kind `train` so far.
+        /// Attempts of the run's own kind so far.
         attempt_count: u32,
         /// Why the last attempt ended.
         termination_reason: Option<TerminationReason>,
@@ -74,6 +74,8 @@ record!(
         run_file_path: Option<String>,
         /// The plan with secrets removed.
         config_json: Json,
+        /// What the run is for: train, or prove for one that only takes part in a resume proof. Never changes.
+        kind: LaunchKind,
     }
 );
 

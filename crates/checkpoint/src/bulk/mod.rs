@@ -1,0 +1,39 @@
+//! The fast path of a checkpoint's bytes.
+//!
+//! 1. The training loop copies its tensors into an **arena**: memory that is reserved once, touched once, aligned for
+//!    direct I/O and reused by every save. That copy is all it waits for ([`BackgroundSaver`], [`Stage`]).
+//! 2. Tensors are laid out as **safetensors** files while they are copied: header padded, data on a block, so what
+//!    lies in the arena is what will lie on the disk.
+//! 3. A thread hashes and writes the files past the page cache and syncs them ([`FileWriter`]). A file that the parent
+//!    checkpoint has with the same bytes becomes a hard link. The owner's callback then commits.
+//! 4. Reading goes the same way back ([`read_files`]): past the page cache, each chunk hashed as it arrives, into
+//!    memory that the tensors are views of.
+//!
+//! Every step on the disk goes through [`trackway_store::Disk`]. Nothing here knows the log: what makes a checkpoint
+//! real is the owner's business.
+
+mod arena;
+mod chunks;
+mod copy;
+mod mapping;
+pub(crate) mod parallel;
+mod plan;
+mod read;
+mod reshard;
+mod safetensors;
+mod saver;
+mod stage;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use arena::Region;
+pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
+pub use plan::{MAX_FILE_BYTES, TensorSpec};
+pub use read::{LoadedFile, TensorView, damaged_ranges, read_files, verify_files};
+pub use reshard::{ReshardError, Tensors, Want, read_tensors};
+pub use safetensors::{Dtype, Header, Slice, TensorError, TensorInfo};
+pub use saver::{BackgroundSaver, Commit, SaveEnd, SaveOutcome, Saved};
+pub use stage::{Stage, StagedSave, TensorRef};
+pub use write::{Figures, FileWriter, Parent, StagedFile, Written, WrittenFile};

@@ -1,0 +1,243 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway_core::Step;
+use trackway_formats::checkpoint_manifest::{Kind, ManifestError, check_file_name};
+
+use crate::bulk::arena::{Arena, Region};
+use crate::bulk::copy::copy_all;
+use crate::bulk::mapping::BLOCK_BYTES;
+use crate::bulk::plan::{FilePlan, MAX_FILE_BYTES, TensorSpec, plan_files};
+use crate::bulk::safetensors::TensorError;
+use crate::bulk::saver::Shared;
+use crate::bulk::write::StagedFile;
+use crate::error::CheckpointError;
+
+/// A tensor and its bytes.
+#[derive(Debug, Clone)]
+pub struct TensorRef<'a> {
+    /// What it is.
+    pub spec: TensorSpec,
+    /// Its elements, in little-endian order, the last axis running fastest.
+    pub bytes: &'a [u8],
+}
+
+/// A save that is being filled. It holds the arena: there is one at a time. Dropped, it saves nothing.
+pub struct Stage<C> {
+    home: Arc<Shared<C>>,
+    /// Gone when it was submitted.
+    content: Option<Content>,
+    begun_micros: i64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub arena: Arena,
+    pub step: Step,
+    files: Vec<PlacedFile>,
+}
+
+#[derive(Debug)]
+struct PlacedFile {
+    name: String,
+    kind: Kind,
+    begin: usize,
+    size_bytes: usize,
+}
+
+/// A save that is staged: all its bytes lie in memory, and wait to be written and committed.
+#[derive(Debug)]
+pub struct StagedSave {
+    pub(crate) content: Content,
+    /// Values of metrics at that step.
+    pub metrics: Vec<(String, f64)>,
+    /// What the training loop waited: from the begin of the stage to its submission.
+    pub stall_seconds: f64,
+}
+
+impl StagedSave {
+    /// The step whose end it holds.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.content.step
+    }
+
+    /// Its files, in the order they were staged.
+    #[must_use]
+    pub fn files(&self) -> Vec<StagedFile<'_>> {
+        let Content { arena, files, .. } = &self.content;
+        let staged = |file: &'_ PlacedFile| {
+            let memory = arena.bytes(file.begin, file.size_bytes.next_multiple_of(BLOCK_BYTES));
+            (memory, file.size_bytes)
+        };
+        files
+            .iter()
+            .map(|file| {
+                let (memory, size_bytes) = staged(file);
+                StagedFile::in_blocks(&file.name, file.kind, size_bytes, memory)
+            })
+            .collect()
+    }
+}
+
+impl<C> Stage<C> {
+    pub(crate) fn new(home: Arc<Shared<C>>, arena: Arena, step: Step, begun_micros: i64) -> Self {
+        Self { home, content: Some(Content { arena, step, files: Vec::new() }), begun_micros }
+    }
+
+    /// The step whose end it will hold.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.content().step
+    }
+
+    /// Copies tensors into files `STEM.safetensors`, or `STEM-00001-of-00003.safetensors` … when they are many.
+    /// `metadata` goes into each header; it must be the same from save to save if unchanged files are to be shared.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Tensors`] for a tensor that cannot be stored, [`CheckpointError::Manifest`] for a name that
+    /// is not allowed or used already, [`CheckpointError::Memory`] when there is no room. The stage is of no more use.
+    pub fn tensors(
+        &mut self,
+        stem: &str,
+        kind: Kind,
+        tensors: &[TensorRef<'_>],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), CheckpointError> {
+        let specs: Vec<_> = tensors.iter().map(|tensor| tensor.spec.clone()).collect();
+        let plans = self.plan(stem, &specs, metadata)?;
+        check_sizes(tensors, &plans)?;
+        let places = self.place(kind, &plans)?;
+        let Some((first, end)) = places.first().map(|first| (*first, self.content().arena.used_bytes()))
+        else {
+            return Ok(());
+        };
+        let mut memory = self.content_mut().arena.bytes_mut(first, end - first);
+        let mut position = first;
+        let mut copies = Vec::with_capacity(tensors.len());
+        for (plan, place) in plans.iter().zip(&places) {
+            let mut begin = place + plan.header.len();
+            for (tensor, size_bytes) in &plan.tensors {
+                let (_, rest) = std::mem::take(&mut memory).split_at_mut(begin - position);
+                let (target, rest) = rest.split_at_mut(*size_bytes);
+                copies.push((tensors[*tensor].bytes, target));
+                begin += size_bytes;
+                (memory, position) = (rest, begin);
+            }
+        }
+        copy_all(copies);
+        Ok(())
+    }
+
+    /// Lays out such files and returns where each tensor goes, in the order they were given: for whoever copies them
+    /// there without help, from a device or another language. All of each region must be written before
+    /// [`Stage::submit`], and nothing afterwards.
+    ///
+    /// # Errors
+    /// As [`Stage::tensors`].
+    pub fn reserve(
+        &mut self,
+        stem: &str,
+        kind: Kind,
+        specs: &[TensorSpec],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Vec<Region>, CheckpointError> {
+        let plans = self.plan(stem, specs, metadata)?;
+        let places = self.place(kind, &plans)?;
+        let arena = &self.content().arena;
+        let mut regions = vec![None; specs.len()];
+        for (plan, place) in plans.iter().zip(&places) {
+            let mut begin = place + plan.header.len();
+            for (tensor, size_bytes) in &plan.tensors {
+                regions[*tensor] = Some(arena.region(begin, *size_bytes));
+                begin += size_bytes;
+            }
+        }
+        Ok(regions.into_iter().flatten().collect())
+    }
+
+    /// Copies a file of any other content.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Manifest`] for a name that is not allowed or used already, [`CheckpointError::Memory`] when
+    /// there is no room.
+    pub fn bytes(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
+        let begin = self.take(name, kind, bytes.len())?;
+        copy_all(vec![(bytes, self.content_mut().arena.bytes_mut(begin, bytes.len()))]);
+        Ok(())
+    }
+
+    /// Hands the save to the background thread and returns at once. What becomes of it is told by
+    /// [`crate::bulk::BackgroundSaver::poll`].
+    pub fn submit(mut self, metrics: Vec<(String, f64)>) {
+        if let Some(content) = self.content.take() {
+            let stall_seconds = self.home.seconds_since(self.begun_micros);
+            self.home.submit(StagedSave { content, metrics, stall_seconds });
+        }
+    }
+
+    fn plan(
+        &self,
+        stem: &str,
+        specs: &[TensorSpec],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Vec<FilePlan>, CheckpointError> {
+        Ok(plan_files(stem, specs, metadata, MAX_FILE_BYTES)?)
+    }
+
+    /// Makes room for files and writes what stands in front of their tensors.
+    fn place(&mut self, kind: Kind, plans: &[FilePlan]) -> Result<Vec<usize>, CheckpointError> {
+        let place = |plan: &FilePlan| {
+            let begin = self.take(&plan.name, kind, plan.size_bytes)?;
+            self.content_mut().arena.bytes_mut(begin, plan.header.len()).copy_from_slice(&plan.header);
+            Ok(begin)
+        };
+        plans.iter().map(place).collect()
+    }
+
+    fn take(&mut self, name: &str, kind: Kind, size_bytes: usize) -> Result<usize, CheckpointError> {
+        check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
+        let content = self.content_mut();
+        if content.files.iter().any(|file| file.name == name) {
+            return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
+        }
+        let begin = content.arena.take(size_bytes).map_err(|source| CheckpointError::Memory {
+            size_bytes: (content.arena.used_bytes() as u64).saturating_add(size_bytes as u64),
+            source,
+        })?;
+        content.files.push(PlacedFile { name: name.into(), kind, begin, size_bytes });
+        Ok(begin)
+    }
+
+    fn content(&self) -> &Content {
+        self.content.as_ref().expect("only `submit` takes it, and consumes the stage")
+    }
+
+    fn content_mut(&mut self) -> &mut Content {
+        self.content.as_mut().expect("only `submit` takes it, and consumes the stage")
+    }
+}
+
+impl<C> Drop for Stage<C> {
+    fn drop(&mut self) {
+        if let Some(content) = self.content.take() {
+            self.home.give_back(content.arena);
+        }
+    }
+}
+
+fn check_sizes(tensors: &[TensorRef<'_>], plans: &[FilePlan]) -> Result<(), TensorError> {
+    let planned = plans.iter().flat_map(|plan| &plan.tensors);
+    match planned.into_iter().find(|(tensor, size_bytes)| tensors[*tensor].bytes.len() != *size_bytes) {
+        None => Ok(()),
+        Some((tensor, size_bytes)) => {
+            let TensorRef { spec, bytes } = &tensors[*tensor];
+            let rule = format!(
+                "the tensor `{}` was given with {} bytes and has {size_bytes} by its type and shape",
+                spec.name,
+                bytes.len()
+            );
+            Err(TensorError::rule(rule))
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Runs a model, and tells what was found.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use stateright::{Checker, Expectation, HasDiscoveries, Model, Path};
+
+/// Environment variable: how many saves, crashes and lost answers more than in CI the models are given.
+const MODEL_BOUND: &str = "TRACKWAY_MODEL_BOUND";
+
+/// A model whose states can be told apart and shown.
+pub trait Finite:
+    Model<
+        State: Debug + Clone + Hash + PartialEq + Send + Sync + 'static,
+        Action: Debug + Clone + PartialEq + Send + Sync + 'static,
+    > + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<M> Finite for M where
+    M: Model<
+            State: Debug + Clone + Hash + PartialEq + Send + Sync + 'static,
+            Action: Debug + Clone + PartialEq + Send + Sync + 'static,
+        > + Send
+        + Sync
+        + 'static
+{
+}
+
+/// How much larger the models are made; 0 unless asked for.
+pub fn extra_bound() -> u8 {
+    std::env::var(MODEL_BOUND)
+        .map_or(0, |value| value.parse().expect("TRACKWAY_MODEL_BOUND is a small number"))
+}
+
+/// Explores every reachable state: each `always` property holds in all of them, each `sometimes` property in one.
+pub fn assert_holds(name: &str, model: impl Finite) {
+    let found = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    println!("model {name}: {} states, depth {}", found.unique_state_count(), found.max_depth());
+    if let Some((property, path)) = failure(&found) {
+        panic!("{name}: `{property}` does not hold:\n{}", trace(path.into_actions()));
+    }
+    found.assert_properties();
+}
+
+/// Asserts that some `always` property fails: a property that cannot fail proves nothing.
+pub fn assert_fails(name: &str, model: impl Finite, expected: &str) {
+    let found = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let states = found.unique_state_count();
+    let Some((property, path)) = failure(&found) else {
+        panic!("{name}: nothing failed in {states} states");
+    };
+    let actions = path.into_actions();
+    println!("mutation {name}: `{property}` fails after {} steps, {states} states", actions.len());
+    if std::env::var_os("TRACKWAY_MODEL_TRACES").is_some() {
+        println!("{}", trace(actions));
+    }
+    assert_eq!(property, expected, "{name} breaks something else than it should");
+}
+
+fn failure<M: Finite>(checker: &impl Checker<M>) -> Option<(&'static str, Path<M::State, M::Action>)> {
+    let model = checker.model();
+    let is_failure = |name: &&'static str| model.property(name).expectation == Expectation::Always;
+    checker.discoveries().into_iter().filter(|(name, _)| is_failure(name)).min_by_key(|(name, _)| *name)
+}
+
+fn trace<A: Debug>(actions: Vec<A>) -> String {
+    actions.iter().enumerate().map(|(index, action)| format!("  {:2}. {action:?}\n", index + 1)).collect()
+}
