@@ -13,6 +13,7 @@ use super::launch::{Launched, launch_next};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
+use super::remote::replication::Replication;
 use super::supervise::{Ended, Watched, supervise};
 use super::watchdog::Limits;
 use super::{RunOutcome, interrupt};
@@ -45,6 +46,8 @@ pub fn drive(
 ) -> Result<RunOutcome, AppError> {
     let run_id = prepared.run.run_id;
     let mut injection = injection;
+    let replication = prepared.remote.clone().map(Replication::start);
+    let mut asked_for = true;
     let mut next = first_step(app, &prepared, reporter)?;
     loop {
         let launched = match next {
@@ -53,11 +56,12 @@ pub fn drive(
             Next::Launch(set) => {
                 let previous = app.attempts_of(run_id)?.pop();
                 app.set_run_state(run_id, RunState::Running)?;
-                launch_next(app, &prepared, previous.as_ref(), &set, reporter)?
+                launch_next(app, &prepared, previous.as_ref(), &set, asked_for, reporter)?
             }
         };
+        asked_for = false;
         let asked_fault = injection.take();
-        match watch(app, &prepared, &launched, asked_fault, reporter)? {
+        match watch(app, &prepared, &launched, replication.as_ref(), asked_fault, reporter)? {
             Ended::Attempt => tell_unreached(app, &launched, asked_fault, reporter),
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
@@ -65,7 +69,7 @@ pub fn drive(
                         "let go of the run; the attempt goes on. Take it up with: trackway resume {run_id}"
                     ),
                 });
-                break;
+                return app.outcome(run_id);
             }
             Ended::OutOfSight(why) => {
                 let message = format!("attempt {} cannot be seen from here: {why}", launched.row.attempt_id);
@@ -77,7 +81,9 @@ pub fn drive(
         report_end(&sealed, reporter);
         next = after(app, &prepared, &sealed.decision, reporter)?;
     }
-    app.outcome(run_id)
+    let remote = replication.map(|replication| replication.finish(reporter));
+    let outcome = app.outcome(run_id)?;
+    Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
 }
 
 /// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
@@ -115,6 +121,7 @@ fn watch(
     app: &App,
     prepared: &Prepared,
     launched: &Launched,
+    replication: Option<&Replication>,
     injection: Option<Injection>,
     reporter: &dyn Reporter,
 ) -> Result<Ended, AppError> {
@@ -133,6 +140,7 @@ fn watch(
         injection,
         attached: launched.attached,
         running_seconds,
+        fenced: &|| replication.and_then(|replication| replication.fenced(row)),
     };
     let mut told = false;
     let mut touch = |record: &LiveRecord| {

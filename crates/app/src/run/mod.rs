@@ -10,6 +10,7 @@ pub(crate) mod live_record;
 pub(crate) mod lock;
 mod policy;
 mod prepare;
+pub mod remote;
 mod supervise;
 mod watchdog;
 
@@ -50,6 +51,8 @@ pub struct RunOutcome {
     pub evaluation: Option<serde_json::Value>,
     /// The verdicts of its gates.
     pub gates: Vec<serde_json::Value>,
+    /// How its remote stands; it has none.
+    pub remote: Option<remote::RemoteStatus>,
 }
 
 /// How an attempt ended.
@@ -114,6 +117,7 @@ impl App {
             attempts: attempts.into_iter().map(AttemptOutcome::from_row).collect(),
             evaluation: None,
             gates: Vec::new(),
+            remote: remote::RemoteStatus::read(&self.home.run_folder(run_id)),
         })
     }
 }

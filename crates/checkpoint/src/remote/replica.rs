@@ -82,6 +82,34 @@ impl Replica {
         Ok(self.log.refresh()?)
     }
 
+    /// Reads what was added to the local log alone.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn refresh_local(&mut self) -> Result<(), CheckpointError> {
+        self.view.refresh()
+    }
+
+    /// How many local commits the remote does not know of, and the newest step among them, as of the last call.
+    #[must_use]
+    pub fn waiting_commits(&self) -> (u64, Option<Step>) {
+        let waiting = self.waiting();
+        let step = |number: &u64| self.local_history().commit(*number).map(|record| record.body.step);
+        (waiting.len() as u64, waiting.iter().filter_map(step).max())
+    }
+
+    /// Whether nothing was ever written to the remote's log.
+    #[must_use]
+    pub fn remote_is_empty(&self) -> bool {
+        self.log.position().tail == 0
+    }
+
+    /// The newest claim at the remote as of the last call: epoch and attempt.
+    #[must_use]
+    pub fn remote_claim(&self) -> Option<(u64, AttemptId)> {
+        self.remote().claimed().map(|claim| (claim.epoch, claim.attempt_id))
+    }
+
     /// The local root, as of the last call.
     #[must_use]
     pub fn local(&self) -> &CheckpointView {
@@ -167,13 +195,11 @@ impl Replica {
     /// Where things stand, from what both logs said when they were read last.
     #[must_use]
     pub fn standing(&self, policy: Option<&crate::Retention>) -> Standing {
-        let waiting = self.waiting();
-        let local = self.local_history();
-        let step = |number: &u64| local.commit(*number).map(|record| record.body.step);
+        let (waiting_commits, waiting_step) = self.waiting_commits();
         let uploaded = self.remote().commits().filter(|(_, it)| it.uploaded_to.is_some() && !it.retired);
         Standing {
-            waiting_commits: waiting.len() as u64,
-            waiting_step: waiting.iter().filter_map(step).max(),
+            waiting_commits,
+            waiting_step,
             waiting_uploads: self.due_uploads(policy).len() as u64,
             uploaded_step: uploaded.map(|(_, record)| record.body.step).max(),
         }

@@ -114,7 +114,7 @@ impl Replica {
     /// The truth does not begin anew under a root that has commits: that is another remote, or one that was emptied.
     fn refuse_empty_remote(&self) -> Result<(), CheckpointError> {
         let committed = self.local_history().commits().any(|(_, record)| !record.retired);
-        if self.log.position().tail > 0 || !committed {
+        if !self.remote_is_empty() || !committed {
             return Ok(());
         }
         Err(CheckpointError::RemoteEmpty { location: self.location(), root: self.view.root().into() })

@@ -94,13 +94,12 @@ impl Replica {
         };
         let manifest = match verify(self.view.disk().as_ref(), self.view.root(), &body) {
             Ok(manifest) => manifest,
-            Err(defect) => {
+            Err(defect) if defect.is_damage() => {
                 let why = defect.to_string();
-                if defect.is_damage() {
-                    self.mark_local_suspect(&body.object_prefix, &why)?;
-                }
+                self.mark_local_suspect(&body.object_prefix, &why)?;
                 return Ok(Uploaded::NotHere { number, why });
             }
+            Err(defect) => return Err(CheckpointError::Damaged { step: body.step, defect }),
         };
         let folder = self.view.root().join(&body.object_prefix);
         self.send_manifest(&folder, &body)?;

@@ -207,6 +207,7 @@ fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
         keep_last: keep.as_ref().and_then(|keep| keep.read("last", problems, count(1))),
         keep_best: keep.as_ref().and_then(|keep| keep.read("best", problems, keep_best)),
         remote: scope.read("remote", problems, remote),
+        upload_wait_seconds: scope.read("upload_wait", problems, duration),
     }
 }
 

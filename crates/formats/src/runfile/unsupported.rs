@@ -53,10 +53,6 @@ fn launcher(node: &Node) -> Option<Unsupported> {
 fn checkpoint(node: &Node) -> Vec<Unsupported> {
     let Value::Table(table) = &node.value else { return Vec::new() };
     let mut found = Vec::new();
-    if let Some(remote) = table.get("remote") {
-        let hint = "remove the key: checkpoints stay in the local home";
-        found.push(note(&remote.key_place, "checkpoint.remote", hint));
-    }
     if let Some(keep) = table.get("keep")
         && let Value::Table(keep) = &keep.node.value
         && let Some(best) = keep.get("best")
