@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView, State};
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Step};
+use trackway_recorder::SaveReason;
 
 use crate::control::{self, Request};
 use crate::error::{AppError, ErrorKind};
@@ -149,8 +150,9 @@ impl App {
         let attempt = self.live_attempt(run)?;
         let folder = self.home.attempt_folder(attempt.attempt_id);
         let why = "asked for with `trackway checkpoint now`";
-        let request_id = control::request(&folder, Request::CheckpointNow, why, self.clock.now())
-            .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+        let request_id =
+            control::request(&folder, Request::CheckpointNow(SaveReason::Asked), why, self.clock.now())
+                .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
         let mut record = LiveRecord::below(&folder.join(crate::home::attempt_file::RECORDS));
         let deadline = self.clock.monotonic_micros() + (ANSWER_SECONDS_MAX * 1e6) as i64;
         loop {

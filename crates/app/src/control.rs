@@ -6,16 +6,26 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
+use trackway_recorder::SaveReason;
 
 use crate::home::attempt_file;
 
 /// What is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// Save a checkpoint and end.
     Stop,
-    /// Save a checkpoint at the end of this step and go on.
+    /// Save a checkpoint at the end of this step and go on, for this reason.
+    CheckpointNow(SaveReason),
+}
+
+/// The word of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Save a checkpoint and end.
+    Stop,
+    /// Save a checkpoint and go on.
     CheckpointNow,
 }
 
@@ -29,7 +39,10 @@ pub struct ControlLine {
     /// When it was asked.
     pub at: String,
     /// What is asked.
-    pub command: Request,
+    pub command: Command,
+    /// What kind of reason a checkpoint is asked for: `asked` or `anomaly`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// By whom and why.
     pub why: String,
 }
@@ -45,7 +58,11 @@ pub fn request(attempt_folder: &Path, command: Request, why: &str, now: Timestam
     let path = attempt_folder.join(attempt_file::CONTROL);
     let lines = std::fs::read_to_string(&path).unwrap_or_default();
     let id = lines.lines().count() as u64 + 1;
-    let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, why: why.into() };
+    let (command, reason) = match command {
+        Request::Stop => (Command::Stop, None),
+        Request::CheckpointNow(reason) => (Command::CheckpointNow, Some(reason.as_str().into())),
+    };
+    let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, reason, why: why.into() };
     let mut text = serde_json::to_string(&line).map_err(std::io::Error::other)?;
     text.push('\n');
     let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -63,11 +80,15 @@ mod tests {
     fn requests_are_appended_and_numbered() {
         let folder = tempfile::tempdir().unwrap();
         let now = Timestamp::from_micros(0);
-        assert_eq!(request(folder.path(), Request::CheckpointNow, "by hand", now).unwrap(), 1);
+        assert_eq!(
+            request(folder.path(), Request::CheckpointNow(SaveReason::Anomaly), "a spike", now).unwrap(),
+            1
+        );
         assert_eq!(request(folder.path(), Request::Stop, "Ctrl-C", now).unwrap(), 2);
         let text = std::fs::read_to_string(folder.path().join(attempt_file::CONTROL)).unwrap();
         let lines: Vec<ControlLine> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(lines[1].command, Request::Stop);
+        assert_eq!((lines[0].command, lines[0].reason.as_deref()), (Command::CheckpointNow, Some("anomaly")));
+        assert_eq!((lines[1].command, &lines[1].reason), (Command::Stop, &None));
         assert_eq!(lines[1].id, 2);
     }
 }

@@ -1,6 +1,6 @@
 //! Runs and attempts by what people type.
 
-use trackway_core::{Clock as _, RunId};
+use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_launch::Placement;
 use trackway_ledger::{AttemptFilter, AttemptRow, AttemptState, Found, RunFilter, RunRow, RunState};
 
@@ -41,6 +41,15 @@ impl App {
         self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
     }
 
+    /// The launches of a run of one kind, oldest first.
+    pub(crate) fn attempts_of_kind(
+        &self,
+        run_id: RunId,
+        kind: LaunchKind,
+    ) -> Result<Vec<AttemptRow>, AppError> {
+        self.ledger_read(|ledger| ledger.attempts_of_kind(run_id, kind))
+    }
+
     /// Runs, newest first.
     ///
     /// # Errors
@@ -57,7 +66,8 @@ impl App {
     pub fn attempts(&self, run: Option<&str>, limit: u32) -> Result<Vec<AttemptRow>, AppError> {
         let filter = AttemptFilter { limit: Some(limit as usize), ..AttemptFilter::default() };
         let Some(run) = run else { return self.ledger_read(|ledger| ledger.list_attempts(&filter)) };
-        let mut attempts = self.attempts_of(self.find_run(run)?.run_id)?;
+        let run = self.find_run(run)?;
+        let mut attempts = self.attempts_of_kind(run.run_id, run.kind)?;
         attempts.reverse();
         attempts.truncate(limit as usize);
         Ok(attempts)

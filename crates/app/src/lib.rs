@@ -11,6 +11,7 @@ pub mod explain;
 mod find;
 pub mod home;
 pub mod logs;
+pub mod prove;
 mod query;
 mod reconcile;
 pub mod report;

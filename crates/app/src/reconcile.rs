@@ -1,6 +1,6 @@
 //! What every command does first: seal what ended while nobody watched. Silence is never taken for an end.
 
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{Clock as _, LaunchKind, Timestamp};
 use trackway_launch::{AttemptFiles, Launcher as _, Observation, START_MILLIS_MAX};
 use trackway_ledger::AttemptRow;
 
@@ -46,6 +46,9 @@ impl App {
                 }
                 Err(error) => Some(format!("attempt {id} ended, and is not sealed yet: {error}")),
             },
+            Ok(Some(false)) if attempt.kind != LaunchKind::Train => {
+                Some(format!("the rehearsal {id} goes on without a supervisor and ends by itself"))
+            }
             Ok(Some(false)) => Some(format!(
                 "attempt {id} goes on without a supervisor; take it up with: trackway resume {}",
                 attempt.run_id

@@ -95,9 +95,16 @@ pub(crate) struct Adopt {
     pub attempt_id: AttemptId,
     /// A commit of the truth, whose `parent` is a number of this log.
     pub commit: Option<CommitBody>,
+    /// Where its files are in this root: a prefix of this epoch. Never the one they had before, whose deletion may still
+    /// be under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Its number in the log that holds the truth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_there: Option<u64>,
+    /// Whether this is the last entry of the adoption: before it, the epoch must not begin.
+    #[serde(default)]
+    pub complete: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -123,16 +130,29 @@ impl Body {
     pub fn broken_rule(&self) -> Option<String> {
         let (step, epoch, prefix) = match self {
             Self::Begin(Begin { step, epoch, object_prefix, .. })
-            | Self::Commit(CommitBody { step, epoch, object_prefix, .. })
-            | Self::Adopt(Adopt { commit: Some(CommitBody { step, epoch, object_prefix, .. }), .. }) => {
-                (*step, *epoch, object_prefix)
-            }
+            | Self::Commit(CommitBody { step, epoch, object_prefix, .. }) => (*step, *epoch, object_prefix),
+            Self::Adopt(adopt) => return adopt.broken_rule(),
             _ => return None,
         };
-        let ulid = prefix.rsplit('-').next().unwrap_or_default();
-        let sound = is_object_prefix(prefix) && *prefix == object_prefix(step, epoch, ulid);
-        (!sound).then(|| format!("its prefix `{}` is none", prefix.escape_debug()))
+        broken_prefix(prefix, step, epoch)
     }
+}
+
+impl Adopt {
+    fn broken_rule(&self) -> Option<String> {
+        let commit = self.commit.as_ref()?;
+        let Some(folder) = &self.folder else {
+            return Some("it adopts a commit and names no folder".into());
+        };
+        broken_prefix(&commit.object_prefix, commit.step, commit.epoch)
+            .or_else(|| broken_prefix(folder, commit.step, self.epoch))
+    }
+}
+
+fn broken_prefix(prefix: &str, step: Step, epoch: u64) -> Option<String> {
+    let ulid = prefix.rsplit('-').next().unwrap_or_default();
+    let sound = is_object_prefix(prefix) && *prefix == object_prefix(step, epoch, ulid);
+    (!sound).then(|| format!("its prefix `{}` is none", prefix.escape_debug()))
 }
 
 /// The part of a checkpoint's metrics that its commit entry holds.

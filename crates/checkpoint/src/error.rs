@@ -102,6 +102,12 @@ pub enum CheckpointError {
         /// What was asked for.
         number: u64,
     },
+    /// Whoever prepared this attempt died before it had said what the attempt goes on from.
+    #[error("epoch {epoch} was told only a part of what it goes on from; launch another attempt")]
+    HalfAdopted {
+        /// The epoch.
+        epoch: u64,
+    },
     /// Somebody deleted the checkpoint that this one shares files with.
     #[error("the checkpoint that step {step} shares unchanged files with was deleted meanwhile; save again")]
     ParentRetired {
@@ -236,6 +242,7 @@ impl CheckpointError {
         match self {
             Self::Store(error) => store_kind(error),
             Self::ParentRetired { .. } => ErrorKind::Retry,
+            Self::HalfAdopted { .. } => ErrorKind::Fenced,
             Self::Fenced { .. } => ErrorKind::Fenced,
             Self::NotInAttempt { .. }
             | Self::WrongRun { .. }

@@ -130,8 +130,8 @@ impl Housekeeper {
             return Ok(Collected { plan, orphans, ..Collected::default() });
         }
         let done = self.keeper.apply(&mut self.view, Writer::Housekeeper, policy, now, age)?;
-        let swept: Vec<u64> = done.plan.retire.keys().copied().collect();
-        if !swept.is_empty() {
+        if !done.removed.is_empty() {
+            let swept = &done.removed;
             append(&mut self.view, Writer::Housekeeper, |_| {
                 Some(Body::Retire { commits: Vec::new(), swept: swept.clone() })
             })?;

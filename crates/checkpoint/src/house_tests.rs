@@ -3,7 +3,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 
 use trackway_core::Step;
-use trackway_store::{Log, RealDisk};
+use trackway_store::{Log, RealDisk, Writer};
 
 use crate::entry::{Adopt, Body};
 use crate::history::History;
@@ -175,7 +175,7 @@ fn orphans_are_swept_by_age_and_epoch() {
     save(&mut first, 10).unwrap();
     let dead = save(&mut first, 20).unwrap();
     // A kill in the middle of a save: begun, some bytes, and no word more.
-    append(first.view_mut(), trackway_store::Writer::Housekeeper, |_| None).unwrap();
+    append(first.view_mut(), Writer::Housekeeper, |_| None).unwrap();
     let torn = world.path().join("step-00000025/epoch-0001-00000000000000000000000zzz");
     let begin = crate::entry::Begin {
         epoch: 1,
@@ -184,8 +184,7 @@ fn orphans_are_swept_by_age_and_epoch() {
         step: 25,
         object_prefix: "step-00000025/epoch-0001-00000000000000000000000zzz".into(),
     };
-    append(first.view_mut(), trackway_store::Writer::Housekeeper, |_| Some(Body::Begin(begin.clone())))
-        .unwrap();
+    append(first.view_mut(), Writer::Housekeeper, |_| Some(Body::Begin(begin.clone()))).unwrap();
     std::fs::create_dir_all(&torn).unwrap();
     std::fs::write(torn.join("weights.bin"), b"half").unwrap();
     let states =
@@ -224,7 +223,8 @@ fn what_is_nowhere_else_stays() {
 }
 
 /// Proves that what was adopted from the truth elsewhere is what a resume takes, although this disk's own newer
-/// commits are whole (a dead branch of a fenced epoch), and that adopting nothing means a fresh start.
+/// commits are whole (a dead branch of a fenced epoch); that adopting nothing means a fresh start; that an adoption
+/// which was cut off does not; and that deleting the old folder leaves the adopted one.
 #[test]
 fn adopted_commits_replace_a_dead_branch() {
     let world = World::new();
@@ -234,27 +234,49 @@ fn adopted_commits_replace_a_dead_branch() {
     let attempt = world.attempt();
     let mut third = world.open_as(Arc::new(RealDisk), 3, attempt, None).unwrap();
     let body = world.view().history().commit(kept.number).unwrap().body.clone();
-    let adopt = |commit| {
-        Body::Adopt(Adopt {
-            epoch: 3,
-            run_id: kept.run_id,
-            attempt_id: attempt,
-            commit,
-            number_there: Some(7),
-        })
+    let folder = "step-00000300/epoch-0003-00000000000000000000000zzz";
+    let adopt = |commit: Option<crate::entry::CommitBody>, complete| {
+        let folder = commit.as_ref().map(|_| folder.to_owned());
+        let number_there = commit.as_ref().map(|_| 7);
+        let (epoch, run_id, attempt_id) = (3, kept.run_id, attempt);
+        Some(Body::Adopt(Adopt { epoch, run_id, attempt_id, commit, folder, number_there, complete }))
     };
-    append(third.view_mut(), trackway_store::Writer::Housekeeper, |_| Some(adopt(None))).unwrap();
+    append(third.view_mut(), Writer::Housekeeper, |_| adopt(None, false)).unwrap();
+    assert!(matches!(third.resume_target(), Err(CheckpointError::HalfAdopted { epoch: 3 })));
+    append(third.view_mut(), Writer::Housekeeper, |_| adopt(None, true)).unwrap();
     assert!(third.resume_target().unwrap().is_none(), "adopting nothing is a fresh start");
-    append(third.view_mut(), trackway_store::Writer::Housekeeper, |_| Some(adopt(Some(body.clone()))))
-        .unwrap();
+    std::fs::create_dir_all(world.path().join(folder)).unwrap();
+    for file in std::fs::read_dir(world.path().join(&kept.object_prefix)).unwrap().flatten() {
+        std::fs::hard_link(file.path(), world.path().join(folder).join(file.file_name())).unwrap();
+    }
+    append(third.view_mut(), Writer::Housekeeper, |_| adopt(Some(body.clone()), true)).unwrap();
     let target = third.resume_target().unwrap().unwrap();
-    assert_eq!((target.step, target.info.number_there), (300, Some(7)));
+    assert_eq!((target.step, target.info.number_there, &*target.info.folder), (300, Some(7), folder));
     let next = save(&mut third, 310).unwrap();
     assert_eq!(next.parent, Some(target.info.number));
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 310);
     world.clock.advance_micros(2 * 86_400_000_000);
     world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
-    assert_eq!(world.on_disk(), [300, 310], "the folder that both commits of step 300 name stays");
+    assert!(!world.path().join(&kept.object_prefix).exists() && world.path().join(folder).exists());
+    assert_eq!(world.view().load(target.info.number).unwrap().read("weights.bin").unwrap().len(), 128);
+}
+
+/// Proves that nothing is deleted while a newer attempt has not shown what it goes on from.
+#[test]
+fn nothing_is_retired_under_a_resuming_attempt() {
+    let world = World::new();
+    let mut first = world.open(1).unwrap();
+    for step in [10, 20, 30] {
+        save(&mut first, step).unwrap();
+    }
+    let mut second = world.open(2).unwrap();
+    let collect = || world.house().collect(&Retention::default(), DAY_SECONDS, false).unwrap();
+    assert!(collect().plan.keep.values().all(|why| why.contains(&KeepReason::Unsettled)));
+    assert_eq!(world.on_disk(), [10, 20, 30]);
+    second.resume_target().unwrap();
+    save(&mut second, 40).unwrap();
+    collect();
+    assert_eq!(world.on_disk(), [30, 40]);
 }
 
 /// Proves that a reader that begins at a summary decides like one that read everything, over a history with every

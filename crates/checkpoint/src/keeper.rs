@@ -1,15 +1,15 @@
 //! Deleting what retention lets go: says so in the log first, removes the files then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 
 use trackway_core::Timestamp;
 use trackway_store::Writer;
 
 use crate::entry::Body;
 use crate::error::CheckpointError;
-use crate::history::History;
+use crate::history::{CommitRecord, History};
 use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan};
 use crate::view::CheckpointView;
 
@@ -27,6 +27,8 @@ type FileMark = (u64, u64, i64, i64);
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Let {
     pub plan: RetentionPlan,
+    /// Numbers whose files were removed.
+    pub removed: Vec<u64>,
     /// Commits found not to verify and marked suspect.
     pub suspects: Vec<u64>,
     /// Why nothing was deleted, when nothing was.
@@ -78,21 +80,26 @@ impl Keeper {
         age: Option<Age>,
         done: &mut Let,
     ) -> Result<(), CheckpointError> {
-        let swept = sweep(view, age)?;
-        // Decided anew in knowledge of every entry before it: a pin that came meanwhile is seen.
+        let left = leftovers(view.history(), age);
+        let (gone, there): (Vec<u64>, Vec<u64>) = left.into_iter().partition(|number| is_gone(view, *number));
+        sync_above(view, &gone)?;
+        // Decided anew in knowledge of every entry before it: a pin that came meanwhile is seen. What was retired
+        // before is named again, because an entry that was merely read may not be durable, and this one makes it so.
         let mut retired = RetentionPlan::default();
         append(view, writer, |history| {
             retired = plan(history, policy, now, age);
-            let enough = self.verified_in(history, &retired) >= MIN_KEPT;
-            if !enough {
+            if self.verified_in(history, &retired) < MIN_KEPT {
                 retired.retire.clear();
             }
-            let commits: Vec<u64> = retired.retire.keys().copied().collect();
-            (!commits.is_empty() || !swept.is_empty()).then(|| Body::Retire { commits, swept: swept.clone() })
+            let again = there.iter().filter(|number| history.commit(**number).is_some());
+            let commits: Vec<u64> = retired.retire.keys().chain(again).copied().collect();
+            (!commits.is_empty() || !there.is_empty() || !gone.is_empty())
+                .then(|| Body::Retire { commits, swept: gone.clone() })
         })?;
         done.plan = retired;
-        for number in done.plan.retire.keys() {
+        for number in there.iter().chain(done.plan.retire.keys()) {
             remove_files(view, *number)?;
+            done.removed.push(*number);
         }
         Ok(())
     }
@@ -139,7 +146,7 @@ fn marks(view: &CheckpointView, number: u64) -> Vec<FileMark> {
     let Some(record) = view.history().commit(number) else {
         return Vec::new();
     };
-    let entries = std::fs::read_dir(view.root().join(&record.body.object_prefix)).into_iter().flatten();
+    let entries = std::fs::read_dir(view.root().join(record.folder())).into_iter().flatten();
     let mut found: Vec<_> = entries.flatten().map(|entry| (entry.file_name(), entry.metadata())).collect();
     found.sort_by(|left, right| left.0.cmp(&right.0));
     let mark = |metadata: std::fs::Metadata| {
@@ -165,30 +172,45 @@ pub(crate) fn leftovers(history: &History, age: Option<Age>) -> Vec<u64> {
     retired.map(|(number, _)| number).chain(abandoned.map(|(number, _)| number)).collect()
 }
 
-/// Removes the files of everything left over, and returns their numbers.
-fn sweep(view: &CheckpointView, age: Option<Age>) -> Result<Vec<u64>, CheckpointError> {
-    let numbers = leftovers(view.history(), age);
-    for number in &numbers {
-        remove_files(view, *number)?;
-    }
-    Ok(numbers)
+/// Where the files of a commit, or of something begun, are; `None`: a live checkpoint is there, or nothing is known.
+fn folder_of(view: &CheckpointView, number: u64) -> Option<PathBuf> {
+    let history = view.history();
+    let committed = history.commit(number).map(CommitRecord::folder);
+    let begun = || history.begun().find(|(begun, _)| *begun == number).map(|(_, it)| &*it.body.object_prefix);
+    let prefix = committed.or_else(begun)?;
+    (!history.prefix_is_live(prefix)).then(|| view.root().join(prefix))
 }
 
-/// Removes the files of a retired commit or of something begun, unless a live checkpoint has them too.
+fn is_gone(view: &CheckpointView, number: u64) -> bool {
+    folder_of(view, number).is_none_or(|folder| !folder.exists())
+}
+
+/// Makes durable that folders are gone, whoever removed them: what is said to be swept is never looked at again.
+fn sync_above(view: &CheckpointView, gone: &[u64]) -> Result<(), CheckpointError> {
+    let folders = gone.iter().filter_map(|number| folder_of(view, *number));
+    let mut above: BTreeSet<PathBuf> =
+        folders.filter_map(|folder| Some(folder.parent()?.to_owned())).collect();
+    above.retain(|folder| folder.exists());
+    if !gone.is_empty() {
+        above.insert(view.root().to_owned());
+    }
+    for folder in above {
+        view.disk().sync_folder(&folder).map_err(CheckpointError::storage("sync the folder", &folder))?;
+    }
+    Ok(())
+}
+
+/// Removes the files of a retired commit or of something begun, durably, unless a live checkpoint has them too.
 fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointError> {
-    let history = view.history();
-    let committed = history.commit(number).map(|record| &record.body.object_prefix);
-    let begun = || history.begun().find(|(begun, _)| *begun == number).map(|(_, it)| &it.body.object_prefix);
-    let Some(prefix) = committed.or_else(begun).filter(|prefix| !history.prefix_is_live(prefix)) else {
+    let Some(folder) = folder_of(view, number).filter(|folder| folder.exists()) else {
         return Ok(());
     };
-    let folder = view.root().join(prefix);
-    if !folder.exists() {
-        return Ok(());
-    }
-    view.disk().remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
+    let disk = view.disk();
+    disk.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
+    let step_folder = folder.parent().unwrap_or(view.root());
+    disk.sync_folder(step_folder).map_err(CheckpointError::storage("sync the folder", step_folder))?;
     // The folder of the step goes with its last checkpoint; while it has another, this fails, and that is right.
-    let _ = folder.parent().map(|step: &Path| std::fs::remove_dir(step));
+    let _ = std::fs::remove_dir(step_folder);
     Ok(())
 }
 

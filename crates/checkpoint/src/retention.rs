@@ -92,6 +92,8 @@ pub enum KeepReason {
     NotUploaded,
     /// It is suspect or on a dead branch, and too young to be deleted.
     Recent,
+    /// A newer attempt has not committed yet: nobody else knows what it goes on from.
+    Unsettled,
 }
 
 /// Why a checkpoint goes.
@@ -164,10 +166,14 @@ pub(crate) fn plan_along(
         plan.keep(number, KeepReason::NotUploaded);
     }
     let on_branch: BTreeSet<u64> = history.live_chain().into_iter().collect();
+    let settled = history.newest_epoch_stands();
     for (number, record) in history.commits().filter(|(_, record)| !record.retired) {
         let why = reason_to_go(record, on_branch.contains(&number));
         if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {
             plan.keep(number, KeepReason::Recent);
+        }
+        if !settled {
+            plan.keep(number, KeepReason::Unsettled);
         }
         if !plan.keep.contains_key(&number) {
             plan.retire.insert(number, why);

@@ -39,6 +39,8 @@ pub struct Commit {
     pub state_digest: String,
     /// Bytes of its files.
     pub size_bytes: u64,
+    /// Bytes of them that had to be written; the others are shared with the parent.
+    pub written_bytes: u64,
     /// How long writing and committing took.
     pub seconds: f64,
     /// The number of the commit it was trained on from.
@@ -141,6 +143,9 @@ impl CheckpointRoot {
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         self.check_fence()?;
+        if self.view.history().adopting() == Some(self.claim.epoch) {
+            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
+        }
         let search = self.view.search();
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
@@ -183,6 +188,8 @@ impl CheckpointRoot {
             Err(error) => return Err(self.give_up(number, &prefix, error.at_step(step))),
         };
         let body = self.commit_body(&manifest, manifest_sha256);
+        let own = manifest.files.iter().filter(|file| file.stored_in.is_none());
+        let written_bytes = own.map(|file| file.size_bytes).sum();
         let number = self.commit(&body, &manifest)?;
         self.parent = Some(number);
         self.parent_files = Some(ParentFiles {
@@ -194,7 +201,7 @@ impl CheckpointRoot {
         // files that could not be deleted are part of no live checkpoint.
         let _ = self.apply_retention();
         let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
-        Ok(commit(number, body, seconds))
+        Ok(commit(number, body, written_bytes, seconds))
     }
 
     /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
@@ -347,7 +354,7 @@ fn holder(claim: &ClaimBody) -> Claim {
     Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
 }
 
-fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
+fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
     Commit {
         number,
         run_id: body.run_id,
@@ -358,6 +365,7 @@ fn commit(number: u64, body: CommitBody, seconds: f64) -> Commit {
         manifest_sha256: body.manifest_sha256,
         state_digest: body.state_digest,
         size_bytes: body.size_bytes,
+        written_bytes,
         seconds,
         parent: body.parent,
     }

@@ -74,10 +74,9 @@ impl Defect {
 
 /// Checks a checkpoint against its commit: the manifest's hash, then every size, then every hash; the cheap checks
 /// come first so that a truncated file is found before gigabytes are read.
-pub(crate) fn verify(disk: &dyn Disk, root: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
-    let folder = root.join(&commit.object_prefix);
-    let manifest = verify_manifest(disk, &folder, commit)?;
-    verify_files(disk, &folder, &manifest.files)?;
+pub(crate) fn verify(disk: &dyn Disk, folder: &Path, commit: &CommitBody) -> Result<Manifest, Defect> {
+    let manifest = verify_manifest(disk, folder, commit)?;
+    verify_files(disk, folder, &manifest.files)?;
     Ok(manifest)
 }
 

@@ -165,9 +165,10 @@ impl CheckpointView {
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
-        let body = &self.history().commit(number).ok_or_else(missing)?.body;
-        let manifest = verify(self.disk.as_ref(), &self.root, body)?;
-        let folder = self.root.join(&body.object_prefix);
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let body = &record.body;
+        let folder = self.root.join(record.folder());
+        let manifest = verify(self.disk.as_ref(), &folder, body)?;
         let disk = Arc::clone(&self.disk);
         Ok(LoadedCheckpoint {
             step: body.step,

@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 
 Exit codes:
   0  done                                   4  the run ended without completing
-  1  a fault of Trackway's own              5  a gate failed
+  1  a fault of Trackway's own              5  a gate failed, or nothing is proved
   2  wrong usage or run file                6  something asked for does not exist
   3  blocked before launch                  7  integrity: a hash, a fence or a sealed receipt")]
 pub struct Cli {
@@ -42,6 +42,8 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Run a training job: launch, supervise, classify, retry, and leave a receipt of every attempt
     Run(RunArgs),
+    /// Prove that a killed and resumed run ends in the state of an undisturbed one
+    Prove(ProveArgs),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first
@@ -96,6 +98,30 @@ pub struct RunArgs {
     /// The command to run, as is: no shell is involved
     #[arg(last = true, value_name = "COMMAND")]
     pub argv: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway prove trackway.toml --steps 100
+  trackway prove wine.toml --steps 600 --json
+
+It launches N steps twice, then N steps with SIGKILL in the middle and a resume, and compares what the checkpoints of
+step N hold. The script must ask `checkpoint_due` and `should_stop` of its recorder.
+
+Exit codes: 0 equal; 7 different; 5 nothing is proved: nondeterministic, not_proved, not_applicable")]
+pub struct ProveArgs {
+    /// The run file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Steps of every launch
+    #[arg(long, value_name = "N")]
+    pub steps: u64,
+    /// Override a key of the run file; the value is read as TOML, or else as text
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// How long the script may take until it speaks to its recorder
+    #[arg(long, value_name = "SECONDS", default_value_t = trackway_app::prove::HANDSHAKE_SECONDS)]
+    pub handshake_seconds: f64,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Finding runs and attempts the way people name them.
 
-use trackway_core::{AttemptId, LaunchKind, RunId, TerminationReason, Timestamp};
+use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Timestamp};
 
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
@@ -9,7 +9,7 @@ use crate::records::{
     EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, ResumeProofRow,
     RetryRow, RunDataRow, RunRow, RunState,
 };
-use crate::value::{Field, Record, Value};
+use crate::value::{ColumnKind, Field, Record, Value};
 
 /// Most runs whose names are looked through for a near one.
 const NAMES_LOOKED_AT_MAX: usize = 1000;
@@ -68,6 +68,19 @@ pub struct AttemptFilter {
     pub model_family: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+/// Training attempts that ended alike.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndCount {
+    /// Why they ended.
+    pub reason: TerminationReason,
+    /// Whose matter it was.
+    pub domain: Option<Domain>,
+    /// How many.
+    pub attempt_count: u64,
+    /// Wall seconds of all of them.
+    pub wall_seconds: f64,
 }
 
 /// What a name stands for.
@@ -137,6 +150,34 @@ impl Ledger {
         // Ids begin with the time of their making; they also order attempts that never started.
         let tail = clause.tail("attempt_id DESC", filter.limit);
         self.backend().select(&tail, &clause.values)
+    }
+
+    /// How the training attempts of one launcher ended that started at `since` or later: those of the run's model
+    /// family or, without one, those of the runs of its name.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn ends_like(
+        &self,
+        run: &RunRow,
+        launcher: &str,
+        since: Timestamp,
+    ) -> Result<Vec<EndCount>, LedgerError> {
+        let (of, value) = match &run.model_family {
+            Some(family) => ("model_family = ?", family),
+            None => ("run_id IN (SELECT run_id FROM runs WHERE name = ?)", &run.name),
+        };
+        let sql = format!(
+            "SELECT termination_reason, termination_domain, count(*), coalesce(sum(wall_seconds), 0.0) FROM training_attempts WHERE {of} AND launcher = ? AND started_at >= ? AND termination_reason IS NOT NULL GROUP BY termination_reason, termination_domain ORDER BY termination_reason, termination_domain"
+        );
+        let values = [value.to_value(), Value::from(launcher), Value::Timestamp(since)];
+        let kinds = [ColumnKind::Text, ColumnKind::Text, ColumnKind::Integer, ColumnKind::Real];
+        let mut ends = Vec::new();
+        self.backend().query("counting ends", &sql, &values, &kinds, &mut |values| {
+            ends.extend(end_count(values));
+            Ok(())
+        })?;
+        Ok(ends)
     }
 
     /// The training attempts of a run, oldest first.
@@ -297,6 +338,17 @@ fn ambiguous(what: &'static str, name: &str, ids: impl Iterator<Item = String>) 
     let ids: Vec<String> = ids.collect();
     let examples = ids.iter().take(EXAMPLES_MAX).cloned().collect::<Vec<_>>().join(", ");
     LedgerError::Ambiguous { what, name: name.into(), count: ids.len(), examples }
+}
+
+/// A row that does not hold what it must is left out of the count.
+fn end_count(values: Vec<Value>) -> Option<EndCount> {
+    let [reason, domain, attempt_count, wall_seconds]: [Value; 4] = values.try_into().ok()?;
+    Some(EndCount {
+        reason: Field::from_value(reason).ok()?,
+        domain: Field::from_value(domain).ok()?,
+        attempt_count: Field::from_value(attempt_count).ok()?,
+        wall_seconds: Field::from_value(wall_seconds).ok()?,
+    })
 }
 
 /// The lists that hang from a run or an attempt.

@@ -26,7 +26,7 @@ mod value;
 pub use catalogue::{document, table};
 pub use close::{ClosedRecords, close_records};
 pub use error::{ErrorKind, LedgerError};
-pub use find::{AttemptFilter, Found, RunFilter};
+pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, sql};
 pub use records::{

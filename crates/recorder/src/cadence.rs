@@ -126,7 +126,7 @@ impl Inner {
     }
 
     /// What is left of the grace period; none before SIGTERM, or when nobody said how long it is.
-    fn grace_seconds_left(&self) -> Option<f64> {
+    pub(crate) fn grace_seconds_left(&self) -> Option<f64> {
         let arrived_micros = self.sigterm.at_micros()?;
         Some(self.settings.grace_seconds? - self.seconds_since(arrived_micros))
     }

@@ -1,7 +1,5 @@
 //! What saving costs, measured at every save and recorded as metrics: the input of the advice on cadence.
 
-use std::sync::atomic::Ordering;
-
 use trackway_core::Step;
 
 use crate::cadence::{SAVE_MARGIN, SaveReason};
@@ -14,6 +12,8 @@ pub const STALL_SECONDS: &str = "trackway/checkpoint_stall_seconds";
 pub const COMMIT_LAG_SECONDS: &str = "trackway/checkpoint_commit_lag_seconds";
 /// Metric: bytes of the checkpoint's files.
 pub const SIZE_BYTES: &str = "trackway/checkpoint_bytes";
+/// Metric: bytes of it that had to be written; the others are shared with the checkpoint before.
+pub const WRITTEN_BYTES: &str = "trackway/checkpoint_written_bytes";
 /// Metric: seconds from the end of the save before (or of the resume, or the start) to the beginning of this one.
 pub const INTERVAL_SECONDS: &str = "trackway/checkpoint_interval_seconds";
 /// Metric: seconds a step took on average since the last save, while nothing was saved.
@@ -25,11 +25,11 @@ pub const SLOWDOWN: &str = "trackway/checkpoint_slowdown";
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SaveCost {
     pub reason: SaveReason,
-    /// When it began, on the monotonic clock.
-    pub began_micros: i64,
     pub stall_seconds: f64,
     pub commit_lag_seconds: f64,
+    pub interval_seconds: f64,
     pub size_bytes: u64,
+    pub written_bytes: u64,
 }
 
 /// How fast the loop goes while nothing is saved, and while a save goes on behind it.
@@ -55,7 +55,6 @@ impl Pace {
     }
 
     /// A save that went on behind the loop since [`Pace::goes_on`] is committed.
-    #[allow(dead_code, reason = "called by the staged save")]
     pub fn committed_behind(&mut self, now_micros: i64, step: Step) {
         let during = self.seconds_per_step(now_micros, step);
         self.slowdown =
@@ -73,13 +72,12 @@ impl Pace {
 impl Inner {
     /// Records what a save cost, and says once when the cadence or the grace period does not suit it.
     pub(crate) fn record_cost(&self, slot: &ProcessSlot, step: Step, cost: &SaveCost) {
-        let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
-        let interval_seconds = (cost.began_micros - last_micros).max(0) as f64 / 1e6;
         let mut values = vec![
             (STALL_SECONDS, cost.stall_seconds),
             (COMMIT_LAG_SECONDS, cost.commit_lag_seconds),
             (SIZE_BYTES, cost.size_bytes as f64),
-            (INTERVAL_SECONDS, interval_seconds),
+            (WRITTEN_BYTES, cost.written_bytes as f64),
+            (INTERVAL_SECONDS, cost.interval_seconds),
         ];
         {
             let pace = slot.pace();
@@ -88,16 +86,16 @@ impl Inner {
         }
         slot.segment().metrics(step, &values);
         slot.note_save_seconds(cost.commit_lag_seconds);
-        self.judge_cadence(slot, step, cost, interval_seconds);
+        self.judge_cadence(slot, step, cost);
     }
 
-    fn judge_cadence(&self, slot: &ProcessSlot, step: Step, cost: &SaveCost, interval_seconds: f64) {
+    fn judge_cadence(&self, slot: &ProcessSlot, step: Step, cost: &SaveCost) {
         let seconds = |seconds: f64| format!("{seconds:.3}");
         let save_seconds = seconds(cost.commit_lag_seconds);
-        let too_short = cost.reason == SaveReason::Cadence && interval_seconds < cost.commit_lag_seconds;
+        let too_short = cost.reason == SaveReason::Cadence && cost.interval_seconds < cost.commit_lag_seconds;
         if too_short && once(&slot.told.cadence_too_short) {
             let fields =
-                [("interval_seconds", &*seconds(interval_seconds)), ("save_seconds", &*save_seconds)];
+                [("interval_seconds", &*seconds(cost.interval_seconds)), ("save_seconds", &*save_seconds)];
             slot.segment().event("checkpoint_cadence_too_short", Some(step), &fields);
         }
         let Some(grace) = self.settings.grace_seconds else { return };

@@ -26,7 +26,8 @@
 //! ```
 //!
 //! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
-//! Not here, on purpose: threads, sockets, buffers that a crash could lose, Parquet, TLS.
+//! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
+//! saves checkpoints, when they are staged; recording needs none.
 
 mod cadence;
 mod control;
@@ -36,6 +37,7 @@ mod recorder;
 mod segment_writer;
 mod settings;
 mod signal;
+mod staged;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -43,6 +45,7 @@ mod tests;
 pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, SaveReason};
 pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
+pub use staged::{CHECKPOINT_SKIPPED_EVENT, CheckpointStage, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use system::{SystemClock, SystemIds, system_rng};
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,

@@ -4,14 +4,16 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use trackway_checkpoint::CheckpointRoot;
+use trackway_checkpoint::bulk::BackgroundSaver;
+use trackway_checkpoint::{CheckpointRoot, Commit};
 use trackway_core::Step;
 
 use crate::control::{Asked, ControlReader};
 use crate::cost::Pace;
 use crate::segment_writer::SegmentWriter;
+use crate::staged::Pending;
 
 /// The part of a recorder that belongs to one process.
 pub(crate) struct ProcessSlot {
@@ -19,6 +21,8 @@ pub(crate) struct ProcessSlot {
     segment: Mutex<SegmentWriter>,
     control: Mutex<Control>,
     checkpoints: Mutex<Option<CheckpointRoot>>,
+    saver: Mutex<Option<BackgroundSaver<Commit>>>,
+    pending: Mutex<Option<Pending>>,
     /// On the monotonic clock: when the control file was last looked at.
     pub polled_at_micros: AtomicI64,
     /// The attempt is to end: asked for, or fenced.
@@ -49,6 +53,7 @@ pub(crate) struct Told {
     pub max_steps: AtomicBool,
     pub held: AtomicBool,
     pub held_in_save: AtomicBool,
+    pub skipped: AtomicBool,
     pub cadence_too_short: AtomicBool,
     pub exceeds_grace: AtomicBool,
 }
@@ -72,6 +77,8 @@ impl ProcessSlot {
             segment: Mutex::new(segment),
             control: Mutex::new(Control { reader, stops: Vec::new(), checkpoints: Vec::new() }),
             checkpoints: Mutex::new(None),
+            saver: Mutex::new(None),
+            pending: Mutex::new(None),
             polled_at_micros: AtomicI64::new(i64::MIN),
             stop_asked: AtomicBool::new(false),
             stop_wants_checkpoint: AtomicBool::new(false),
@@ -117,6 +124,23 @@ impl ProcessSlot {
         Some(self.last_save_micros.load(Ordering::Relaxed))
             .filter(|micros| *micros >= 0)
             .map(|it| it as f64 / 1e6)
+    }
+
+    pub fn saver(&self) -> MutexGuard<'_, Option<BackgroundSaver<Commit>>> {
+        self.saver.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be said of the save that is staged or being written.
+    pub fn pending(&self) -> MutexGuard<'_, Option<Pending>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn checkpoints_unless_busy(&self) -> Option<MutexGuard<'_, Option<CheckpointRoot>>> {
+        match self.checkpoints.try_lock() {
+            Ok(root) => Some(root),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     pub fn checkpoints(&self) -> MutexGuard<'_, Option<CheckpointRoot>> {

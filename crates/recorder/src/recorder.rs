@@ -1,3 +1,4 @@
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -43,7 +44,24 @@ const HOLD_TURN: Duration = Duration::from_millis(20);
 /// ```
 #[derive(Clone)]
 pub struct Recorder {
-    inner: Option<Arc<Inner>>,
+    inner: Option<Arc<Owner>>,
+}
+
+/// Ends the record when the last handle goes. The thread that saves holds the rest too.
+struct Owner(Arc<Inner>);
+
+impl Deref for Owner {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.finish();
+    }
 }
 
 pub(crate) struct Inner {
@@ -79,7 +97,12 @@ impl Recorder {
         }
         let inner = Inner { settings, clock, ids, sigterm, slots: SlotChain::new() };
         inner.slot();
-        Self { inner: Some(Arc::new(inner)) }
+        Self { inner: Some(Arc::new(Owner(Arc::new(inner)))) }
+    }
+
+    /// What handles share with the thread that saves; none outside an attempt.
+    pub(crate) fn shared(&self) -> Option<Arc<Inner>> {
+        self.inner.as_ref().map(|owner| Arc::clone(&owner.0))
     }
 
     /// Whether anything is recorded: false outside an attempt.
@@ -186,12 +209,19 @@ impl Recorder {
         let saved = inner.with_root(slot, |root| root.save(step, metrics, fill));
         if let Ok(commit) = &saved {
             let seconds = inner.seconds_since(began_micros);
-            let (stall_seconds, commit_lag_seconds) = (seconds, seconds);
-            let size_bytes = commit.size_bytes;
-            let cost = SaveCost { reason, began_micros, stall_seconds, commit_lag_seconds, size_bytes };
+            let cost = SaveCost {
+                reason,
+                stall_seconds: seconds,
+                commit_lag_seconds: seconds,
+                interval_seconds: inner.seconds_since_last_save(slot, began_micros),
+                size_bytes: commit.size_bytes,
+                written_bytes: commit.written_bytes,
+            };
             inner.record_cost(slot, step, &cost);
         }
-        inner.record_save(slot, step, reason, &saved);
+        let asked = inner.take_asked(slot);
+        inner.record_save(slot, step, reason, &asked, saved.as_ref());
+        inner.remember_checkpoint_if(slot, step, saved.is_ok());
         saved
     }
 
@@ -221,11 +251,12 @@ impl Recorder {
     }
 }
 
-const NO_ROOT: CheckpointError = CheckpointError::NotInAttempt { variable: "TRACKWAY_CHECKPOINTS" };
+pub(crate) const NO_ROOT: CheckpointError =
+    CheckpointError::NotInAttempt { variable: "TRACKWAY_CHECKPOINTS" };
 
 impl Inner {
     /// What this process owns of the recorder; made on first use, again in a forked child.
-    fn slot(&self) -> &ProcessSlot {
+    pub(crate) fn slot(&self) -> &ProcessSlot {
         self.slots.find_or_add(|| {
             let folder = self.settings.record_folder.as_deref().unwrap_or(Path::new("."));
             let info = SegmentInfo {
@@ -271,7 +302,7 @@ impl Inner {
     }
 
     /// Holds a save whose files are written and which is not committed yet, where `TRACKWAY_HOLD_IN_SAVE` says, once.
-    fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
+    pub(crate) fn hold_in_save_if_told(&self, slot: &ProcessSlot, step: Step) {
         let here = self.settings.hold_in_save.is_some_and(|at| step >= at);
         if here && once(&slot.told.held_in_save) {
             slot.segment().event(HELD_IN_SAVE_EVENT, Some(step), &[]);
@@ -288,8 +319,21 @@ impl Inner {
         }
     }
 
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    pub(crate) fn now_micros(&self) -> i64 {
+        self.clock.monotonic_micros()
+    }
+
     pub(crate) fn seconds_since(&self, micros: i64) -> f64 {
-        (self.clock.monotonic_micros() - micros) as f64 / 1e6
+        (self.now_micros() - micros) as f64 / 1e6
+    }
+
+    /// From the last save (or the resume, or the start) to that moment.
+    pub(crate) fn seconds_since_last_save(&self, slot: &ProcessSlot, began_micros: i64) -> f64 {
+        (began_micros - slot.last_saved_micros.load(Ordering::Relaxed)).max(0) as f64 / 1e6
     }
 
     fn read_control(&self, slot: &ProcessSlot) {
@@ -322,7 +366,7 @@ impl Inner {
     }
 
     /// Runs something on the checkpoint root, opening it (which claims the epoch) on first use.
-    fn with_root<T>(
+    pub(crate) fn with_root<T>(
         &self,
         slot: &ProcessSlot,
         run: impl FnOnce(&mut CheckpointRoot) -> Result<T, CheckpointError>,
@@ -333,6 +377,15 @@ impl Inner {
             None => slot_root.insert(self.open_root()?),
         };
         run(root)
+    }
+
+    /// Opens the checkpoint root so that a fence is met here, unless a save is using it just now.
+    pub(crate) fn open_root_unless_busy(&self, slot: &ProcessSlot) -> Result<(), CheckpointError> {
+        let Some(mut root) = slot.checkpoints_unless_busy() else { return Ok(()) };
+        if root.is_none() {
+            *root = Some(self.open_root()?);
+        }
+        Ok(())
     }
 
     fn open_root(&self) -> Result<CheckpointRoot, CheckpointError> {
@@ -348,23 +401,27 @@ impl Inner {
         )
     }
 
-    fn record_save(
+    /// The requests that the save which begins now will answer.
+    pub(crate) fn take_asked(&self, slot: &ProcessSlot) -> Vec<Asked> {
+        slot.checkpoint_asked.store(false, Ordering::Relaxed);
+        std::mem::take(&mut slot.control().checkpoints)
+    }
+
+    pub(crate) fn record_save(
         &self,
         slot: &ProcessSlot,
         step: Step,
         reason: SaveReason,
-        saved: &Result<Commit, CheckpointError>,
+        asked: &[Asked],
+        saved: Result<&Commit, &CheckpointError>,
     ) {
-        slot.checkpoint_asked.store(false, Ordering::Relaxed);
-        let asked = std::mem::take(&mut slot.control().checkpoints);
         let outcome = match saved {
             Ok(commit) => {
                 slot.segment().checkpoint(&self.committed_frame(commit));
-                record_reason(slot, step, reason, &asked);
+                record_reason(slot, step, reason, asked);
                 if self.stopping(slot) {
                     slot.saved_for_stop.store(true, Ordering::Relaxed);
                 }
-                self.remember_checkpoint(slot, step);
                 ControlOutcome::Done
             }
             Err(error) => {
@@ -426,7 +483,13 @@ impl Inner {
         }
     }
 
-    fn remember_checkpoint(&self, slot: &ProcessSlot, step: Step) {
+    fn remember_checkpoint_if(&self, slot: &ProcessSlot, step: Step, saved: bool) {
+        if saved {
+            self.remember_checkpoint(slot, step);
+        }
+    }
+
+    pub(crate) fn remember_checkpoint(&self, slot: &ProcessSlot, step: Step) {
         let now_micros = self.clock.monotonic_micros();
         slot.see(step);
         slot.last_saved_step.store(step, Ordering::Relaxed);
@@ -439,6 +502,7 @@ impl Inner {
         let Some(slot) = self.slots.find() else {
             return;
         };
+        self.close_saver(slot);
         let stops = std::mem::take(&mut slot.control().stops);
         let mut segment = slot.segment();
         for id in stops {
@@ -454,10 +518,4 @@ fn record_reason(slot: &ProcessSlot, step: Step, reason: SaveReason, asked: &[As
     let fields = [("reason", reason.as_str()), ("why", &*why)];
     let fields = if why.is_empty() { &fields[..1] } else { &fields[..] };
     slot.segment().event(CHECKPOINT_REASON_EVENT, Some(step), fields);
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.finish();
-    }
 }

@@ -1,7 +1,10 @@
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use trackway_checkpoint::bulk::{Dtype, TensorRef, TensorSpec};
 use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, Kind};
 use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
 use trackway_formats::record::{Event, Frame, Segment, read_segment};
@@ -9,8 +12,12 @@ use trackway_formats::record::{Event, Frame, Segment, read_segment};
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
 use crate::{
-    CHECKPOINT_REASON_EVENT, CONTROL_POLL_MICROS, MAX_STEPS_EVENT, Recorder, SystemClock, SystemIds, cost,
+    CHECKPOINT_REASON_EVENT, CHECKPOINT_SKIPPED_EVENT, CONTROL_POLL_MICROS, HELD_IN_SAVE_EVENT,
+    MAX_STEPS_EVENT, Recorder, SystemClock, SystemIds, cost,
 };
+
+/// How long a test waits for a save that takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attempt with a clock that moves when told to.
 struct Attempt {
@@ -362,4 +369,82 @@ fn too_many_names_begin_another_segment() {
     let segments = attempt.segments();
     assert_eq!(segments.len(), 2);
     assert_eq!(segments.iter().map(|segment| segment.metric_points().count()).sum::<usize>(), 10_500);
+}
+
+/// Stages a state that can be told from the step, and submits it; false: it was skipped.
+fn stage(run: &Recorder, step: u64) -> bool {
+    let Some(mut stage) = run.stage_checkpoint(step).unwrap() else { return false };
+    let bytes: Vec<u8> = [step as f32; 4].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let spec = TensorSpec::new("weight", Dtype::F32, [4u64]);
+    stage.tensors("model", Kind::Weights, &[TensorRef { spec, bytes: &bytes }], &BTreeMap::new()).unwrap();
+    stage.bytes("cursor.json", Kind::DataCursor, b"{}").unwrap();
+    stage.submit(&[("loss", 0.5)]);
+    true
+}
+
+/// Proves that a staged checkpoint is committed behind the loop, with the same record, acknowledgement and cost as a
+/// blocking one; that it opens as safetensors and is what a resume gives back; and that the end waits for it.
+#[test]
+fn a_staged_checkpoint_is_committed_behind_the_loop() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(10);
+    let run = attempt.attach();
+    attempt.ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
+    assert!(run.checkpoint_due(7));
+    assert!(stage(&run, 7));
+    assert!(!run.checkpoint_due(8), "what was asked for is under way");
+    assert!(run.wait_for_checkpoint(PATIENCE));
+    assert_eq!(attempt.acks(), [(1, "accepted", None), (1, "done", Some(7))]);
+    assert_eq!(attempt.metric(cost::SIZE_BYTES).len(), 1);
+    assert!(run.checkpoint_due(10) && stage(&run, 10));
+    run.finish();
+    assert_eq!(attempt.reasons(), [(7, "asked".into()), (10, "cadence".into())]);
+    let loaded = attempt.attach().resume().unwrap().unwrap();
+    assert_eq!(loaded.step, 10);
+    let file = loaded.read("model.safetensors").unwrap();
+    assert!(file.ends_with(&[0, 0, 32, 65].repeat(4)), "10.0 four times");
+}
+
+/// Proves that a checkpoint that comes due while the one before is still being written is skipped, which is said once,
+/// and that the loop never waits for it; but that the last one before an end waits instead.
+#[test]
+fn a_checkpoint_behind_a_slow_one_is_skipped() {
+    let mut attempt = Attempt::new();
+    attempt.settings.hold_in_save = Some(10);
+    let run = attempt.attach();
+    assert!(stage(&run, 10));
+    while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(!stage(&run, 20) && !stage(&run, 30));
+    assert_eq!(attempt.events(CHECKPOINT_SKIPPED_EVENT).len(), 1);
+    attempt.sigterm.note(0);
+    assert!(stage(&run, 40), "the held one is let go, and this one waited for it");
+    run.finish();
+    let steps: Vec<_> = attempt.reasons().into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, [10, 40]);
+}
+
+/// Proves that what made a staged save fail is recorded when it happens and returned by the next call, that a fence
+/// stops the loop, and that an acknowledgement says so.
+#[test]
+fn a_failed_staged_save_is_told() {
+    let attempt = Attempt::new();
+    let run = attempt.attach();
+    assert!(stage(&run, 1) && run.wait_for_checkpoint(PATIENCE));
+    let mut newer = Attempt {
+        folder: tempfile::tempdir().unwrap(),
+        settings: attempt.settings.clone(),
+        ..Attempt::new()
+    };
+    newer.settings.epoch = Some(2);
+    newer.settings.attempt = AttemptId::new(&SystemIds).to_string();
+    newer.settings.record_folder = Some(newer.folder.path().join("records"));
+    save(&newer.attach(), 1).unwrap();
+    attempt.ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
+    assert!(run.checkpoint_due(2) && stage(&run, 2) && run.wait_for_checkpoint(PATIENCE));
+    assert!(run.should_stop(), "fenced");
+    assert_eq!(attempt.acks().last(), Some(&(1, "refused", Some(2))));
+    assert_eq!(attempt.events("checkpoint_failed").len(), 1);
+    assert_eq!(run.stage_checkpoint(3).err().unwrap().kind(), ErrorKind::Fenced);
 }

@@ -1,11 +1,14 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
-//! ([`next_actions`]). No clock, no I/O, no randomness: time and jitter come in as arguments, so the same functions
-//! run live, in tests and in simulation.
+//! ([`next_actions`]), how often to save ([`advise`]). No clock, no I/O, no randomness: time and jitter come in as
+//! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
 pub mod signatures;
 
 pub use scan::{Handling, Hit, LogEvidence, LogScanner, MAX_TEXT_BYTES, Phase};
+
+pub mod cadence;
+pub use cadence::{CadenceAdvice, advise};
 
 pub mod classify;
 pub use classify::{Evidence, Verdict, classify};

@@ -1,5 +1,6 @@
 //! Explains an attempt from its receipt: gathers the rows, compares, and arranges. Nothing is decided here again.
 
+mod cadence;
 pub mod diff;
 pub mod page;
 mod timeline;
@@ -9,19 +10,21 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
 use trackway_ledger::{
-    AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState,
+    AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow, RunFilter,
+    RunRow, RunState,
 };
 use trackway_tower::next_actions;
 
 use self::diff::{Change, changes};
 use self::page::{
     AttemptCard, AttemptLine, CheckpointLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
-    Placement, RetryLine, RunCard, SameInputs, Termination,
+    Placement, ProofCard, RetryLine, RunCard, SameInputs, Termination,
 };
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
 use crate::report::Stream;
+use crate::run::remote::{RemoteStatus, one_per_prefix};
 use crate::{App, FULL_STAGE};
 
 /// Lines of output shown on the page, per stream.
@@ -40,7 +43,7 @@ impl App {
         let (run, attempt) = match self.find_subject(reference)? {
             Found::Attempt(attempt) => (self.find_run(&attempt.run_id.to_string())?, *attempt),
             Found::Run(run) => {
-                let attempt = self.attempts_of(run.run_id)?.pop().ok_or_else(|| {
+                let attempt = self.attempts_of_kind(run.run_id, run.kind)?.pop().ok_or_else(|| {
                     AppError::new(
                         ErrorKind::NotFound,
                         format!("run `{}` has no attempt to explain", run.name),
@@ -53,12 +56,12 @@ impl App {
     }
 
     fn page(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Explanation, AppError> {
-        let attempts = self.attempts_of(run.run_id)?;
+        let attempts = self.attempts_of_kind(run.run_id, attempt.kind)?;
         let retries = self.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
-        let checkpoints = self.checkpoint_lines(run.run_id)?;
+        let checkpoints = self.checkpoint_lines(run.run_id, attempt.kind, &events)?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
@@ -74,6 +77,9 @@ impl App {
             termination: termination(attempt),
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
+            remote: RemoteStatus::read(&self.home.run_folder(run.run_id)),
+            resume_proof: self.proof_card(run, attempt)?,
+            cadence: self.cadence_advice(run, attempt, &attempts)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
@@ -85,16 +91,21 @@ impl App {
         })
     }
 
-    fn checkpoint_lines(&self, run_id: RunId) -> Result<Vec<CheckpointLine>, AppError> {
-        let view = view(&self.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE))?;
-        let mut lines: Vec<CheckpointLine> = view
-            .list()
+    fn checkpoint_lines(
+        &self,
+        run_id: RunId,
+        kind: LaunchKind,
+        events: &[EventRow],
+    ) -> Result<Vec<CheckpointLine>, AppError> {
+        let view = view(&self.home.checkpoint_root(run_id, kind, FULL_STAGE))?;
+        let mut lines: Vec<CheckpointLine> = one_per_prefix(view.list())
             .into_iter()
             .map(|info| CheckpointLine {
                 step: info.step,
                 attempt_id: Some(info.attempt_id),
                 epoch: info.epoch,
                 state: info.state.as_str().into(),
+                reason: timeline::save_reason(events, Some(info.attempt_id), Some(info.step)),
                 size_bytes: info.size_bytes,
                 manifest_sha256: info.manifest_sha256,
                 object_prefix: info.object_prefix,
@@ -103,6 +114,34 @@ impl App {
             .collect();
         lines.reverse();
         Ok(lines)
+    }
+
+    /// The newest proof of this config, and what is not the same any more.
+    fn proof_card(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Option<ProofCard>, AppError> {
+        let proofs = self.ledger_read(|ledger| ledger.resume_proofs_of_config(&run.config_sha256))?;
+        let Some(proof) = proofs.into_iter().next() else { return Ok(None) };
+        let code_changed =
+            proof.git_commit != attempt.git_commit || proof.git_diff_blake3 != attempt.git_diff_blake3;
+        let changes = [
+            ("code", code_changed),
+            ("data", proof.data_sha256 != run.data_sha256),
+            ("environment", proof.environment_lock_sha256 != attempt.environment_lock_sha256),
+            ("seed", proof.seed != run.seed),
+        ];
+        Ok(Some(ProofCard {
+            proof_id: proof.proof_id,
+            verdict: proof.verdict.to_string(),
+            why: proof.why,
+            at: proof.ended_at,
+            steps: proof.steps,
+            killed_at_step: proof.killed_at_step,
+            resumed_from_step: proof.resumed_from_step,
+            changed_since: changes
+                .iter()
+                .filter(|(_, changed)| *changed)
+                .map(|(what, _)| (*what).into())
+                .collect(),
+        }))
     }
 
     fn data_card(&self, run_id: RunId) -> Result<DataCard, AppError> {

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
+pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
+use crate::run::remote::RemoteStatus;
 
 /// Everything an engineer who never saw the attempt needs to know about it.
 #[derive(Debug, Clone, Serialize)]
@@ -31,8 +33,14 @@ pub struct Explanation {
     pub termination: Option<Termination>,
     /// The run's checkpoints, newest first.
     pub checkpoints: Vec<CheckpointLine>,
+    /// How the run's remote stands; it has none.
+    pub remote: Option<RemoteStatus>,
     /// The step a resume would continue from.
     pub resume_step: Option<Step>,
+    /// The newest resume proof of the run's config; none when there is none.
+    pub resume_proof: Option<ProofCard>,
+    /// How often to save, from what saves cost and how often attempts fail; none before there are enough saves.
+    pub cadence: Option<CadenceAdvice>,
     /// What was decided after each attempt.
     pub retries: Vec<RetryLine>,
     /// Evaluations of the run's checkpoints.
@@ -239,6 +247,9 @@ pub struct CheckpointLine {
     pub epoch: u64,
     /// `writing`, `committed`, `superseded`, `suspect` …
     pub state: String,
+    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked;
+    /// known once its attempt is sealed.
+    pub reason: Option<String>,
     /// Bytes of its files.
     pub size_bytes: Option<u64>,
     /// SHA-256 of its manifest.
@@ -247,6 +258,27 @@ pub struct CheckpointLine {
     pub object_prefix: String,
     /// When it was committed.
     pub committed_at: Option<Timestamp>,
+}
+
+/// What `trackway prove` found for the run's config.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProofCard {
+    /// Its id in `resume_proofs`.
+    pub proof_id: ProofId,
+    /// `equal`, `different`, `nondeterministic`, `not_proved` or `not_applicable`.
+    pub verdict: String,
+    /// In words, for every verdict but `equal`.
+    pub why: Option<String>,
+    /// When its verdict stood.
+    pub at: Timestamp,
+    /// Steps of every launch.
+    pub steps: Step,
+    /// The step of the kill.
+    pub killed_at_step: Option<Step>,
+    /// The step the killed launch was resumed from.
+    pub resumed_from_step: Option<Step>,
+    /// What differs between the attempt and what was proved: `code`, `data`, `environment`, `seed`.
+    pub changed_since: Vec<String>,
 }
 
 /// One decision.

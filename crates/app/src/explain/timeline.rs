@@ -1,4 +1,6 @@
+use trackway_core::{AttemptId, Step};
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
+use trackway_recorder::CHECKPOINT_REASON_EVENT;
 
 use super::page::Moment;
 
@@ -7,12 +9,13 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
     let mut moments: Vec<Moment> = attempts.iter().flat_map(of_attempt).collect();
-    moments.extend(events.iter().map(|event| Moment {
+    let told = events.iter().filter(|event| event.kind != CHECKPOINT_REASON_EVENT);
+    moments.extend(told.map(|event| Moment {
         at: event.at,
         attempt_number: number_of(event.attempt_id),
         kind: event.kind.clone(),
         step: event.step,
-        text: event_text(event),
+        text: event_text(event) + &reason_text(event, events),
     }));
     moments.extend(retries.iter().map(|retry| Moment {
         at: retry.at,
@@ -49,6 +52,24 @@ fn of_attempt(attempt: &AttemptRow) -> Vec<Moment> {
         moments.push(moment(at, "ended", attempt.last_step, format!("ended {status}{reason}")));
     }
     moments
+}
+
+/// Why a checkpoint was made, beside the news that it was: `cadence`, `asked: …`.
+pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Option<Step>) -> Option<String> {
+    let told = events.iter().find(|event| {
+        event.kind == CHECKPOINT_REASON_EVENT && event.attempt_id == attempt_id && event.step == step
+    })?;
+    let field = |name| told.fields_json.as_ref()?.get(name)?.as_str();
+    let reason = field("reason")?;
+    Some(field("why").map_or_else(|| reason.into(), |why| format!("{reason}: {why}")))
+}
+
+fn reason_text(event: &EventRow, events: &[EventRow]) -> String {
+    if event.kind != "checkpoint_committed" {
+        return String::new();
+    }
+    let reason = save_reason(events, event.attempt_id, event.step);
+    reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
 }
 
 fn event_text(event: &EventRow) -> String {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use trackway_core::Clock as _;
 use trackway_launch::Launcher as _;
-use trackway_ledger::{AttemptProgress, AttemptState, Decision, RetryRow, RunState};
+use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, RetryRow, RunState};
 
 use super::inject::Injection;
-use super::launch::{Launched, launch_next};
+use super::launch::{Additions, Launched, launch_next};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
@@ -56,12 +56,13 @@ pub fn drive(
             Next::Launch(set) => {
                 let previous = app.attempts_of(run_id)?.pop();
                 app.set_run_state(run_id, RunState::Running)?;
-                launch_next(app, &prepared, previous.as_ref(), &set, asked_for, reporter)?
+                let additions = Additions { set, ..Additions::default() };
+                launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
         asked_for = false;
         let asked_fault = injection.take();
-        match watch(app, &prepared, &launched, replication.as_ref(), asked_fault, reporter)? {
+        match watch(app, &prepared, &launched, replication.as_ref(), asked_fault, None, reporter)? {
             Ended::Attempt => tell_unreached(app, &launched, asked_fault, reporter),
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
@@ -71,11 +72,7 @@ pub fn drive(
                 });
                 return app.outcome(run_id);
             }
-            Ended::OutOfSight(why) => {
-                let message = format!("attempt {} cannot be seen from here: {why}", launched.row.attempt_id);
-                return Err(AppError::new(ErrorKind::Fault, message)
-                    .hint("it is not declared dead; look again with `trackway runs`"));
-            }
+            Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
         }
         let sealed = seal_patiently(app, &launched, reporter)?;
         report_end(&sealed, reporter);
@@ -84,6 +81,43 @@ pub fn drive(
     let remote = replication.map(|replication| replication.finish(reporter));
     let outcome = app.outcome(run_id)?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+fn out_of_sight(launched: &Launched, why: &str) -> AppError {
+    let message = format!("attempt {} cannot be seen from here: {why}", launched.row.attempt_id);
+    AppError::new(ErrorKind::Fault, message).hint("it is not declared dead; look again with `trackway runs`")
+}
+
+/// One launch that is no training attempt of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Rehearsal {
+    /// Trackway's variables for it.
+    pub environment: BTreeMap<String, String>,
+    /// The fault that is part of it.
+    pub injection: Option<Injection>,
+    /// How long the script may take until it speaks to the recorder.
+    pub handshake_seconds: Option<f64>,
+}
+
+/// Launches, watches and seals one rehearsal; no decision follows from it.
+///
+/// # Errors
+/// When this supervisor was asked to let go of the launch, which then ends by itself; what launching and sealing say.
+pub fn rehearse(
+    app: &App,
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    rehearsal: &Rehearsal,
+    reporter: &dyn Reporter,
+) -> Result<Sealed, AppError> {
+    app.set_run_state(prepared.run.run_id, RunState::Running)?;
+    let additions = Additions { rehearsal: rehearsal.environment.clone(), ..Additions::default() };
+    let launched = launch_next(app, prepared, previous, &additions, true, reporter)?;
+    match watch(app, prepared, &launched, None, rehearsal.injection, rehearsal.handshake_seconds, reporter)? {
+        Ended::Attempt => seal_patiently(app, &launched, reporter),
+        Ended::Detached => Err(AppError::new(ErrorKind::Fault, "let go of the rehearsal before it ended")),
+        Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
+    }
 }
 
 /// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
@@ -123,6 +157,7 @@ fn watch(
     launched: &Launched,
     replication: Option<&Replication>,
     injection: Option<Injection>,
+    handshake_seconds: Option<f64>,
     reporter: &dyn Reporter,
 ) -> Result<Ended, AppError> {
     let row = &launched.row;
@@ -135,7 +170,7 @@ fn watch(
     let watched = Watched {
         placement: &launched.placement,
         files,
-        limits: limits(app, prepared)?,
+        limits: Limits { handshake_seconds, ..limits(app, prepared)? },
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         injection,
         attached: launched.attached,
@@ -178,6 +213,7 @@ fn limits(app: &App, prepared: &Prepared) -> Result<Limits, AppError> {
         usd_per_second,
         gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - run.gpu_seconds),
         gpus,
+        handshake_seconds: None,
     })
 }
 

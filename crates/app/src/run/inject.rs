@@ -22,6 +22,8 @@ pub struct Injection {
     pub fault: Fault,
     /// The step at which it is done.
     pub step: Step,
+    /// … and not before this step, or a later one, is committed: for a proof, which resumes from there.
+    pub after_commit_of: Option<Step>,
 }
 
 /// Why a text is no injection.
@@ -40,7 +42,7 @@ impl FromStr for Injection {
             "term" => Fault::Terminate,
             _ => return Err(error()),
         };
-        Ok(Self { fault, step: step.parse().map_err(|_| error())? })
+        Ok(Self { fault, step: step.parse().map_err(|_| error())?, after_commit_of: None })
     }
 }
 
@@ -62,7 +64,7 @@ mod tests {
     #[test]
     fn injections_round_trip_and_refuse_other_text() {
         let injection: Injection = "kill@step=120".parse().unwrap();
-        assert_eq!(injection, Injection { fault: Fault::Kill, step: 120 });
+        assert_eq!(injection, Injection { fault: Fault::Kill, step: 120, after_commit_of: None });
         assert_eq!(injection.to_string(), "kill@step=120");
         for wrong in ["", "kill", "kill@step=", "kill@step=-1", "burn@step=3", "kill@120"] {
             assert!(wrong.parse::<Injection>().unwrap_err().to_string().contains("kill@step=N"), "{wrong}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, LaunchKind};
+use trackway_core::{AttemptId, Clock as _};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, RunState};
@@ -29,17 +29,26 @@ pub struct Launched {
     pub attached: bool,
 }
 
-/// Launches the attempt after `previous`, with the environment changes of a retry plan. `asked_for`: a person wants it,
-/// rather than that it follows from the end of `previous`.
+/// What a launch has in its environment beyond the plan.
+#[derive(Debug, Clone, Default)]
+pub struct Additions {
+    /// The changes of a retry plan, which make it another config.
+    pub set: BTreeMap<String, String>,
+    /// Trackway's own variables for a rehearsal, which do not.
+    pub rehearsal: BTreeMap<String, String>,
+}
+
+/// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
+/// `previous`.
 pub fn launch_next(
     app: &App,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
-    set: &BTreeMap<String, String>,
+    additions: &Additions,
     asked_for: bool,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
-    let mut row = planned_row(app, prepared, previous, set);
+    let mut row = planned_row(app, prepared, previous, &additions.set);
     match &prepared.remote {
         None => note_resume(&mut row, resume_target(app, prepared)?),
         Some(remote) => {
@@ -47,7 +56,7 @@ pub fn launch_next(
             stage_in_for(app, remote, &mut row, follows, reporter)?;
         }
     }
-    let spec = spec_of(app, prepared, &row, set);
+    let spec = spec_of(app, prepared, &row, additions);
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     if let Some(previous) = previous {
         app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
@@ -120,7 +129,7 @@ fn planned_row(
 ) -> AttemptRow {
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
-    let mut row = AttemptRow::planned(attempt_id, number, LaunchKind::Train, &prepared.run);
+    let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
     row.stage = FULL_STAGE.into();
     row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
     row.epoch = Some(u64::from(number));
@@ -169,7 +178,7 @@ fn stage_in_for(
 /// are an explicit error before the launch, never step 0 in silence.
 fn resume_target(app: &App, prepared: &Prepared) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.find_run(&prepared.run.run_id.to_string())?;
-    let root = app.home.checkpoint_root(run.run_id, LaunchKind::Train, FULL_STAGE);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
     let target = view(&root)?.resume_target().map(|target| target.map(|loaded| loaded.info));
     let why = match target {
         Ok(None) if run.last_committed_step.is_some() => {
@@ -222,10 +231,11 @@ fn lock_source(lock: &EnvironmentLock) -> Option<String> {
     }
 }
 
-fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, set: &BTreeMap<String, String>) -> LaunchSpec {
+fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additions) -> LaunchSpec {
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
-    environment.extend(set.clone());
+    environment.extend(additions.set.clone());
+    environment.extend(additions.rehearsal.clone());
     if let Some(keep_last) = plan.checkpoint.keep_last {
         environment.insert("TRACKWAY_CHECKPOINT_KEEP_LAST".into(), keep_last.to_string());
     }

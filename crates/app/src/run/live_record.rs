@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::record::{
-    CheckpointState, Frame, Item, Metrics, NameTable, SEGMENT_EXTENSION, SegmentReader,
+    CheckpointState, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
 };
 
 use crate::report::Progress;
@@ -46,6 +46,8 @@ pub struct Facts {
     pub frame_count: u64,
     /// How many steps the script means to make, from its parameter `steps`, `total_steps` or `max_steps`.
     pub total_steps: Option<Step>,
+    /// Whether the recorder inside the training process wrote any of it.
+    pub handshake_seen: bool,
     /// Requests of the control file that were acknowledged: id and outcome.
     pub acknowledged: Vec<(u64, String)>,
 }
@@ -159,6 +161,7 @@ impl Facts {
     fn take(&mut self, frame: &Frame) {
         self.frame_count += 1;
         match frame {
+            Frame::Header(header) => self.handshake_seen |= header.origin == Origin::Sdk,
             Frame::Metrics(metrics) => self.alive(metrics.at, Some(metrics.step)),
             Frame::Heartbeat(heartbeat) => self.alive(heartbeat.at, Some(heartbeat.step)),
             Frame::Event(event) => self.alive(event.at, None),
@@ -205,6 +208,8 @@ impl Shown {
 
 fn rank_of(name: &str) -> u8 {
     match name {
+        // Trackway's own figures are shown elsewhere.
+        _ if name.starts_with("trackway/") => 0,
         "loss" => 3,
         _ if name.ends_with("loss") => 2,
         _ => 1,

@@ -14,12 +14,15 @@ pub mod remote;
 mod supervise;
 mod watchdog;
 
+pub(crate) use drive::{Rehearsal, rehearse};
 pub use inject::{Fault, Injection, InjectionError};
 pub use job::{Source, StoredJob};
 pub(crate) use policy::{Decided, budget_limits, decide};
+pub(crate) use prepare::{Prepared, Start, begin, read};
 
 use serde::Serialize;
 use trackway_core::{AttemptId, RunId, Step};
+use trackway_ledger::RunState;
 
 use crate::App;
 use crate::error::AppError;
@@ -93,12 +96,18 @@ impl App {
         drive::drive(self, prepared, request.injection, reporter)
     }
 
-    /// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided.
+    /// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided. Of one that
+    /// completed, what is not at its remote yet is sent there.
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
     pub fn resume(&self, run: &str, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
         let row = self.find_run(run)?;
+        if row.state == RunState::Completed
+            && let Some(remote) = self.settle_remote(&row, reporter)
+        {
+            return Ok(RunOutcome { remote: Some(remote), ..self.outcome(row.run_id)? });
+        }
         let prepared = prepare::take_up(self, &row)?;
         drive::drive(self, prepared, None, reporter)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Clock as _, Confidence, Rng as _, TerminationReason};
+use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RunRow, RunState};
 use trackway_recorder::system_rng;
@@ -42,6 +42,9 @@ impl Changes {
 
 /// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
 pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
+    if row.kind != LaunchKind::Train {
+        return Ok(answer(app, row, rehearsed(row)));
+    }
     let history = history(app, row)?;
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = app.find_run(&row.run_id.to_string())?;
@@ -49,6 +52,18 @@ pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
         trackway_tower::decide(&history, &policy_of(&retry_section(&run)), system_rng().next_unit());
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(app, row, decision))
+}
+
+/// No budget and no retry: what follows is the business of the one who rehearses.
+fn rehearsed(row: &AttemptRow) -> Decision {
+    let success = row.termination_reason.is_some_and(TerminationReason::is_success);
+    Decision::Stop {
+        rule: "rehearsal.ended",
+        why: format!("a launch of kind `{}` is not repeated by itself", row.kind.as_str()),
+        budget: None,
+        final_state: if success { FinalState::Completed } else { FinalState::Failed },
+        next_actions: Vec::new(),
+    }
 }
 
 fn answer(app: &App, row: &AttemptRow, decision: Decision) -> Decided {

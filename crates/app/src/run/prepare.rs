@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::json;
-use trackway_core::{Clock as _, RunId, TerminationReason};
+use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::{DataManifest, HashCache, Resolver};
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilter, RunRow, RunState};
 
 use super::RunRequest;
-use super::job::{Job, StoredJob, data_sha256};
+use super::job::{Job, Source, StoredJob, data_sha256};
 use super::lock::RunLock;
 use super::remote::RemotePlan;
 use crate::App;
@@ -31,26 +31,60 @@ pub struct Prepared {
     _lock: RunLock,
 }
 
+/// What a run starts from. A proof begins several runs from the same.
+pub struct Start {
+    /// What is launched.
+    pub job: Job,
+    /// Its surroundings.
+    pub capture: Capture,
+    /// The hash of all data.
+    pub data_sha256: Option<String>,
+    manifests: Vec<DataManifest>,
+}
+
 /// Reads the source, resolves the data, captures the surroundings, and stores the plan.
 pub fn prepare(app: &App, request: &RunRequest, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
-    let job = Job::read(&request.source, &app.redactor)?;
+    let start = read(app, &request.source, request.retry_data_error, reporter)?;
+    begin(app, &start, LaunchKind::Train, reporter)
+}
+
+/// Reads the source, resolves the data and captures the surroundings; nothing is stored yet.
+pub fn read(
+    app: &App,
+    source: &Source,
+    retry_data_error: bool,
+    reporter: &dyn Reporter,
+) -> Result<Start, AppError> {
+    let job = Job::read(source, &app.redactor)?;
     job.check_command()?;
     let manifests = resolve_data(app, &job, reporter)?;
     let hashes: Vec<(String, String)> =
         manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
     let data_sha256 = data_sha256(&hashes);
-    if !request.retry_data_error {
+    if !retry_data_error {
         refuse_known_data_error(app, &job, data_sha256.as_deref())?;
     }
-    let captured = capture_surroundings(app, &job);
+    let capture = capture_surroundings(app, &job);
+    Ok(Start { job, capture, data_sha256, manifests })
+}
+
+/// Stores a new run and its plan, and becomes its supervisor.
+pub fn begin(
+    app: &App,
+    start: &Start,
+    kind: LaunchKind,
+    reporter: &dyn Reporter,
+) -> Result<Prepared, AppError> {
+    let Start { job, capture, data_sha256, manifests } = start;
     let run_id = RunId::new(&app.ids);
-    let run = run_row(app, run_id, &job, data_sha256.clone(), &captured);
+    let mut run = run_row(app, run_id, job, data_sha256.clone(), capture);
+    run.kind = kind;
     let folder = app.home.run_folder(run_id);
     let lock = RunLock::try_take(&folder)
         .map_err(|error| AppError::file("lock", &folder, &error))?
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
-    store_plan(app, run_id, &job, data_sha256)?;
-    store_data(app, &manifests)?;
+    store_plan(app, run_id, job, data_sha256.clone())?;
+    store_data(app, manifests)?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
     app.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
     reporter.notice(&Notice::RunStarted {
@@ -58,8 +92,10 @@ pub fn prepare(app: &App, request: &RunRequest, reporter: &dyn Reporter) -> Resu
         name: run.name.clone(),
         config_sha256: run.config_sha256.clone(),
     });
-    let remote = RemotePlan::of(app, run_id, &job.plan.checkpoint);
-    Ok(Prepared { run, job, capture: captured, remote, _lock: lock })
+    // A rehearsal is nobody's truth.
+    let remote =
+        RemotePlan::of(app, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
+    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, _lock: lock })
 }
 
 /// A run whose supervisor is gone, as it was prepared.
@@ -73,6 +109,12 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
         })?;
     // Another command may have sealed its attempt since the row was read.
     let run = app.find_run(&run.run_id.to_string())?;
+    if run.kind != LaunchKind::Train {
+        let message = format!("run {} took part in a proof; it is not taken up again", run.run_id);
+        return Err(
+            AppError::new(ErrorKind::Usage, message).hint("prove anew with: trackway prove FILE --steps N")
+        );
+    }
     // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
         return Err(AppError::new(

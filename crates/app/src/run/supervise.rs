@@ -207,6 +207,8 @@ impl Supervisor<'_> {
             running_seconds: (now_micros - self.began_micros) as f64 / 1e6,
             quiet_seconds: self.last_sign_micros.map(|sign| (now_micros - sign) as f64 / 1e6),
             step: self.record.facts.last_step,
+            committed_step: self.record.facts.last_committed_step,
+            handshake_seen: self.record.facts.handshake_seen,
         };
         let injection = self.watched.injection.as_ref();
         let Some((intervention, why)) = watchdog::intervention(&vitals, &self.watched.limits, injection)
@@ -216,7 +218,7 @@ impl Supervisor<'_> {
         match intervention {
             Intervention::Inject(Fault::Kill) => self.kill(ActionKind::InjectedKill, &why),
             Intervention::Inject(Fault::Terminate) => self.stop(ActionKind::InjectedTerm, &why),
-            Intervention::Timeout => self.stop(ActionKind::TimeoutKill, &why),
+            Intervention::Timeout | Intervention::NoHandshake => self.stop(ActionKind::TimeoutKill, &why),
             Intervention::Hang => self.stop(ActionKind::HangKill, &why),
             Intervention::Budget => self.stop(ActionKind::BudgetStop, &why),
         }

@@ -19,6 +19,8 @@ pub struct Limits {
     pub gpu_seconds_left: Option<f64>,
     /// GPUs the attempt holds.
     pub gpus: f64,
+    /// Longest until the script speaks to the recorder, in seconds: a rehearsal is pointless without.
+    pub handshake_seconds: Option<f64>,
 }
 
 /// What is known of the attempt now. All seconds are on a clock that never goes backwards.
@@ -30,6 +32,10 @@ pub struct Vitals {
     pub quiet_seconds: Option<f64>,
     /// The last step the attempt reported.
     pub step: Option<Step>,
+    /// The last step it committed.
+    pub committed_step: Option<Step>,
+    /// Whether the script spoke to the recorder.
+    pub handshake_seen: bool,
 }
 
 /// Why the supervisor ends the attempt.
@@ -41,6 +47,8 @@ pub enum Intervention {
     Timeout,
     /// Nothing moved for too long.
     Hang,
+    /// The script did not speak to the recorder in time.
+    NoHandshake,
     /// Money or GPU time is spent.
     Budget,
 }
@@ -56,12 +64,18 @@ pub fn intervention(
         .or_else(|| timed_out(vitals, limits))
         .or_else(|| spent(vitals, limits))
         .or_else(|| hung(vitals, limits))
+        .or_else(|| silent(vitals, limits))
 }
 
 fn injected(vitals: &Vitals, injection: Option<&Injection>) -> Option<(Intervention, String)> {
     let injection = injection?;
     let step = vitals.step.filter(|step| *step >= injection.step)?;
-    Some((Intervention::Inject(injection.fault), format!("`--inject {injection}`, seen at step {step}")))
+    let why = match injection.after_commit_of {
+        None => format!("`--inject {injection}`, seen at step {step}"),
+        Some(awaited) if vitals.committed_step < Some(awaited) => return None,
+        Some(awaited) => format!("the proof kills it at step {step}, after the commit of step {awaited}"),
+    };
+    Some((Intervention::Inject(injection.fault), why))
 }
 
 fn timed_out(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
@@ -94,11 +108,24 @@ fn hung(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     ))
 }
 
+fn silent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
+    let limit = limits.handshake_seconds.filter(|limit| vitals.running_seconds >= *limit)?;
+    let why =
+        format!("the script did not speak to the recorder within {limit} s, and its rehearsal needs that");
+    (!vitals.handshake_seen).then_some((Intervention::NoHandshake, why))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const CALM: Vitals = Vitals { running_seconds: 10.0, quiet_seconds: Some(5.0), step: Some(7) };
+    const CALM: Vitals = Vitals {
+        running_seconds: 10.0,
+        quiet_seconds: Some(5.0),
+        step: Some(7),
+        committed_step: Some(4),
+        handshake_seen: true,
+    };
 
     fn decided(vitals: Vitals, limits: Limits) -> Option<Intervention> {
         intervention(&vitals, &limits, None).map(|(intervention, _)| intervention)
@@ -107,7 +134,7 @@ mod tests {
     /// Proves that nothing happens without a limit, however long and silent the attempt is.
     #[test]
     fn silence_alone_is_no_reason() {
-        let vitals = Vitals { running_seconds: 1e9, quiet_seconds: Some(1e9), step: None };
+        let vitals = Vitals { running_seconds: 1e9, quiet_seconds: Some(1e9), ..Vitals::default() };
         assert_eq!(decided(vitals, Limits::default()), None);
     }
 
@@ -144,7 +171,7 @@ mod tests {
     /// Proves that an injected fault happens at its step or at the first one seen after it.
     #[test]
     fn faults_happen_at_or_after_their_step() {
-        let injection = Injection { fault: Fault::Kill, step: 7 };
+        let injection = Injection { fault: Fault::Kill, step: 7, after_commit_of: None };
         let at = |step| {
             intervention(&Vitals { step, ..CALM }, &Limits::default(), Some(&injection))
                 .map(|(found, _)| found)
@@ -153,5 +180,21 @@ mod tests {
         assert_eq!(at(None), None);
         assert_eq!(at(Some(7)), Some(Intervention::Inject(Fault::Kill)));
         assert_eq!(at(Some(9)), Some(Intervention::Inject(Fault::Kill)));
+    }
+
+    /// Proves that the kill of a proof waits for the commit it resumes from, and that silence ends a rehearsal only.
+    #[test]
+    fn a_rehearsal_waits_for_its_commit_and_for_a_handshake() {
+        let killed = |after, committed_step| {
+            let injection = Injection { fault: Fault::Kill, step: 7, after_commit_of: Some(after) };
+            intervention(&Vitals { committed_step, ..CALM }, &Limits::default(), Some(&injection)).is_some()
+        };
+        assert!(killed(4, Some(4)) && killed(4, Some(6)));
+        assert!(!killed(4, Some(3)) && !killed(4, None));
+        let limits = Limits { handshake_seconds: Some(10.0), ..Limits::default() };
+        assert_eq!(decided(CALM, limits), None);
+        let silent = Vitals { handshake_seen: false, ..CALM };
+        assert_eq!(decided(silent, limits), Some(Intervention::NoHandshake));
+        assert_eq!(decided(Vitals { running_seconds: 9.9, ..silent }, limits), None);
     }
 }

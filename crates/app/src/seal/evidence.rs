@@ -58,6 +58,8 @@ pub fn gather(
     evidence.progress.last_step = closed.last_step;
     evidence.progress.handshake_seen =
         closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
+    evidence.progress.reached_last_step =
+        closed.events.iter().any(|event| event.kind == trackway_recorder::MAX_STEPS_EVENT);
     match end {
         End::Recorded(record) => take_record(&mut evidence, record, closed),
         End::Lost { why, rebooted } => {

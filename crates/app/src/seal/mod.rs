@@ -5,10 +5,7 @@
 
 mod evidence;
 
-use std::collections::BTreeMap;
-
-use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, LaunchKind, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Timestamp};
 use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
@@ -20,6 +17,7 @@ use trackway_tower::{Verdict, classify};
 use self::evidence::{End, gather};
 use crate::actions;
 use crate::checkpoints::view;
+use crate::run::remote::one_per_prefix;
 use crate::error::{AppError, ErrorKind};
 use crate::run::remote::stage_in::StageInReport;
 use crate::run::{Decided, decide};
@@ -144,7 +142,7 @@ fn run_after(
     checkpoints: &[CheckpointRow],
     state: RunState,
 ) -> Result<RunRow, AppError> {
-    let mut attempts = app.attempts_of(row.run_id)?;
+    let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
     attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
     attempts.push(row.clone());
     let committed =
@@ -246,13 +244,10 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
 
 /// The run's checkpoints as their log has them now.
 fn checkpoint_rows(app: &App, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = app.home.checkpoint_root(row.run_id, LaunchKind::Train, FULL_STAGE);
+    let root = app.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
-    // What was adopted from a remote has two entries for one prefix; the newer one counts.
-    let by_prefix: BTreeMap<String, CheckpointInfo> =
-        view.list().into_iter().map(|info| (info.object_prefix.clone(), info)).collect();
-    let rows = by_prefix.into_values().map(|info| CheckpointRow {
+    let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
         run_id: info.run_id,
         attempt_id: info.attempt_id,
         step: info.step,

@@ -31,8 +31,10 @@ mod tests;
 pub use arena::Region;
 pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
-pub use read::{LoadedFile, TensorView, damaged_ranges, read_files, verify_files};
-pub use reshard::{ReshardError, Tensors, Want, read_tensors};
+pub use read::{
+    Fill, LoadError, LoadedFile, TensorView, damaged_ranges, read_files, read_header, read_into, verify_files,
+};
+pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, Slice, TensorError, TensorInfo};
 pub use saver::{BackgroundSaver, Commit, SaveEnd, SaveOutcome, Saved};
 pub use stage::{Stage, StagedSave, TensorRef};

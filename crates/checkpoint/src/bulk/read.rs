@@ -10,7 +10,7 @@ use trackway_store::{Disk, DiskRead};
 use crate::bulk::chunks::{CHUNK_BYTES, ChunkHash, chunk_count, chunk_hash, file_hash};
 use crate::bulk::mapping::{BLOCK_BYTES, Buffer, available_bytes};
 use crate::bulk::parallel::try_for_each;
-use crate::bulk::safetensors::{Header, TensorError, TensorInfo};
+use crate::bulk::safetensors::{Header, LENGTH_BYTES, TensorError, TensorInfo, header_bytes};
 use crate::verify::Defect;
 
 /// Chunks that are on their way at a time: while some are read, others are hashed.
@@ -106,16 +106,119 @@ pub fn read_files(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> Res
 /// The first [`Defect`] found.
 pub fn verify_files(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> Result<(), Defect> {
     check_sizes(disk, folder, files)?;
+    let pieces = files.iter().map(|file| no_pieces(file.size_bytes)).collect();
+    stream(disk, folder, files, pieces)
+}
+
+/// Where bytes of a file go that is read into memory that exists already.
+#[derive(Debug)]
+pub struct Fill<'a> {
+    /// The file.
+    pub file: ManifestFile,
+    /// Stretches of the file: where each begins, and the memory for it.
+    pub targets: Vec<(u64, &'a mut [u8])>,
+}
+
+/// Reads files of a checkpoint into memory that exists already, such as the tensors of a model, and checks them on the
+/// way like [`read_files`]. It takes a few chunks of memory; where memory is dear to get, it is the faster way.
+///
+/// After an error the targets hold something or other: fill them from another checkpoint, or do not use them.
+///
+/// # Errors
+/// [`LoadError::Defect`], the first found; [`LoadError::Tensors`] for a target that ends behind its file, before any
+/// is touched.
+pub fn read_into(disk: &dyn Disk, folder: &Path, fills: Vec<Fill<'_>>) -> Result<(), LoadError> {
+    let (files, targets): (Vec<_>, Vec<_>) = fills.into_iter().map(|fill| (fill.file, fill.targets)).unzip();
+    check_sizes(disk, folder, &files)?;
+    let pieces =
+        files.iter().zip(targets).map(|(file, targets)| cut(file, targets)).collect::<Result<_, _>>()?;
+    Ok(stream(disk, folder, &files, pieces)?)
+}
+
+/// What is wanted of one chunk: where it begins in the chunk, and the memory for it.
+type Pieces<'a> = Vec<(usize, &'a mut [u8])>;
+
+fn no_pieces<'a>(size_bytes: u64) -> Vec<Pieces<'a>> {
+    (0..chunk_count(size_bytes)).map(|_| Vec::new()).collect()
+}
+
+/// Cuts targets at the bounds of chunks.
+fn cut<'a>(file: &ManifestFile, targets: Vec<(u64, &'a mut [u8])>) -> Result<Vec<Pieces<'a>>, TensorError> {
+    let mut pieces = no_pieces(file.size_bytes);
+    for (mut offset, mut target) in targets {
+        if offset.checked_add(target.len() as u64).is_none_or(|end| end > file.size_bytes) {
+            let rule = format!("{} bytes at {offset} end behind the file `{}`", target.len(), file.name);
+            return Err(TensorError::rule(rule));
+        }
+        while !target.is_empty() {
+            let (index, begin) = (offset / CHUNK_BYTES as u64, (offset % CHUNK_BYTES as u64) as usize);
+            let (piece, rest) = target.split_at_mut(target.len().min(CHUNK_BYTES - begin));
+            offset += piece.len() as u64;
+            target = rest;
+            pieces[index as usize].push((begin, piece));
+        }
+    }
+    Ok(pieces)
+}
+
+/// Reads files through a few buffers, checks them, and leaves the pieces where they are wanted.
+fn stream(
+    disk: &dyn Disk,
+    folder: &Path,
+    files: &[ManifestFile],
+    pieces: Vec<Vec<Pieces<'_>>>,
+) -> Result<(), Defect> {
     let mut hashes = no_hashes(files);
-    let tasks = files.iter().zip(&mut hashes).flat_map(|(file, hashes)| tasks(disk, folder, file, hashes));
+    let tasks = files
+        .iter()
+        .zip(pieces)
+        .zip(&mut hashes)
+        .flat_map(|((file, pieces), hashes)| tasks(disk, folder, file, pieces.into_iter().zip(hashes)));
     let largest = files.iter().map(|file| file.size_bytes).max().unwrap_or(0).min(CHUNK_BYTES as u64);
-    let buffer = || Buffer::new(largest as usize).map_err(|source| unreadable("", source));
+    let buffer = || Buffer::new(largest as usize).map_err(|source| unreadable("a chunk", source));
     try_for_each(READ_THREADS, tasks, buffer, |buffer, task| {
-        let (chunk, hash) = task?;
+        let (chunk, (pieces, hash)) = task?;
         *hash = chunk.hash_into(buffer.bytes_mut())?;
+        for (begin, piece) in pieces {
+            piece.copy_from_slice(&buffer.bytes()[begin..begin + piece.len()]);
+        }
         Ok(())
     })?;
     check_hashes(files, &hashes)
+}
+
+/// Reads the header of a tensor file, to know what there is to fill. The hash of the file is not checked: that is done
+/// when it is read.
+///
+/// # Errors
+/// [`LoadError::Defect`] when it cannot be read or is damaged; [`LoadError::Tensors`] when it is no safetensors file.
+pub fn read_header(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Header, LoadError> {
+    let source = open(disk, folder, file, false)?;
+    let read =
+        |bytes: &mut [u8]| source.reader.read_at(0, bytes).map_err(|error| unreadable(&file.name, error));
+    let header = || -> Result<Header, LoadError> {
+        let mut first = [0; LENGTH_BYTES];
+        read(&mut first)?;
+        let mut bytes = vec![0; header_bytes(first, file.size_bytes)? as usize];
+        let count = read(&mut bytes)?;
+        Ok(Header::from_bytes(&bytes[..count], file.size_bytes)?)
+    };
+    header().or_else(|error| {
+        // It may be no tensor file because it is damaged: that is the better thing to say.
+        verify_files(disk, folder, std::slice::from_ref(file))?;
+        Err(error)
+    })
+}
+
+/// Why tensors could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A file is not what was committed.
+    #[error(transparent)]
+    Defect(#[from] Defect),
+    /// The files do not hold what was asked for, or hold no tensors.
+    #[error(transparent)]
+    Tensors(#[from] TensorError),
 }
 
 /// Which bytes of a file are not those that were written, by the chunk hashes of that time
@@ -180,7 +283,7 @@ fn tasks<'a, T>(
     file: &'a ManifestFile,
     belongings: impl IntoIterator<Item = T>,
 ) -> Vec<Result<(Chunk<'a>, T), Defect>> {
-    match open(disk, folder, file) {
+    match open(disk, folder, file, file.size_bytes >= DIRECT_BYTES_MIN) {
         Err(defect) => vec![Err(defect)],
         Ok(source) => {
             let source = Arc::new(source);
@@ -190,9 +293,14 @@ fn tasks<'a, T>(
     }
 }
 
-fn open<'a>(disk: &dyn Disk, folder: &Path, file: &'a ManifestFile) -> Result<Source<'a>, Defect> {
+fn open<'a>(
+    disk: &dyn Disk,
+    folder: &Path,
+    file: &'a ManifestFile,
+    direct: bool,
+) -> Result<Source<'a>, Defect> {
     let name = file.name.as_str();
-    let reader = match disk.open(&folder.join(name), file.size_bytes >= DIRECT_BYTES_MIN) {
+    let reader = match disk.open(&folder.join(name), direct) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(Defect::Missing { name: name.into() });
         }
@@ -207,7 +315,7 @@ fn open<'a>(disk: &dyn Disk, folder: &Path, file: &'a ManifestFile) -> Result<So
 
 /// Checks what is cheap to check, before gigabytes are read.
 fn check_sizes(disk: &dyn Disk, folder: &Path, files: &[ManifestFile]) -> Result<(), Defect> {
-    files.iter().try_for_each(|file| open(disk, folder, file).map(drop))
+    files.iter().try_for_each(|file| open(disk, folder, file, false).map(drop))
 }
 
 fn rooms_for(files: &[ManifestFile]) -> Result<Vec<LoadedFile>, Defect> {

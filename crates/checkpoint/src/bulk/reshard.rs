@@ -8,11 +8,8 @@ use trackway_formats::checkpoint_manifest::ManifestFile;
 use trackway_store::Disk;
 
 use crate::bulk::mapping::{Buffer, available_bytes};
-use crate::bulk::read::{TensorView, read_files, unreadable};
-use crate::bulk::safetensors::{
-    Dtype, Header, LENGTH_BYTES, Slice, TensorError, TensorInfo, check_slice, header_bytes,
-};
-use crate::verify::Defect;
+use crate::bulk::read::{LoadError, TensorView, read_files, read_header, unreadable};
+use crate::bulk::safetensors::{Dtype, Header, Slice, TensorError, TensorInfo, check_slice};
 
 /// Every tensor begins at a multiple of this; enough for any element and any vector unit.
 const TENSOR_ALIGNMENT_BYTES: usize = 64;
@@ -46,29 +43,18 @@ impl Tensors {
     }
 }
 
-/// Why tensors could not be put together.
-#[derive(Debug, thiserror::Error)]
-pub enum ReshardError {
-    /// A file is not what was committed.
-    #[error(transparent)]
-    Defect(#[from] Defect),
-    /// The files do not hold what was asked for, or hold no tensors.
-    #[error(transparent)]
-    Tensors(#[from] TensorError),
-}
-
 /// Puts tensors together from the parts that lie in any of the files. Only files with something of them are read, one
 /// after the other and verified as a whole, so that no more than the result and one file are in memory.
 ///
 /// # Errors
-/// [`ReshardError::Defect`] when a file is damaged; [`ReshardError::Tensors`] when a tensor is missing, incomplete, or
+/// [`LoadError::Defect`] when a file is damaged; [`LoadError::Tensors`] when a tensor is missing, incomplete, or
 /// its parts contradict each other.
 pub fn read_tensors(
     disk: &dyn Disk,
     folder: &Path,
     files: &[ManifestFile],
     wants: &[Want],
-) -> Result<Tensors, ReshardError> {
+) -> Result<Tensors, LoadError> {
     let mut index = Index::default();
     for (number, file) in files.iter().enumerate() {
         index.add(number, read_header(disk, folder, file)?)?;
@@ -213,22 +199,7 @@ impl Plan {
     }
 }
 
-fn read_header(disk: &dyn Disk, folder: &Path, file: &ManifestFile) -> Result<Header, ReshardError> {
-    let path = folder.join(&file.name);
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => Defect::Missing { name: file.name.clone() },
-        _ => unreadable(&file.name, source),
-    };
-    let reader = disk.open(&path, false).map_err(failed)?;
-    let file_bytes = reader.size_bytes().map_err(failed)?;
-    let mut first = [0; LENGTH_BYTES];
-    reader.read_at(0, &mut first).map_err(failed)?;
-    let mut bytes = vec![0; header_bytes(first, file_bytes)? as usize];
-    let count = reader.read_at(0, &mut bytes).map_err(failed)?;
-    Ok(Header::from_bytes(&bytes[..count], file_bytes)?)
-}
-
-fn room_for(plans: &[Plan]) -> Result<Tensors, ReshardError> {
+fn room_for(plans: &[Plan]) -> Result<Tensors, LoadError> {
     let mut end = 0u64;
     let mut infos = Vec::with_capacity(plans.len());
     for plan in plans {

@@ -142,6 +142,46 @@ fn all_damage_is_found() {
     verify_files(&RealDisk, folder.path(), &files).unwrap();
 }
 
+/// Proves that stretches of files, across the bounds of chunks, go where they are wanted, that damage is told of all
+/// the same, and that a stretch behind the end is refused.
+#[test]
+fn memory_that_exists_is_filled() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = Memory::new(&[("large.bin", 2 * CHUNK_BYTES + 100, 1), ("small.bin", 10, 2)]);
+    let files = manifest_files(&writer(RealDisk).write(folder.path(), &memory.staged(), None).unwrap());
+    let [large, small] = [0, 1].map(|index| memory.staged()[index].bytes());
+    let (mut front, mut across, mut end, mut few) = ([0; 3], vec![0; CHUNK_BYTES + 50], [0; 70], [0; 2]);
+    let mut fill = |offset: u64| {
+        let first = vec![
+            (CHUNK_BYTES as u64 - 20, &mut across[..]),
+            (2, &mut front),
+            (2 * CHUNK_BYTES as u64 + offset, &mut end),
+        ];
+        let fills = vec![
+            Fill { file: files[0].clone(), targets: first },
+            Fill { file: files[1].clone(), targets: vec![(8, &mut few)] },
+        ];
+        read_into(&RealDisk, folder.path(), fills)
+    };
+    assert!(matches!(fill(31), Err(LoadError::Tensors(_))));
+    fill(30).unwrap();
+    assert!(front == large[2..5] && across == large[CHUNK_BYTES - 20..][..CHUNK_BYTES + 50]);
+    assert!(end == large[2 * CHUNK_BYTES + 30..] && few == small[8..]);
+
+    let path = folder.path().join("small.bin");
+    std::fs::write(&path, b"0123456789").unwrap();
+    let fills = files.iter().map(|file| Fill { file: file.clone(), targets: Vec::new() }).collect();
+    assert!(matches!(
+        read_into(&RealDisk, folder.path(), fills),
+        Err(LoadError::Defect(Defect::Hash { .. }))
+    ));
+    assert!(matches!(
+        read_header(&RealDisk, folder.path(), &files[1]),
+        Err(LoadError::Defect(Defect::Hash { .. }))
+    ));
+    assert!(matches!(read_header(&RealDisk, folder.path(), &files[0]), Err(LoadError::Tensors(_))));
+}
+
 /// Proves that a file that did not change becomes a link, that it names the checkpoint that first wrote it, and that
 /// one that changed, is gone from the parent or has another size there is written.
 #[test]

@@ -46,8 +46,10 @@ pub struct CheckpointInfo {
     pub step: Step,
     /// The epoch of its writer.
     pub epoch: u64,
-    /// Where its files are, below the root.
+    /// Below which prefix it was written.
     pub object_prefix: String,
+    /// Where its files are, below the root: its prefix, but for one that was adopted.
+    pub folder: String,
     /// The SHA-256 of its manifest, once committed.
     pub manifest_sha256: Option<String>,
     /// Where it stands.

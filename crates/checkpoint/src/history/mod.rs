@@ -31,6 +31,9 @@ pub(crate) struct History {
     /// Commits up to here do not count: the truth, kept elsewhere, said so.
     #[serde(default)]
     truth_begins: u64,
+    /// The epoch whose adoption was begun and is not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    adopting: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,9 @@ pub(crate) struct CommitRecord {
     pub uploaded_to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_there: Option<u64>,
+    /// Where its files are, when not below its own prefix: it was adopted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted_into: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -204,12 +210,15 @@ impl History {
     }
 
     fn take_adopt(&mut self, number: u64, at: String, adopt: Adopt) {
+        self.adopting = (!adopt.complete).then_some(adopt.epoch);
         let Some(body) = adopt.commit else {
             self.truth_begins = number;
             return;
         };
+        self.begun.retain(|_, begun| Some(&begun.body.object_prefix) != adopt.folder.as_ref());
         let mut record = CommitRecord::new(at, body, adopt.epoch);
         record.number_there = adopt.number_there;
+        record.adopted_into = adopt.folder;
         self.commits.insert(number, record);
     }
 
@@ -249,6 +258,18 @@ impl History {
         candidates
     }
 
+    /// The epoch that was told only a part of what it goes on from: whoever told it died. It must not begin.
+    pub fn adopting(&self) -> Option<u64> {
+        self.adopting
+    }
+
+    /// Whether the newest epoch has shown what it stands on, by a commit or an adopted one. Before that nobody else
+    /// knows which checkpoint it resumes from.
+    pub fn newest_epoch_stands(&self) -> bool {
+        let head_epoch = self.head().and_then(|number| self.commit(number)).map(|record| record.branch_epoch);
+        self.claim.is_none_or(|claim| head_epoch >= Some(claim.epoch))
+    }
+
     fn head(&self) -> Option<u64> {
         let counted = self.commits.range(self.truth_begins + 1..);
         counted.max_by_key(|(number, record)| (record.branch_epoch, **number)).map(|(number, _)| *number)
@@ -279,8 +300,7 @@ impl History {
     /// Prefixes whose files must stay: those of commits that are not retired, of what is being written, and those
     /// that a commit which stays shares its folder with.
     pub fn prefix_is_live(&self, prefix: &str) -> bool {
-        let committed =
-            self.commits.values().any(|record| !record.retired && record.body.object_prefix == prefix);
+        let committed = self.commits.values().any(|record| !record.retired && record.folder() == prefix);
         committed || self.begun.values().any(|it| it.body.object_prefix == prefix && !self.is_abandoned(it))
     }
 }
@@ -296,7 +316,13 @@ impl CommitRecord {
             swept: false,
             uploaded_to: None,
             number_there: None,
+            adopted_into: None,
         }
+    }
+
+    /// Where its files are, below the root.
+    pub fn folder(&self) -> &str {
+        self.adopted_into.as_deref().unwrap_or(&self.body.object_prefix)
     }
 }
 

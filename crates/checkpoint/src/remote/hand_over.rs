@@ -17,6 +17,10 @@ impl Replica {
     /// [`CheckpointError::Store`]: what was not added waits.
     pub fn hand_over(&mut self) -> Result<u64, CheckpointError> {
         self.refresh()?;
+        if self.remote_is_empty() {
+            // Nobody was granted an epoch there: it is not for this thread to begin the truth anew.
+            return Ok(0);
+        }
         let waiting = self.waiting();
         for number in &waiting {
             let Some(body) = self.body_there(*number) else { continue };

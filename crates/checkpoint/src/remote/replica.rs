@@ -1,5 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
@@ -22,6 +22,7 @@ pub struct Replica {
     pub(super) log: Log<History>,
     pub(super) files: Arc<dyn RemoteFiles>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn Ids>,
     /// Numbers of remote commits whose objects this process has seen, with their sizes.
     pub(super) seen_whole: BTreeSet<u64>,
 }
@@ -63,8 +64,8 @@ impl Replica {
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
         let view = CheckpointView::at_summary(root, disk, Arc::clone(&clock), Arc::clone(&ids))?;
-        let log = Log::open(backend, Arc::clone(&clock), ids)?;
-        Ok(Self { view, log, files, clock, seen_whole: BTreeSet::new() })
+        let log = Log::open(backend, Arc::clone(&clock), Arc::clone(&ids))?;
+        Ok(Self { view, log, files, clock, ids, seen_whole: BTreeSet::new() })
     }
 
     /// Where the remote is, for messages.
@@ -136,6 +137,15 @@ impl Replica {
             claim.epoch > epoch || (claim.epoch == epoch && claim.attempt_id != attempt_id)
         };
         Ok(self.remote().claimed().filter(newer).map(|claim| (claim.epoch, claim.attempt_id)))
+    }
+
+    /// Folders on this disk in which the files of a checkpoint are, as far as the log knows, newest first.
+    pub(super) fn copies_here(&self, prefix: &str) -> Vec<PathBuf> {
+        let copies = self.local_history().commits().filter(|(_, it)| it.body.object_prefix == prefix);
+        let live = copies.filter(|(_, it)| !it.retired);
+        let mut folders: Vec<PathBuf> = live.map(|(_, it)| self.view.root().join(it.folder())).collect();
+        folders.reverse();
+        folders
     }
 
     pub(super) fn remote(&self) -> &History {

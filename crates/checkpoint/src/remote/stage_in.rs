@@ -1,13 +1,19 @@
 //! Before a launch: which attempt may write, and what it goes on from.
 
-use trackway_core::{AttemptId, RunId, Step};
-use trackway_store::{Claim, Writer};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
+use trackway_core::{AttemptId, RunId, Step};
+use trackway_formats::checkpoint_manifest::object_prefix;
+use trackway_store::Writer;
+
+use super::gather::NotGathered;
 use super::replica::{Replica, by_prefix, holder};
-use crate::entry::{Adopt, Body, ClaimBody, CommitBody};
+use crate::entry::{Adopt, Begin, Body, ClaimBody, CommitBody};
 use crate::error::{CheckpointError, Fallback};
-use crate::history::{Candidate, CheckpointInfo, History};
-use crate::verify::{Defect, verify, verify_manifest};
+use crate::history::{Candidate, CheckpointInfo};
+use crate::keeper::append;
+use crate::retention::Retention;
 
 /// The most commits that are adopted: the newest that is whole, and older ones on this disk to fall back on.
 const MAX_ADOPTED: usize = 4;
@@ -59,15 +65,25 @@ pub struct StagedIn {
 /// The first candidate whose bytes can be had, and what was found on the way.
 #[derive(Default)]
 struct Found {
-    target: Option<Target>,
+    /// With the folder that its files were put together in.
+    target: Option<(Target, PathBuf)>,
     fallbacks: Vec<Fallback>,
+}
+
+/// A commit of the truth whose files have their place here.
+struct Placed {
+    number_there: u64,
+    body: CommitBody,
+    folder: String,
 }
 
 impl Replica {
     /// Puts this disk in the state that an attempt shall find: its epoch claimed there and here, and its ordinary
     /// resume leading to the newest checkpoint of the truth whose bytes can be had whole.
     ///
-    /// `at_least` is the lowest epoch to claim. Calling it again for the same attempt gives the same epoch.
+    /// `at_least` is the lowest epoch to claim. Calling it again for the same attempt gives the same epoch. Unless
+    /// everything is kept (no `policy`), copies on this disk of which there is another are retired; the attempt's own
+    /// retention deletes them.
     ///
     /// # Errors
     /// [`CheckpointError::Store`] when the remote is out of reach: then nobody granted an epoch, and the attempt must not
@@ -78,6 +94,7 @@ impl Replica {
         run_id: RunId,
         attempt_id: AttemptId,
         at_least: u64,
+        policy: Option<&Retention>,
     ) -> Result<StagedIn, CheckpointError> {
         self.refresh()?;
         self.refuse_empty_remote()?;
@@ -98,16 +115,25 @@ impl Replica {
         self.refresh()?;
         let fenced = self.fenced();
         let fenced_steps = self.fenced_steps(&fenced);
-        let found = self.find_target()?;
         let newest_step = self.remote().newest_step();
-        let Found { target, fallbacks } = found;
+        let Found { target, fallbacks } = self.find_target()?;
         if target.is_none() && !fallbacks.is_empty() {
             return Err(CheckpointError::NothingVerifies { fallbacks });
         }
-        self.adopt(&claim, target.as_ref())?;
+        let adopted = self.put_adopted_in_place(&claim, target.as_ref())?;
+        // Another attempt may have been granted the run while bytes were fetched; then this one must not begin.
+        if let Some((found_epoch, found_attempt)) = self.fenced_by(epoch, attempt_id)? {
+            return Err(CheckpointError::Fenced { epoch, found_epoch, found_attempt });
+        }
+        self.adopt(&claim, adopted)?;
+        if policy.is_some() {
+            self.retire_other_copies()?;
+        }
         self.clear_incoming();
-        let lost_steps =
-            newest_step.zip(target.as_ref()).map_or(0, |(newest, target)| newest.saturating_sub(target.step));
+        let target = target.map(|(target, _)| target);
+        let lost_steps = newest_step
+            .zip(target.as_ref())
+            .map_or(0, |(newest, target)| newest.saturating_sub(target.step));
         Ok(StagedIn { epoch, target, fallbacks, lost_steps, fenced, fenced_steps })
     }
 
@@ -160,41 +186,43 @@ impl Replica {
         Ok(found)
     }
 
-    /// The nearest copy of a commit that verifies, or why there is none. What is bad at the remote is marked there.
-    fn obtain(&mut self, number: u64, body: &CommitBody) -> Result<Result<Target, String>, CheckpointError> {
-        let target = |source, fetched_bytes| Target {
+    /// Puts a commit together from the nearest copies that verify, or tells why that cannot be. What is bad at the
+    /// remote is marked there.
+    fn obtain(
+        &mut self,
+        number: u64,
+        body: &CommitBody,
+    ) -> Result<Result<(Target, PathBuf), String>, CheckpointError> {
+        let uploaded = self.remote().commit(number).is_some_and(|record| record.uploaded_to.is_some());
+        let gathered = match self.gather(body, uploaded)? {
+            Ok(gathered) => gathered,
+            Err(NotGathered { defect, at_remote: false }) => {
+                return Ok(Err(format!("its bytes never came to the remote, and here {defect}")));
+            }
+            Err(NotGathered { defect, at_remote: true }) => {
+                let why = format!("at the remote, {defect}");
+                if defect.is_damage() {
+                    self.mark_suspect(number, &why)?;
+                }
+                return Ok(Err(why));
+            }
+        };
+        if gathered.whole_here
+            && let Some(why) = self.suspect_here(&body.object_prefix)
+        {
+            // Its bytes are those that were committed: it is the state itself that is bad, wherever it is.
+            self.mark_suspect(number, &why)?;
+            return Ok(Err(format!("marked suspect on this disk: {why}")));
+        }
+        let target = Target {
             step: body.step,
             manifest_sha256: body.manifest_sha256.clone(),
             attempt_id: body.attempt_id,
             number_there: number,
-            source,
-            fetched_bytes,
+            source: if gathered.fetched_bytes == 0 { Source::Local } else { Source::Remote },
+            fetched_bytes: gathered.fetched_bytes,
         };
-        let here = verify(self.view.disk().as_ref(), self.view.root(), body);
-        if here.is_ok() {
-            return Ok(match self.suspect_here(&body.object_prefix) {
-                None => Ok(target(Source::Local, 0)),
-                // Its bytes are those that were committed: it is the state itself that is bad, wherever it is.
-                Some(why) => {
-                    self.mark_suspect(number, &why)?;
-                    Err(format!("marked suspect on this disk: {why}"))
-                }
-            });
-        }
-        let uploaded = self.remote().commit(number).is_some_and(|record| record.uploaded_to.is_some());
-        if !uploaded {
-            let here = here.err().map(|defect| defect.to_string()).unwrap_or_default();
-            return Ok(Err(format!("its bytes never came to the remote, and here {here}")));
-        }
-        Ok(match self.download(body)? {
-            Ok(fetched_bytes) => Ok(target(Source::Remote, fetched_bytes)),
-            Err(defect) => {
-                if defect.is_damage() {
-                    self.mark_suspect(number, &format!("at the remote, {defect}"))?;
-                }
-                Err(format!("at the remote, {defect}"))
-            }
-        })
+        Ok(Ok((target, gathered.folder)))
     }
 
     /// Why the newest local entry about these bytes calls them suspect.
@@ -212,49 +240,113 @@ impl Replica {
             .map(drop)
     }
 
+    /// Gives the target, and older commits of the truth that this disk has, folders of this epoch; oldest first.
+    fn put_adopted_in_place(
+        &mut self,
+        claim: &ClaimBody,
+        target: Option<&(Target, PathBuf)>,
+    ) -> Result<Vec<Placed>, CheckpointError> {
+        let Some((target, gathered)) = target else { return Ok(Vec::new()) };
+        let chain = self.remote().live_chain();
+        let from_target = chain.into_iter().skip_while(|number| *number != target.number_there);
+        let mut placed = Vec::new();
+        for number in from_target {
+            if placed.len() == MAX_ADOPTED {
+                break;
+            }
+            let Some(body) = self.remote().commit(number).map(|record| record.body.clone()) else { continue };
+            let folder = match number == target.number_there {
+                true => gathered.clone(),
+                // An older one to fall back on is taken when this disk has all of it, and not fetched.
+                false => match self.gather(&body, false)? {
+                    Ok(older) => older.folder,
+                    Err(_) => continue,
+                },
+            };
+            placed.push(self.place(claim, number, body, &folder)?);
+        }
+        placed.reverse();
+        Ok(placed)
+    }
+
+    /// `begin` comes first: what a crash leaves in the new place is found by it.
+    fn place(
+        &mut self,
+        claim: &ClaimBody,
+        number_there: u64,
+        body: CommitBody,
+        gathered: &Path,
+    ) -> Result<Placed, CheckpointError> {
+        let ClaimBody { epoch, run_id, attempt_id } = *claim;
+        let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
+        let folder = object_prefix(body.step, epoch, &ulid);
+        let begin = Begin { epoch, run_id, attempt_id, step: body.step, object_prefix: folder.clone() };
+        append(&mut self.view, Writer::Trainer(&holder(claim)), |_| Some(Body::Begin(begin.clone())))?;
+        self.put_in_place(gathered, &folder)?;
+        Ok(Placed { number_there, body, folder })
+    }
+
     /// Says in the local log what the attempt goes on from, oldest first: nothing before these entries counts.
-    fn adopt(&mut self, claim: &ClaimBody, target: Option<&Target>) -> Result<(), CheckpointError> {
-        let mut adopted = target.map_or_else(Vec::new, |target| self.to_adopt(target));
-        adopted.reverse();
-        let mine = holder(claim);
-        self.add_adopt(&mine, claim, None, None)?;
+    fn adopt(&mut self, claim: &ClaimBody, placed: Vec<Placed>) -> Result<(), CheckpointError> {
+        let ClaimBody { epoch, run_id, attempt_id } = *claim;
+        let mut left = placed.len();
+        let adopt = |complete| Adopt {
+            epoch,
+            run_id,
+            attempt_id,
+            commit: None,
+            folder: None,
+            number_there: None,
+            complete,
+        };
+        self.add_adopt(claim, adopt(left == 0))?;
         let mut parent = None;
-        for (number_there, body) in adopted {
-            let body = CommitBody { parent, ..body };
-            parent = Some(self.add_adopt(&mine, claim, Some(body), Some(number_there))?);
+        for Placed { number_there, body, folder } in placed {
+            left -= 1;
+            parent = Some(self.add_adopt(
+                claim,
+                Adopt {
+                    commit: Some(CommitBody { parent, ..body }),
+                    folder: Some(folder),
+                    number_there: Some(number_there),
+                    ..adopt(left == 0)
+                },
+            )?);
         }
         self.note_uploads()
     }
 
-    fn add_adopt(
-        &mut self,
-        mine: &Claim,
-        claim: &ClaimBody,
-        commit: Option<CommitBody>,
-        number_there: Option<u64>,
-    ) -> Result<u64, CheckpointError> {
-        let ClaimBody { epoch, run_id, attempt_id } = *claim;
-        let adopt = Adopt { epoch, run_id, attempt_id, commit, number_there };
-        let number = self.view.log.append(Writer::Trainer(mine), |_: &History| {
-            Ok::<_, CheckpointError>(Some(Body::Adopt(adopt.clone())))
-        })?;
-        Ok(number.expect("the entry is always decided"))
-    }
-
-    /// The target and older commits of the truth that this disk seems to have, newest first.
-    fn to_adopt(&self, target: &Target) -> Vec<(u64, CommitBody)> {
-        let chain = self.remote().live_chain();
-        let from_target = chain.into_iter().skip_while(|number| *number != target.number_there);
-        let body = |number| self.remote().commit(number).map(|record| (number, record.body.clone()));
-        let here = |(number, body): &(u64, CommitBody)| {
-            *number == target.number_there || self.seems_here(body).is_ok()
+    /// Retires commits of earlier epochs whose files stand in a folder of this epoch too, or are at the remote, or were
+    /// let go there. What is the only copy, lost work among it, stays until it is old.
+    fn retire_other_copies(&mut self) -> Result<(), CheckpointError> {
+        let there = by_prefix(self.remote());
+        let elsewhere = |prefix: &str| {
+            let record = there.get(prefix).and_then(|number| self.remote().commit(*number));
+            record.is_some_and(|record| record.uploaded_to.is_some() || record.retired)
         };
-        from_target.filter_map(body).filter(here).take(MAX_ADOPTED).collect()
+        let commits: Vec<u64> = {
+            let history = self.view.history();
+            let before = history.truth_begins();
+            let adopted: BTreeSet<&str> = history
+                .commits()
+                .filter(|(number, _)| *number > before)
+                .map(|(_, record)| record.body.object_prefix.as_str())
+                .collect();
+            let old = history.commits().filter(|(number, record)| *number < before && !record.retired);
+            let copied = |prefix: &str| adopted.contains(prefix) || elsewhere(prefix);
+            old.filter(|(_, record)| copied(&record.body.object_prefix)).map(|(number, _)| number).collect()
+        };
+        append(&mut self.view, Writer::Housekeeper, |history| {
+            let unpinned = |number: &&u64| history.pins().all(|pin| pin.body.commit != **number);
+            let commits: Vec<u64> = commits.iter().filter(unpinned).copied().collect();
+            (!commits.is_empty()).then_some(Body::Retire { commits, swept: Vec::new() })
+        })
+        .map(drop)
     }
 
-    /// Whether this disk has the manifest of a commit; the attempt itself verifies every byte that it resumes from.
-    fn seems_here(&self, body: &CommitBody) -> Result<(), Defect> {
-        let folder = self.view.root().join(&body.object_prefix);
-        verify_manifest(self.view.disk().as_ref(), &folder, body).map(drop)
+    fn add_adopt(&mut self, claim: &ClaimBody, adopt: Adopt) -> Result<u64, CheckpointError> {
+        let body = Body::Adopt(adopt);
+        let number = append(&mut self.view, Writer::Trainer(&holder(claim)), |_| Some(body.clone()))?;
+        Ok(number.expect("the entry is always decided"))
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use trackway_core::{AttemptId, Step};
-use trackway_store::testing::{BackendFault, FaultBackend};
-use trackway_store::{Backend, Created, MemoryBackend, RealDisk, StoreError, Writer};
+use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
+use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
 
 use super::{RemoteFiles, Replica, Source, StagedIn, Uploaded};
 use crate::entry::Body;
@@ -50,13 +50,22 @@ impl RemoteFiles for BackendFiles {
 
 impl World {
     fn replica(&self, backend: &Arc<dyn Backend>) -> Result<Replica, CheckpointError> {
+        self.replica_on(Arc::new(RealDisk), backend)
+    }
+
+    fn replica_on(
+        &self,
+        disk: Arc<dyn Disk>,
+        backend: &Arc<dyn Backend>,
+    ) -> Result<Replica, CheckpointError> {
         let files = Arc::new(BackendFiles(Arc::clone(backend)));
-        Replica::open(&self.path(), Arc::clone(backend), files, self.clock.clone(), self.ids.clone())
+        let (clock, ids) = (self.clock.clone(), self.ids.clone());
+        Replica::open_on(disk, &self.path(), Arc::clone(backend), files, clock, ids)
     }
 
     fn stage_in(&self, backend: &Arc<dyn Backend>) -> Result<(AttemptId, StagedIn), CheckpointError> {
         let attempt = self.attempt();
-        let staged = self.replica(backend)?.stage_in(self.run_id(), attempt, 1)?;
+        let staged = self.replica(backend)?.stage_in(self.run_id(), attempt, 1, None)?;
         Ok((attempt, staged))
     }
 
@@ -65,6 +74,12 @@ impl World {
         let mut root = self.open_as(Arc::new(RealDisk), epoch, attempt, None).unwrap();
         root.resume_target().unwrap();
         root
+    }
+
+    fn damage_every_copy(&self, step: Step) {
+        for info in self.view().list().iter().filter(|info| info.step == step) {
+            std::fs::write(self.path().join(&info.folder).join("weights.bin"), b"bad").unwrap();
+        }
     }
 
     /// Hands over and uploads until nothing is left.
@@ -101,8 +116,8 @@ fn check_remote(world: &World, backend: &Arc<dyn Backend>, situation: &str) -> V
     let bodies: Vec<_> =
         replica.remote().commits().filter(|(_, it)| held(it)).map(|(_, it)| it.body.clone()).collect();
     for body in &bodies {
-        let fetched = replica.download(body).unwrap();
-        fetched.unwrap_or_else(|defect| panic!("{situation}: step {}: {defect}", body.step));
+        let fetched = replica.gather(body, true).unwrap();
+        fetched.unwrap_or_else(|missing| panic!("{situation}: step {}: {}", body.step, missing.defect));
     }
     bodies.iter().map(|body| body.step).collect()
 }
@@ -219,13 +234,13 @@ fn the_nearest_whole_copy_is_taken() {
     let target = world.stage_in(&remote).unwrap().1.target.unwrap();
     assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Local, 0));
 
-    let weights = world.path().join(&commits[2].object_prefix).join("weights.bin");
-    std::fs::write(&weights, b"bad").unwrap();
-    let target = world.stage_in(&remote).unwrap().1.target.unwrap();
+    world.damage_every_copy(30);
+    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    let target = staged.target.unwrap();
     assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Remote, 128));
-    assert_eq!(std::fs::read(&weights).unwrap().len(), 128, "the copy on this disk is whole again");
+    assert_eq!(world.train(attempt, staged.epoch).resume_target().unwrap().unwrap().step, 30);
 
-    std::fs::write(&weights, b"bad").unwrap();
+    world.damage_every_copy(30);
     remote.replace(&format!("{}/weights.bin", commits[2].object_prefix), b"rot").unwrap();
     let (attempt, staged) = world.stage_in(&remote).unwrap();
     assert_eq!((staged.target.unwrap().step, staged.lost_steps), (20, 10));
@@ -267,17 +282,17 @@ fn without_the_remote_nothing_is_granted() {
     let behind: Arc<dyn Backend> = Arc::new(cut_off.clone());
     let mut replica = world.replica(&behind).unwrap();
     cut_off.cut_off(true);
-    let error = replica.stage_in(world.run_id(), world.attempt(), 2).unwrap_err();
+    let error = replica.stage_in(world.run_id(), world.attempt(), 2, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
     assert_eq!(world.view().epoch(), Some(1));
     assert_eq!(replica.standing(None).waiting_commits, 1);
     cut_off.cut_off(false);
-    assert_eq!(replica.stage_in(world.run_id(), world.attempt(), 2).unwrap().epoch, 2);
+    assert_eq!(replica.stage_in(world.run_id(), world.attempt(), 2, None).unwrap().epoch, 2);
     let error = world.stage_in(&memory()).unwrap_err();
     assert!(matches!(error, CheckpointError::RemoteEmpty { .. }), "{error}");
     let stranger = world.other_machine();
     let other_run = trackway_core::RunId::new(world.ids.as_ref());
-    let error = stranger.replica(&remote).unwrap().stage_in(other_run, world.attempt(), 1).unwrap_err();
+    let error = stranger.replica(&remote).unwrap().stage_in(other_run, world.attempt(), 1, None).unwrap_err();
     assert!(matches!(error, CheckpointError::WrongRun { .. }), "{error}");
 }
 
@@ -334,6 +349,42 @@ fn superseded_ones_are_overtaken_and_pins_hold() {
     assert_eq!(states.len(), 5, "every commit stands in the log");
 }
 
+/// Proves that attempts which follow each other on one disk leave no copies behind: what is elsewhere too goes, what is
+/// pinned or the only copy stays, and every attempt goes on from the newest.
+#[test]
+fn attempts_leave_no_copies_behind() {
+    let (world, remote) = (World::new(), memory());
+    let policy = keep_last(2);
+    let mut pinned = None;
+    for attempt_number in 0..6 {
+        let attempt = world.attempt();
+        let mut replica = world.replica(&remote).unwrap();
+        let staged = replica.stage_in(world.run_id(), attempt, 1, Some(&policy)).unwrap();
+        let step = staged.target.map_or(0, |target| target.step);
+        assert_eq!(step, attempt_number * 30);
+        let keep = Some(policy.clone());
+        let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+        root.resume_target().unwrap();
+        for step in [step + 10, step + 20, step + 30] {
+            save_shared(&mut root, step);
+            world.settle(&remote, Some(&policy)).unwrap();
+        }
+        if attempt_number == 1 {
+            let mut house =
+                crate::Housekeeper::open(&world.path(), world.clock.clone(), world.ids.clone()).unwrap();
+            let number = house.view().list().iter().rev().find(|info| info.step == 60).unwrap().number;
+            house.pin("kept", number, "", None).unwrap();
+            pinned = Some(number);
+        }
+    }
+    let here = |info: &crate::CheckpointInfo| world.path().join(&info.folder).exists();
+    let list = world.view().list();
+    let steps: Vec<_> = list.iter().filter(|info| here(info)).map(|info| info.step).collect();
+    assert_eq!(steps, [60, 170, 180], "{list:#?}");
+    world.view().verify(pinned.unwrap()).unwrap();
+    assert_eq!(check_remote(&world, &remote, "after six attempts"), [170, 180]);
+}
+
 /// What a supervisor does from one launch to the next, with everything in it that calls the remote.
 fn scenario(world: &World, backend: &Arc<dyn Backend>, saved: &mut Vec<Step>) -> Result<(), CheckpointError> {
     let policy = keep_last(2);
@@ -346,7 +397,7 @@ fn scenario(world: &World, backend: &Arc<dyn Backend>, saved: &mut Vec<Step>) ->
         world.settle(backend, Some(&policy))?;
     }
     let attempt = world.attempt();
-    world.replica(backend)?.stage_in(world.run_id(), attempt, 1)?;
+    world.replica(backend)?.stage_in(world.run_id(), attempt, 1, None)?;
     Ok(())
 }
 
@@ -559,5 +610,41 @@ fn uploading_during_a_collection_breaks_nothing() {
         }
         let steps = check_remote(&world, &remote, &format!("uploaded at call {at}"));
         assert!(steps.contains(&50), "at call {at}: {steps:?}");
+    }
+}
+
+/// Proves that a kill, a torn write or a power cut at any operation of this disk while a checkpoint is brought here
+/// leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
+#[test]
+fn a_crash_of_the_disk_while_staging_in_is_made_good() {
+    let (one, remote) = (World::new(), memory());
+    let (attempt, _) = one.stage_in(&remote).unwrap();
+    let mut root = one.train(attempt, 1);
+    save_shared(&mut root, 10);
+    save_shared(&mut root, 20);
+    one.settle(&remote, None).unwrap();
+    for fault in Fault::DEADLY {
+        for operation in 0.. {
+            let two = one.other_machine();
+            let disk = FaultDisk::new(fault, operation);
+            let attempt = two.attempt();
+            let staged = two.replica_on(Arc::new(disk.clone()), &remote).and_then(|mut replica| {
+                replica.stage_in(two.run_id(), attempt, 1, Some(&keep_last(2)))
+            });
+            if !disk.struck() {
+                staged.unwrap();
+                assert!(operation > 15, "only {operation} operations");
+                break;
+            }
+            disk.after_crash();
+            let situation = format!("{fault:?} at operation {operation}");
+            let (attempt, staged) = two.stage_in(&remote).unwrap();
+            assert_eq!(staged.target.unwrap().step, 20, "{situation}");
+            let mut root = two.train(attempt, staged.epoch);
+            assert_eq!(root.resume_target().unwrap().unwrap().step, 20, "{situation}");
+            for info in two.view().list().iter().filter(|info| info.on_branch) {
+                two.view().verify(info.number).unwrap_or_else(|error| panic!("{situation}: {error}"));
+            }
+        }
     }
 }

@@ -92,7 +92,10 @@ impl Replica {
         let Some(body) = self.remote().commit(number).map(|record| record.body.clone()) else {
             return Err(CheckpointError::NoSuchCommit { root: self.location().into(), number });
         };
-        let manifest = match verify(self.view.disk().as_ref(), self.view.root(), &body) {
+        let Some(folder) = self.copies_here(&body.object_prefix).into_iter().next() else {
+            return Ok(Uploaded::NotHere { number, why: "its files are deleted".into() });
+        };
+        let manifest = match verify(self.view.disk().as_ref(), &folder, &body) {
             Ok(manifest) => manifest,
             Err(defect) if defect.is_damage() => {
                 let why = defect.to_string();
@@ -101,13 +104,12 @@ impl Replica {
             }
             Err(defect) => return Err(CheckpointError::Damaged { step: body.step, defect }),
         };
-        let folder = self.view.root().join(&body.object_prefix);
         self.send_manifest(&folder, &body)?;
         // After the manifest stands: whoever deletes from now on sees it, or is seen here.
         self.log.refresh()?;
         let held = self.held(&body)?;
         let sent = Mutex::new(Vec::new());
-        let sending = self.send_files(&body, &manifest, held.as_ref(), &sent, progress);
+        let sending = self.send_files(&folder, &manifest, held.as_ref(), &sent, progress);
         if let Err(error) = sending {
             // Retention on this disk may have let it go meanwhile.
             return match folder.exists() {
@@ -122,13 +124,12 @@ impl Replica {
     /// Sends what is not held at the remote, several files at a time, and notes what was sent and how much of it.
     fn send_files(
         &self,
-        body: &CommitBody,
+        folder: &Path,
         manifest: &Manifest,
         held: Option<&Held>,
         sent: &Mutex<Vec<(String, u64)>>,
         progress: &Progress<'_>,
     ) -> Result<(), CheckpointError> {
-        let folder = self.view.root().join(&body.object_prefix);
         let done_bytes = AtomicU64::new(0);
         let arrived = |bytes| {
             progress(done_bytes.fetch_add(bytes, Ordering::SeqCst) + bytes, manifest.size_bytes());
@@ -138,8 +139,8 @@ impl Replica {
                 arrived(file.size_bytes);
                 return Ok(());
             }
-            let name = key(&body.object_prefix, &file.name);
-            let sent_bytes = self.send_file(&name, &folder, file, &arrived)?;
+            let name = key(&manifest.object_prefix, &file.name);
+            let sent_bytes = self.send_file(&name, folder, file, &arrived)?;
             lock(sent).push((name, sent_bytes));
             Ok(())
         };

@@ -60,7 +60,10 @@ pub fn assert_fails(name: &str, model: impl Finite, expected: &str) {
     assert_eq!(property, expected, "{name} breaks something else than it should");
 }
 
-fn failure<M: Finite>(checker: &impl Checker<M>) -> Option<(&'static str, Path<M::State, M::Action>)> {
+/// A property and the way to a state where it does not hold.
+type Failure<M> = (&'static str, Path<<M as Model>::State, <M as Model>::Action>);
+
+fn failure<M: Finite>(checker: &impl Checker<M>) -> Option<Failure<M>> {
     let model = checker.model();
     let is_failure = |name: &&'static str| model.property(name).expectation == Expectation::Always;
     checker.discoveries().into_iter().filter(|(name, _)| is_failure(name)).min_by_key(|(name, _)| *name)

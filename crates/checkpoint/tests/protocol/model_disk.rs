@@ -47,7 +47,7 @@ enum Bytes {
     /// All of it; a power cut may lose it.
     Written,
     /// Its bytes survive, its names may not.
-    BytesSynced,
+    Synced,
     Durable,
     /// All of it, and a bit has flipped.
     Rotten,
@@ -55,7 +55,7 @@ enum Bytes {
 
 impl Bytes {
     fn whole(self) -> bool {
-        matches!(self, Self::Written | Self::BytesSynced | Self::Durable)
+        matches!(self, Self::Written | Self::Synced | Self::Durable)
     }
 }
 
@@ -421,12 +421,12 @@ impl Disk {
             }
             Task::SyncBytes => {
                 if state.folders[index] == Bytes::Written {
-                    state.folders[index] = Bytes::BytesSynced;
+                    state.folders[index] = Bytes::Synced;
                 }
                 if self.rules.names_synced_before_commit { Task::SyncNames } else { Task::Commit(Io::Read) }
             }
             Task::SyncNames => {
-                if state.folders[index] == Bytes::BytesSynced {
+                if state.folders[index] == Bytes::Synced {
                     state.folders[index] = Bytes::Durable;
                 }
                 if self.rules.commit_behind_data {
@@ -620,9 +620,9 @@ impl Disk {
         }
         for folder in &mut state.folders {
             *folder = match *folder {
-                Bytes::Written | Bytes::BytesSynced if bytes => Bytes::Durable,
+                Bytes::Written | Bytes::Synced if bytes => Bytes::Durable,
                 Bytes::Written => Bytes::Partial,
-                Bytes::BytesSynced => Bytes::Absent,
+                Bytes::Synced => Bytes::Absent,
                 other => other,
             };
         }

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 use trackway_app::explain::page::{
-    AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, RetryLine, Termination,
+    AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, ProofCard, RetryLine, Termination,
 };
+
+use trackway_app::explain::page::{Cadence, CadenceAdvice};
 
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
@@ -23,6 +25,9 @@ pub fn print(printer: Printer, page: &Explanation) {
     same_inputs(printer, page);
     timeline(printer, &page.timeline);
     checkpoints(printer, &page.checkpoints, page.resume_step);
+    remote(printer, page);
+    resume_proof(printer, page);
+    page.cadence.iter().for_each(|advice| cadence(printer, advice));
     decisions(printer, &page.retries);
     metrics(printer, &page.metrics);
     evaluations(printer, &page.evaluations);
@@ -256,6 +261,111 @@ fn checkpoints(printer: Printer, checkpoints: &[CheckpointLine], resume_step: Op
         })
         .collect();
     printer.table(&["  step", "state", "size", "epoch", "manifest", "under"], rows);
+}
+
+/// Where the checkpoints are beside this machine.
+fn remote(printer: Printer, page: &Explanation) {
+    if let Some(remote) = &page.remote {
+        printer.line(&format!("  remote: {}, as of {}", remote.sentence(), remote.at));
+    }
+}
+
+fn resume_proof(printer: Printer, page: &Explanation) {
+    let text = match &page.resume_proof {
+        Some(proof) => proved(proof),
+        None if page.checkpoints.is_empty() => return,
+        None => "never proved; `trackway prove FILE --steps N` does".into(),
+    };
+    fact(printer, "resume", &text);
+}
+
+fn proved(proof: &ProofCard) -> String {
+    let at = proof.at.to_rfc3339();
+    let changed = match proof.changed_since.as_slice() {
+        [] => String::new(),
+        changed => format!("; since then changed: {}", changed.join(", ")),
+    };
+    let steps = |step: Option<u64>| step.map_or_else(|| "?".into(), |step| step.to_string());
+    match &proof.why {
+        None => format!(
+            "proved {} at {at}: {} steps, killed at {}, resumed from {}{changed}",
+            proof.verdict,
+            proof.steps,
+            steps(proof.killed_at_step),
+            steps(proof.resumed_from_step)
+        ),
+        Some(why) => format!("proof of {at}: {}: {why}{changed}", proof.verdict),
+    }
+}
+
+fn cadence(printer: Printer, advice: &CadenceAdvice) {
+    section(printer, "How often to save");
+    let costs = &advice.costs;
+    let slowdown = match costs.slowdown {
+        none if none <= 0.0 => String::new(),
+        share => format!(", {:.0} % slower meanwhile", share * 100.0),
+    };
+    let measured = format!(
+        "{} saves: the loop stood still for {}, committed after {}{slowdown}; a step takes {}",
+        costs.save_count,
+        duration(costs.stall_seconds),
+        duration(costs.commit_lag_seconds),
+        duration(costs.step_seconds)
+    );
+    fact(printer, "measured", &measured);
+    fact(printer, "failures", &failures(advice));
+    let now = (costs.interval_seconds / costs.step_seconds).round().max(1.0);
+    fact(
+        printer,
+        "now",
+        &format!("every {now} steps ({}){}", duration(costs.interval_seconds), wasted(&advice.present)),
+    );
+    if let Some(best) = &advice.recommended {
+        let text = format!(
+            "every {} steps ({}){}",
+            best.interval_steps,
+            duration(best.interval_seconds),
+            wasted(&advice.recommended)
+        );
+        fact(printer, "better", &text);
+    }
+    if advice.table.is_empty() {
+        return;
+    }
+    let rows = advice.table.iter().map(|line| {
+        vec![
+            format!("  {}", duration(line.mttf_hours * 3600.0)),
+            format!("{} steps ({})", line.interval_steps, duration(line.interval_seconds)),
+            format!("{:.2} %", line.waste * 100.0),
+        ]
+    });
+    printer.table(&["  fails every", "save every", "wastes"], rows.collect());
+}
+
+fn failures(advice: &CadenceAdvice) -> String {
+    let history = &advice.history;
+    let seen =
+        format!("{} in {} of training like this", history.failures, duration(history.observed_seconds));
+    let hours = |hours: Option<f64>| hours.map(|hours| duration(hours * 3600.0));
+    let low = hours(advice.mttf_hours_low).unwrap_or_else(|| "?".into());
+    let range = match hours(advice.mttf_hours_high) {
+        Some(high) => format!("between {low} and {high}"),
+        None => format!("{low} or more"),
+    };
+    match hours(advice.mttf_hours) {
+        Some(mttf) => format!("{seen}: one every {mttf} ({range}, with 90 % confidence)"),
+        None => format!("{seen}: too few for a rate (one every {range}, with 90 % confidence)"),
+    }
+}
+
+fn wasted(cadence: &Option<Cadence>) -> String {
+    let Some(cadence) = cadence else { return String::new() };
+    let gpu = match cadence.gpu_hours_per_day {
+        none if none <= 0.0 => String::new(),
+        hours => format!(", {hours:.2} GPU hours a day"),
+    };
+    let usd = cadence.usd_per_day.map(|usd| format!(", {usd:.2} USD a day")).unwrap_or_default();
+    format!(" wastes {:.2} % of the time{gpu}{usd}", cadence.waste * 100.0)
 }
 
 fn decisions(printer: Printer, retries: &[RetryLine]) {

@@ -6,6 +6,7 @@ mod explain_page;
 pub mod list;
 mod live;
 pub mod logs;
+pub mod prove;
 pub mod run;
 pub mod sql;
 pub mod watch;

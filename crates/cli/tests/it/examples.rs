@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::harness::{BINARY, Home, answer, eventually, signal};
 
 /// The wine classifier, built beside the binary by `cargo test --workspace`. `make test` demands it.
-fn wine_mlp() -> Option<PathBuf> {
+pub fn wine_mlp() -> Option<PathBuf> {
     let path = Path::new(BINARY).with_file_name("wine_mlp");
     if path.exists() {
         return Some(path);
@@ -17,7 +17,7 @@ fn wine_mlp() -> Option<PathBuf> {
     None
 }
 
-const STEPS: u64 = 240;
+pub const STEPS: u64 = 240;
 
 fn wine_run_file(home: &Home, name: &str, wine: &Path, step_millis: u32) -> String {
     let text = format!(
@@ -30,7 +30,7 @@ fn wine_run_file(home: &Home, name: &str, wine: &Path, step_millis: u32) -> Stri
 }
 
 /// The digest of the final weights of a run, as the job told it.
-fn final_digest(home: &Home, name: &str) -> String {
+pub fn final_digest(home: &Home, name: &str) -> String {
     let rows = home.sql(&format!(
         "select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'final' and r.name = '{name}'"
     ));
@@ -80,11 +80,27 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     assert_eq!(taken_up["state"], "completed", "{taken_up}");
     assert_eq!(final_digest(&home, "stopped"), final_digest(&home, "control"));
 
+    let reasons = home.sql("select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'checkpoint_reason' and r.name = 'stopped'");
+    let reasons: Vec<&str> = reasons.iter().map(|row| row["fields_json"].as_str().unwrap()).collect();
+    for expected in ["\"asked\"", "trackway checkpoint now", "\"cadence\""] {
+        assert!(reasons.iter().any(|reason| reason.contains(expected)), "no {expected} in {reasons:?}");
+    }
+    let advice = &home.json(&["explain", "killed"])["cadence"];
+    assert!(advice["costs"]["save_count"].as_u64().unwrap() >= 5, "{advice}");
+    assert!(advice["costs"]["stall_seconds"].as_f64().unwrap() > 0.0, "{advice}");
+    assert_eq!(advice["history"]["failures"], 0, "a rehearsed loss is no failure: {advice}");
+    assert_eq!(
+        (&advice["recommended"], advice["table"].as_array().unwrap().len()),
+        (&Value::Null, 5),
+        "{advice}"
+    );
+
     let effective = home.sql("select count(*) as points, count(distinct step) as steps from effective_metrics m join runs r on r.run_id = m.run_id where r.name = 'killed' and m.name = 'loss'");
     assert_eq!(effective[0]["points"], STEPS);
     assert_eq!(effective[0]["steps"], STEPS);
     let page = home.trackway(&["explain", "killed"]).stdout;
-    for words in ["Attempts", "← resume", "nothing differs", "Decisions"] {
+    for words in ["Attempts", "← resume", "nothing differs", "Decisions", "How often to save", "(cadence)"]
+    {
         assert!(page.contains(words), "`{words}` is not on the page:\n{page}");
     }
 }

@@ -31,6 +31,7 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     a_newer_ledger_is_refused(open, &ledger);
     rows::every_row_comes_back_as_it_was_written(&ledger);
     rows::names_find_runs_and_attempts(&ledger);
+    rows::ends_are_counted(&ledger);
     rules::a_sealed_receipt_does_not_change(&ledger);
     rules::history_is_only_added_to(&ledger);
     rules::closed_lists_are_closed(&ledger);

@@ -200,7 +200,7 @@ fn proofs_come_back(ledger: &Ledger) {
     assert_eq!(ledger.list_runs(&filter).unwrap(), [run.clone()]);
     let proof = proof(&run);
     assert!(ledger.insert_resume_proof(&proof).unwrap() && !ledger.insert_resume_proof(&proof).unwrap());
-    assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), [proof.clone()]);
+    assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), std::slice::from_ref(&proof));
     let other = ResumeProofRow { verdict: ProofVerdict::Equal, ..proof };
     assert_eq!(ledger.insert_resume_proof(&other).unwrap_err().kind(), ErrorKind::Integrity);
 }
@@ -237,6 +237,34 @@ fn proof(run: &RunRow) -> ResumeProofRow {
         cost_usd: None,
         digests_json: Some(json!({ "weights": { "control": "w" } })),
     }
+}
+
+/// Ends are counted by reason and domain: of the family where there is one, else of the runs of the same name; and only
+/// those of the launcher and of the time that was asked for.
+pub(super) fn ends_are_counted(ledger: &Ledger) {
+    let mut run = stored_run(ledger, "counted");
+    for (number, launcher, started) in
+        [(1, "local", 1), (2, "local", 50), (3, "slurm", 50), (4, "local", -50)]
+    {
+        let mut attempt = ended(new_attempt(&run, number, LaunchKind::Train));
+        attempt.launcher = launcher.into();
+        attempt.started_at = Some(at(started));
+        attempt.model_family = Some("counted family".into());
+        ledger.insert_attempt(&attempt).unwrap();
+    }
+    for family in [None, Some("counted family".to_owned())] {
+        run.model_family = family;
+        let counted = ledger.ends_like(&run, "local", at(0)).unwrap();
+        assert_eq!(counted.len(), 1, "{counted:?}");
+        assert_eq!(
+            (counted[0].reason, counted[0].domain),
+            (TerminationReason::HostOom, Some(Domain::Workload))
+        );
+        assert_eq!(counted[0].attempt_count, 2);
+        assert!((counted[0].wall_seconds - 2.0 * 98.999_993).abs() < 1e-9);
+    }
+    run.model_family = Some("nobody's".into());
+    assert!(ledger.ends_like(&run, "local", at(0)).unwrap().is_empty());
 }
 
 fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {

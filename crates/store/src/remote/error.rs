@@ -85,7 +85,7 @@ pub(super) fn failed(action: &'static str, location: String) -> impl FnOnce(Erro
     move |error| {
         let answer = Answer::of(&error);
         let mut kind = answer.kind(&error);
-        if action == "create" && was_repeated(&error) {
+        if action == "create" && kind != ErrorKind::Unsupported && was_repeated(&error) {
             // What was refused is the last try; an earlier one may have happened.
             kind = ErrorKind::Unavailable;
         }

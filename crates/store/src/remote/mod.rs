@@ -30,10 +30,9 @@ pub use transfer::{Head, Sink, Transfer, Watch};
 use crate::backend::{Backend, Created};
 use crate::error::StoreError;
 
-/// How often a create is sent that was answered with a conflict and found nothing there.
+/// How often a create is sent that was answered with a conflict and found nothing there. The pauses between, each
+/// twice the one before, are at most 6.3 s together.
 const MAX_CONFLICT_TRIES: u32 = 7;
-/// The first pause after a conflict; each further one is twice as long. All of them together: at most 6.3 s.
-const CONFLICT_PAUSE: Duration = Duration::from_millis(50);
 /// Threads that drive connections: TLS at the speed of a 10 Gbit/s link takes one or two.
 const RUNTIME_THREADS: usize = 2;
 
@@ -142,15 +141,15 @@ impl RemoteBackend {
                 // Also when that cannot be told: whoever reads it back finds out, and knows what it means.
                 _ => return Ok(Created::Exists),
             }
-            tokio::time::sleep(conflict_pause(tries, bytes)).await;
+            tokio::time::sleep(conflict_pause(self.remote.connection.retry_pause, tries, bytes)).await;
             tries += 1;
         }
     }
 }
 
 /// A pause of which two writers have different ones: half of it depends on what is written, which has a ULID in it.
-fn conflict_pause(tries: u32, bytes: &[u8]) -> Duration {
-    let longest = CONFLICT_PAUSE * 2_u32.pow(tries);
+fn conflict_pause(first: Duration, tries: u32, bytes: &[u8]) -> Duration {
+    let longest = first * 2_u32.pow(tries);
     let share = u32::from(blake3::hash(bytes).as_bytes()[tries as usize % blake3::OUT_LEN]);
     longest / 2 + longest / 2 * share / u32::from(u8::MAX)
 }

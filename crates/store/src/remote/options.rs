@@ -21,11 +21,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long one request for a part of a large object may take: 16 MiB at a little over 1 Mbit/s.
 const PART_TIMEOUT: Duration = Duration::from_secs(120);
+/// After this time a part is not sent again. Credentials are not renewed on the way, and live 5 minutes at least.
+const PART_RETRY_TIME: Duration = Duration::from_secs(240);
+/// The size of a part. One connection to S3 carries 50 to 100 MB/s and an answer takes about 30 ms, so that a part is
+/// on its way five times as long as it is waited for; and S3 wants 5 MiB at least.
+const PART_BYTES: u64 = 16 << 20;
 /// How often a request is sent again.
 const MAX_RETRIES: usize = 6;
 /// After this time it is not sent again.
 const RETRY_TIME: Duration = Duration::from_secs(30);
-/// The longest pause before it is sent again; the first is 0.1 s, each further one up to twice as long.
+/// The first pause before it is sent again; each further one is up to twice as long.
+const FIRST_RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// The longest pause.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 /// A value that no message shows.
@@ -55,6 +62,10 @@ pub struct RemoteOptions {
     pub request_timeout: Duration,
     /// How long a request is sent again before it fails.
     pub retry_time: Duration,
+    /// The first pause before it is sent again.
+    pub retry_pause: Duration,
+    /// The size of the parts of large objects; of very large ones it is more.
+    pub part_bytes: u64,
 }
 
 impl Default for RemoteOptions {
@@ -66,6 +77,8 @@ impl Default for RemoteOptions {
             settings: BTreeMap::new(),
             request_timeout: REQUEST_TIMEOUT,
             retry_time: RETRY_TIME,
+            retry_pause: FIRST_RETRY_PAUSE,
+            part_bytes: PART_BYTES,
         }
     }
 }
@@ -79,6 +92,9 @@ pub(super) struct Connection {
     pub location: String,
     /// Longer than a call for a small object can take by the time-outs below it.
     pub call_timeout: Duration,
+    /// The first pause before something is tried again.
+    pub retry_pause: Duration,
+    pub part_bytes: u64,
 }
 
 impl RemoteOptions {
@@ -89,10 +105,16 @@ impl RemoteOptions {
         let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
         let (scheme, prefix) =
             ObjectStoreScheme::parse(&parsed).map_err(|_| unusable("it is no URL of a storage".into()))?;
-        let build = |timeout| self.build(&scheme, url, timeout).map_err(&unusable);
-        let (small, large) = (build(self.request_timeout)?, build(PART_TIMEOUT)?);
-        let call_timeout = 2 * (self.retry_time + self.request_timeout);
-        Ok(Connection { small, large, prefix, location, call_timeout })
+        let build = |timeout, retry_time| self.build(&scheme, url, timeout, retry_time).map_err(&unusable);
+        Ok(Connection {
+            small: build(self.request_timeout, self.retry_time)?,
+            large: build(PART_TIMEOUT, PART_RETRY_TIME)?,
+            prefix,
+            call_timeout: 2 * (self.retry_time + self.request_timeout),
+            retry_pause: self.retry_pause,
+            part_bytes: self.part_bytes.max(1),
+            location,
+        })
     }
 
     fn build(
@@ -100,10 +122,12 @@ impl RemoteOptions {
         scheme: &ObjectStoreScheme,
         url: &str,
         timeout: Duration,
+        retry_timeout: Duration,
     ) -> Result<Arc<dyn ObjectStore>, String> {
         let settings = self.named_settings(scheme, timeout);
-        let backoff = BackoffConfig { max_backoff: MAX_RETRY_PAUSE, ..BackoffConfig::default() };
-        let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout: self.retry_time };
+        let backoff =
+            BackoffConfig { init_backoff: self.retry_pause, max_backoff: MAX_RETRY_PAUSE, base: 2.0 };
+        let retry = RetryConfig { backoff, max_retries: MAX_RETRIES, retry_timeout };
         // The builders have the same methods and no trait in common.
         macro_rules! build {
             ($builder:ty) => {{

@@ -16,13 +16,12 @@ use super::{Remote, error};
 use crate::disk::{Disk, DiskRead};
 use crate::error::StoreError;
 
-/// The size of a part. One connection to S3 carries 50 to 100 MB/s and an answer takes about 30 ms, so that a part is
-/// on its way five times as long as it is waited for; and S3 wants 5 MiB at least.
-const PART_BYTES: u64 = 16 << 20;
 /// The most parts of an object; S3 allows 10,000. Larger objects have larger parts.
 const MAX_PARTS: u64 = 9_000;
-/// How much is in memory at a time: eight parts, which fill a link of 5 to 10 Gbit/s.
-const MAX_IN_FLIGHT_BYTES: u64 = 8 * PART_BYTES;
+/// How many parts travel at a time: enough of the usual ones to fill a link of 5 to 10 Gbit/s.
+const MAX_PARTS_IN_FLIGHT: u64 = 8;
+/// How much is in memory at a time. Larger parts are fewer at a time, but two at least.
+const MAX_IN_FLIGHT_BYTES: u64 = 128 << 20;
 /// How soon a wish to stop is noticed.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 /// How long it is tried to take back what was uploaded of an object that failed.
@@ -66,6 +65,11 @@ impl Transfer {
         &self.remote.connection.large
     }
 
+    fn job<'a>(&'a self, name: &'a str, total_bytes: u64) -> Job<'a> {
+        let parts = Parts::new(self.remote.connection.part_bytes, total_bytes);
+        Job { transfer: self, name, total_bytes, parts }
+    }
+
     /// What is known of an object; `None`: it is absent.
     ///
     /// # Errors
@@ -106,12 +110,12 @@ impl Transfer {
         let path = self.remote.path(name)?;
         let file = disk.open(from, false).map_err(StoreError::io("open", from))?;
         let size_bytes = file.size_bytes().map_err(StoreError::io("read", from))?;
-        let source = Source { file: file.into(), path: from, size_bytes };
-        let job = Job { transfer: self, name, total_bytes: size_bytes };
+        let source = Source { file: file.into(), path: from };
+        let job = self.job(name, size_bytes);
         self.remote.reactor.block_on(async {
-            match size_bytes {
-                0..=PART_BYTES => job.upload_whole(&source, &path, watch).await,
-                _ => job.upload_in_parts(&source, &path, watch).await,
+            match size_bytes > job.parts.part_bytes {
+                false => job.upload_whole(&source, &path, watch).await,
+                true => job.upload_in_parts(&source, &path, watch).await,
             }
         })?;
         Ok(size_bytes)
@@ -138,7 +142,7 @@ impl Transfer {
             }
             Some(_) => {}
         }
-        let job = Job { transfer: self, name, total_bytes: size_bytes };
+        let job = self.job(name, size_bytes);
         self.remote.reactor.block_on(job.download_in_parts(&path, sink, watch))
     }
 
@@ -172,7 +176,6 @@ impl Transfer {
 struct Source<'a> {
     file: Arc<dyn DiskRead>,
     path: &'a FilePath,
-    size_bytes: u64,
 }
 
 impl Source<'_> {
@@ -199,6 +202,7 @@ struct Job<'a> {
     transfer: &'a Transfer,
     name: &'a str,
     total_bytes: u64,
+    parts: Parts,
 }
 
 impl Job<'_> {
@@ -276,10 +280,9 @@ impl Job<'_> {
         watch: &mut Watch<'_>,
     ) -> Result<(), StoreError> {
         let (mut tasks, mut done_bytes) = (JoinSet::new(), 0);
-        let mut parts = parts(source.size_bytes);
-        let max_in_flight = max_in_flight(source.size_bytes);
+        let mut parts = self.parts.ranges();
         loop {
-            if tasks.len() < max_in_flight
+            if tasks.len() < self.parts.in_flight
                 && let Some(part) = parts.next()
             {
                 self.check_cancelled(watch)?;
@@ -305,11 +308,10 @@ impl Job<'_> {
         watch: &mut Watch<'_>,
     ) -> Result<(), StoreError> {
         let (mut tasks, mut arrived, mut done_bytes) = (JoinSet::new(), BTreeMap::new(), 0);
-        let mut parts = parts(self.total_bytes);
-        let max_in_flight = max_in_flight(self.total_bytes);
+        let mut parts = self.parts.ranges();
         loop {
             // Those that wait for an earlier one take room too.
-            if tasks.len() + arrived.len() < max_in_flight
+            if tasks.len() + arrived.len() < self.parts.in_flight
                 && let Some(part) = parts.next()
             {
                 let (store, path) = (Arc::clone(self.transfer.store()), path.clone());
@@ -330,20 +332,28 @@ impl Job<'_> {
     }
 }
 
-/// How large the parts of an object are: all but the last.
-fn part_bytes(total_bytes: u64) -> u64 {
-    PART_BYTES.max(total_bytes.div_ceil(MAX_PARTS))
+/// How an object is cut.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    total_bytes: u64,
+    /// The size of all but the last.
+    part_bytes: u64,
+    /// How many are under way at a time.
+    in_flight: usize,
 }
 
-fn parts(total_bytes: u64) -> impl Iterator<Item = Range<u64>> {
-    let part_bytes = part_bytes(total_bytes);
-    (0..total_bytes.div_ceil(part_bytes))
-        .map(move |index| index * part_bytes..((index + 1) * part_bytes).min(total_bytes))
-}
+impl Parts {
+    fn new(usual_bytes: u64, total_bytes: u64) -> Self {
+        let part_bytes = usual_bytes.max(total_bytes.div_ceil(MAX_PARTS));
+        let in_flight = (MAX_IN_FLIGHT_BYTES / part_bytes).clamp(2, MAX_PARTS_IN_FLIGHT);
+        Self { total_bytes, part_bytes, in_flight: to_usize(in_flight) }
+    }
 
-/// How many parts are under way at a time.
-fn max_in_flight(total_bytes: u64) -> usize {
-    to_usize((MAX_IN_FLIGHT_BYTES / part_bytes(total_bytes)).max(2))
+    fn ranges(self) -> impl Iterator<Item = Range<u64>> {
+        let Self { total_bytes, part_bytes, .. } = self;
+        (0..total_bytes.div_ceil(part_bytes))
+            .map(move |index| index * part_bytes..((index + 1) * part_bytes).min(total_bytes))
+    }
 }
 
 fn to_usize(value: u64) -> usize {
@@ -352,18 +362,93 @@ fn to_usize(value: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
     use super::*;
+    use crate::remote::{Connection, RemoteBackend};
+    use crate::{Backend as _, ErrorKind, RealDisk};
+
+    /// A storage in memory, with small parts.
+    fn in_memory() -> RemoteBackend {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let connection = Connection {
+            small: Arc::clone(&store),
+            large: store,
+            prefix: Path::from("prefix"),
+            location: "memory".into(),
+            call_timeout: Duration::from_secs(60),
+            retry_pause: Duration::from_millis(1),
+            part_bytes: 1000,
+        };
+        RemoteBackend::over(connection).unwrap()
+    }
+
+    /// Files of many parts go up and come down in order, whatever the order in which parts arrive.
+    #[test]
+    fn many_parts_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let content: Vec<u8> = (0..250_123_u32).map(|index| (index / 7) as u8).collect();
+        std::fs::write(&from, &content).unwrap();
+        let transfer = in_memory().transfer();
+        let (mut seen, mut told) = (Vec::new(), Vec::new());
+        let mut watch = Watch {
+            progress: &mut |done, all| told.push((done, all)),
+            bytes: &mut |bytes| seen.extend_from_slice(bytes),
+            cancelled: &AtomicBool::new(false),
+        };
+        let size_bytes = transfer.upload(&RealDisk, &from, "a/file", &mut watch).unwrap();
+        transfer.download_file("a/file", size_bytes, &RealDisk, &to, &mut watch).unwrap();
+        assert_eq!(seen, [content.as_slice(), &content].concat());
+        assert_eq!(told.len(), 2 * 251);
+        assert_eq!(std::fs::read(&to).unwrap(), content);
+        let again =
+            transfer.download_file("a/file", size_bytes, &RealDisk, &to, &mut quiet(&AtomicBool::new(false)));
+        assert_eq!(again.unwrap_err().kind(), ErrorKind::Unavailable, "an existing file is not touched");
+        assert_eq!(std::fs::read(&to).unwrap(), content);
+    }
+
+    fn quiet(cancelled: &AtomicBool) -> Watch<'_> {
+        Watch {
+            progress: Box::leak(Box::new(|_, _| {})),
+            bytes: Box::leak(Box::new(|_: &[u8]| {})),
+            cancelled,
+        }
+    }
+
+    /// What the sink says ends a download.
+    #[test]
+    fn a_full_disk_ends_a_download() {
+        let backend = in_memory();
+        backend.replace("file", &[7; 50_000]).unwrap();
+        let mut room = 10;
+        let mut sink = |_, _: &[u8]| {
+            room -= 1;
+            let full =
+                || StoreError::io("write", FilePath::new("disk"))(std::io::ErrorKind::StorageFull.into());
+            if room == 0 { Err(full()) } else { Ok(()) }
+        };
+        let error = backend
+            .transfer()
+            .download("file", 50_000, &mut sink, &mut quiet(&AtomicBool::new(false)))
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Full);
+    }
 
     /// Parts cover an object without gaps, are never too many for S3, and bound what is in memory.
     #[test]
     fn parts_of_any_size() {
-        for total_bytes in [1, PART_BYTES, PART_BYTES + 1, 5 << 30, 5 << 40] {
-            let parts: Vec<_> = parts(total_bytes).collect();
-            assert!(parts.len() as u64 <= MAX_PARTS);
-            assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert_eq!((parts[0].start, parts[parts.len() - 1].end), (0, total_bytes));
-            let memory_bytes = max_in_flight(total_bytes) as u64 * part_bytes(total_bytes);
-            assert!(memory_bytes <= MAX_IN_FLIGHT_BYTES || total_bytes > 1 << 39, "{total_bytes}");
+        let usual_bytes = 16 << 20;
+        for total_bytes in [1, usual_bytes, usual_bytes + 1, 5 << 30, 5 << 40] {
+            let parts = Parts::new(usual_bytes, total_bytes);
+            let ranges: Vec<_> = parts.ranges().collect();
+            assert!(ranges.len() as u64 <= MAX_PARTS);
+            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert_eq!((ranges[0].start, ranges[ranges.len() - 1].end), (0, total_bytes));
+            let memory_bytes = parts.in_flight as u64 * parts.part_bytes;
+            assert!(memory_bytes <= MAX_IN_FLIGHT_BYTES || parts.in_flight == 2, "{total_bytes}");
         }
     }
 }

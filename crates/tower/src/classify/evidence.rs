@@ -138,6 +138,9 @@ pub struct Progress {
     pub seconds_since_last_heartbeat: Option<f64>,
     /// Whether the script ever answered the recorder's handshake.
     pub handshake_seen: bool,
+    /// Whether the recorder asked the script to end because it had made all steps of a bounded launch.
+    #[serde(default)]
+    pub reached_last_step: bool,
 }
 
 /// Everything known about an end. Absent facts are `None` or empty; nothing is assumed from absence.

@@ -36,6 +36,7 @@ pub fn classify(evidence: &Evidence) -> Verdict {
         .or_else(|| process::clean_exit(evidence, &log))
         .or_else(|| log.cause.clone())
         .or_else(|| detector(evidence))
+        .or_else(|| process::bounded(evidence))
         .or_else(|| process::lost(evidence))
         .or_else(|| process::killed_after_memory_warning(evidence, &log))
         .or_else(|| process::signal_or_code(evidence))

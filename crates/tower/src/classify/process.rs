@@ -49,6 +49,19 @@ pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Findin
     Some(exited(Finding::new(Reason::Completed, "process.exit_0", confidence)))
 }
 
+/// Ended by itself after the recorder asked it to, at the last step of a bounded launch. Scripts have their own exit
+/// code for a stop that was asked for.
+pub(super) fn bounded(evidence: &Evidence) -> Option<Finding> {
+    let code = evidence.exit_code.filter(|_| evidence.progress.reached_last_step)?;
+    let text = format!(
+        "the script was asked to end at its last step (TRACKWAY_MAX_STEPS) and ended with code {code}"
+    );
+    Some(
+        Finding::new(Reason::Completed, "process.ended_at_last_step", Confidence::Likely)
+            .with(EvidenceSource::WaitStatus, text),
+    )
+}
+
 /// The exit was never recorded.
 pub(super) fn lost(evidence: &Evidence) -> Option<Finding> {
     let why = evidence.shim_lost.as_ref()?;

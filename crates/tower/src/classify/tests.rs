@@ -148,6 +148,20 @@ fn other_sources_are_heard() {
     assert_eq!(classify(&evidence).reason, Reason::EvaluatorError);
 }
 
+/// Proves that a bounded launch that ends by itself after its last step is complete, whatever code the script has for a
+/// stop; but not when it failed on the way out, was killed, or never came that far.
+#[test]
+fn a_bounded_launch_completes_at_its_last_step() {
+    let bounded = |evidence: Evidence| {
+        let progress = Progress { reached_last_step: true, ..evidence.progress };
+        classify(&Evidence { progress, ..evidence }).reason
+    };
+    assert_eq!(bounded(ended(Some(143), None, "")), Reason::Completed);
+    assert_eq!(bounded(ended(Some(1), None, OOM)), Reason::DeviceOom);
+    assert_eq!(bounded(ended(None, Some(9), "")), Reason::Unknown);
+    assert_eq!(classify(&ended(Some(143), None, "")).reason, Reason::Unknown);
+}
+
 /// Proves on made-up hostile tails that causes are told from consequences, and errors from handled errors.
 #[test]
 fn hostile_tails() {

@@ -5,15 +5,17 @@
 
 pub(crate) mod replication;
 pub(crate) mod stage_in;
+mod house;
 mod status;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
-use trackway_checkpoint::{Best, CheckpointError, Retention};
+use trackway_checkpoint::{Best, CheckpointError, CheckpointInfo, Retention};
 use trackway_core::{LaunchKind, RunId};
 use trackway_formats::runfile::{CheckpointSection, Goal};
 use trackway_ledger::RunRow;
@@ -23,10 +25,13 @@ use trackway_store::{Backend as _, RemoteBackend, RemoteOptions, selftest};
 use crate::error::{AppError, ErrorKind};
 use crate::{App, FULL_STAGE};
 
+pub use house::RemoteCollection;
 pub use status::RemoteStatus;
 
 /// How long the end of a run waits for its uploads, unless the run file says otherwise.
 const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;
+/// How long a call to a remote that does not answer is repeated, in seconds, before it counts as failed.
+const RETRY_VARIABLE: &str = "TRACKWAY_REMOTE_RETRY_SECONDS";
 /// How long a person at a terminal waits for a remote that does not answer.
 const IMPATIENT: Duration = Duration::from_secs(5);
 
@@ -93,29 +98,36 @@ impl RemotePlan {
     /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was
     /// never written to is tried out first, and refused when it cannot do what the log needs.
     pub fn open(&self, patience: Patience, cancelled: &Arc<AtomicBool>) -> Result<Replica, CheckpointError> {
-        let options = match patience {
-            Patience::Long => RemoteOptions::default(),
-            Patience::Short => RemoteOptions {
-                request_timeout: IMPATIENT,
-                retry_time: IMPATIENT,
-                ..RemoteOptions::default()
-            },
-        };
-        let backend = RemoteBackend::new(&self.url, &options)?;
+        let backend = RemoteBackend::new(&self.url, &options(patience))?;
         let files = Arc::new(TransferFiles::new(backend.transfer(), Arc::clone(cancelled)));
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
-        let replica =
-            Replica::open(&self.root, Arc::new(backend.clone()), files, clock.clone(), ids.clone())?;
-        if replica.remote_is_empty() {
-            selftest(&backend, clock.as_ref(), ids.as_ref()).verdict()?;
-        }
-        Ok(replica)
+        Replica::open(&self.root, Arc::new(backend), files, clock, ids)
+    }
+
+    /// Tries out whether the remote can do what the log needs, and refuses it otherwise.
+    pub fn selftest(&self) -> Result<(), CheckpointError> {
+        let backend = RemoteBackend::new(&self.url, &options(Patience::Long))?;
+        Ok(selftest(&backend, &SystemClock, &SystemIds).verdict()?)
     }
 
     /// Where it is, without secrets.
     pub fn location(&self) -> String {
         RemoteBackend::new(&self.url, &RemoteOptions::default())
             .map_or_else(|_| "the remote".into(), |backend| backend.location())
+    }
+}
+
+fn options(patience: Patience) -> RemoteOptions {
+    let default = RemoteOptions::default();
+    let asked = std::env::var(RETRY_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
+    let asked = asked.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match patience {
+        Patience::Long => RemoteOptions { retry_time: asked.unwrap_or(default.retry_time), ..default },
+        Patience::Short => RemoteOptions {
+            request_timeout: IMPATIENT,
+            retry_time: asked.unwrap_or(IMPATIENT).min(IMPATIENT),
+            ..default
+        },
     }
 }
 
@@ -142,6 +154,13 @@ pub(crate) fn retention(section: &CheckpointSection) -> Option<Retention> {
     }
     let default = Retention::default();
     Some(Retention { last: last.unwrap_or(default.last), best, ..default })
+}
+
+/// Checkpoints without the older entries of those that were adopted: an adopted one has two for one prefix.
+pub(crate) fn one_per_prefix(infos: Vec<CheckpointInfo>) -> Vec<CheckpointInfo> {
+    let newest: BTreeMap<String, u64> =
+        infos.iter().map(|info| (info.object_prefix.clone(), info.number)).collect();
+    infos.into_iter().filter(|info| newest[&info.object_prefix] == info.number).collect()
 }
 
 /// An error of a remote or of the root below it, by what the caller should do.

@@ -186,13 +186,16 @@ fn once(
     cancelled: &Arc<AtomicBool>,
 ) -> Result<StageInReport, CheckpointError> {
     let mut replica = remote.open(Patience::Long, cancelled)?;
+    if replica.remote_is_empty() {
+        remote.selftest()?;
+    }
     if let Some(previous) = previous
         && let Some(epoch) = previous.epoch
         && let Some((found_epoch, found_attempt)) = replica.fenced_by(epoch, previous.attempt_id)?
     {
         return Err(CheckpointError::Fenced { epoch, found_epoch, found_attempt });
     }
-    let staged = replica.stage_in(row.run_id, row.attempt_id, row.epoch.unwrap_or(1))?;
+    let staged = replica.stage_in(row.run_id, row.attempt_id, row.epoch.unwrap_or(1), remote.policy())?;
     Ok(report(app, row.run_id, &staged, replica.location(), &replica.remote_list()))
 }
 

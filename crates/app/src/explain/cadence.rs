@@ -1,0 +1,75 @@
+//! The advice on cadence for a run: gathers what was measured, and asks tower.
+
+use trackway_core::{Clock as _, Timestamp};
+use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow};
+use trackway_recorder::cost;
+use trackway_tower::cadence::{CadenceAdvice, FailureHistory, Price, SaveCosts, advise, is_failure};
+
+use crate::App;
+use crate::error::AppError;
+
+/// Fewer saves say too little about what one costs.
+const SAVES_MIN: u64 = 3;
+/// Attempts of the run, the newest ones, whose saves are counted.
+const ATTEMPTS_MAX: usize = 20;
+/// Failures are counted over so many days: machines and code change.
+const HISTORY_DAYS: i64 = 90;
+
+impl App {
+    /// How often the run should save; none while fewer than [`SAVES_MIN`] saves were measured.
+    pub(super) fn cadence_advice(
+        &self,
+        run: &RunRow,
+        attempt: &AttemptRow,
+        attempts: &[AttemptRow],
+    ) -> Result<Option<CadenceAdvice>, AppError> {
+        let mut summaries = Vec::new();
+        for attempt in attempts.iter().rev().take(ATTEMPTS_MAX) {
+            summaries.extend(self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?);
+        }
+        let Some(costs) = save_costs(&summaries) else { return Ok(None) };
+        let since = Timestamp::from_micros(self.clock.now().as_micros() - HISTORY_DAYS * 86_400_000_000);
+        let ends = self.ledger_read(|ledger| ledger.ends_like(run, &attempt.launcher, since))?;
+        let failed = ends.iter().filter(|end| is_failure(end.reason, end.domain));
+        let history = FailureHistory {
+            failures: failed.map(|end| end.attempt_count).sum(),
+            observed_seconds: ends.iter().map(|end| end.wall_seconds).sum(),
+        };
+        let gpus = f64::from(attempt.gpu_count.unwrap_or(0));
+        Ok(Some(advise(costs, history, Price { gpus, usd_per_gpu_hour: attempt.usd_per_gpu_hour })))
+    }
+}
+
+/// Means over all saves; none when there are too few, or when no step between two saves was measured.
+fn save_costs(summaries: &[MetricSummaryRow]) -> Option<SaveCosts> {
+    let of = |name| Mean::of(summaries, name);
+    let stall = of(cost::STALL_SECONDS).filter(|mean| mean.count >= SAVES_MIN)?;
+    Some(SaveCosts {
+        save_count: stall.count,
+        stall_seconds: stall.value,
+        commit_lag_seconds: of(cost::COMMIT_LAG_SECONDS)?.value,
+        slowdown: of(cost::SLOWDOWN).map_or(0.0, |mean| mean.value),
+        upload_lag_seconds: None,
+        step_seconds: of(cost::STEP_SECONDS)?.value,
+        interval_seconds: of(cost::INTERVAL_SECONDS)?.value,
+    })
+}
+
+struct Mean {
+    value: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn of(summaries: &[MetricSummaryRow], name: &str) -> Option<Self> {
+        let (mut sum, mut count) = (0.0, 0);
+        for row in summaries.iter().filter(|row| row.name == name) {
+            if let Some(mean) = row.mean_value {
+                let points = row.point_count - row.non_finite_count;
+                sum += mean * points as f64;
+                count += points;
+            }
+        }
+        (count > 0).then(|| Self { value: sum / count as f64, count })
+    }
+}

@@ -1,0 +1,69 @@
+use trackway_app::App;
+use trackway_app::prove::{Proof, ProofVerdict, ProveRequest};
+use trackway_app::run::{Source, interrupt};
+
+use super::live::Live;
+use crate::args::ProveArgs;
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone};
+use crate::units::{duration, short_hash};
+
+/// The check ran and could not decide.
+const INCONCLUSIVE: u8 = 5;
+/// The resumed state is not what it should be.
+const DIFFERENT: u8 = 7;
+/// Differing files that are shown; `--json` has all of them.
+const DIFFERENCES_MAX: usize = 12;
+
+pub fn prove(app: &App, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
+    interrupt::install();
+    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
+    let live = Live::new(printer);
+    let proof = app.prove(&request, &live);
+    live.finish();
+    let proof = proof?;
+    if printer.is_json() {
+        printer.document(&proof);
+    } else {
+        print(printer, &proof);
+    }
+    Ok(match proof.verdict {
+        ProofVerdict::Equal => 0,
+        ProofVerdict::Different => DIFFERENT,
+        ProofVerdict::Nondeterministic | ProofVerdict::NotProved | ProofVerdict::NotApplicable => {
+            INCONCLUSIVE
+        }
+    })
+}
+
+fn print(printer: Printer, proof: &Proof) {
+    let digest = |digest: &Option<String>| digest.as_deref().map_or("–", short_hash).to_owned();
+    let rows = proof
+        .digests
+        .iter()
+        .map(|(kind, digests)| {
+            vec![kind.clone(), digest(&digests.control), digest(&digests.repeated), digest(&digests.resumed)]
+        })
+        .collect::<Vec<_>>();
+    if !rows.is_empty() {
+        printer.table(&["state", "control", "repeated", "resumed"], rows);
+    }
+    for difference in proof.differences.iter().take(DIFFERENCES_MAX) {
+        printer.line(&format!("  {} `{}`: {}", difference.kind, difference.name, difference.what));
+    }
+    let tone = if proof.verdict == ProofVerdict::Equal { Tone::Good } else { Tone::Bad };
+    printer.line(&format!("{}: {}", printer.tone(tone, proof.verdict.as_str()), sentence(proof)));
+    printer.note(&format!("{} launches in {}", proof.launches.len(), duration(proof.wall_seconds)));
+}
+
+fn sentence(proof: &Proof) -> String {
+    match (&proof.why, proof.killed_at_step, proof.resumed_from_step) {
+        (Some(why), _, _) => why.clone(),
+        (None, Some(killed), Some(resumed)) => format!(
+            "`{}` makes {} steps, or is killed at step {killed} and resumed from step {resumed}, and ends in the same state",
+            proof.name, proof.steps
+        ),
+        (None, _, _) => format!("`{}` ends in the same state", proof.name),
+    }
+}

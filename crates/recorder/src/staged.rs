@@ -1,0 +1,216 @@
+//! Saves behind the training loop: it pays for a copy into memory, and a thread does the rest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use trackway_checkpoint::bulk::{
+    BackgroundSaver, Region, SaveEnd, Saved, Stage, StagedSave, TensorRef, TensorSpec,
+};
+use trackway_checkpoint::{CheckpointError, Commit, Kind};
+use trackway_core::Step;
+
+use crate::cadence::SaveReason;
+use crate::control::Asked;
+use crate::cost::SaveCost;
+use crate::process::{ProcessSlot, once};
+use crate::recorder::{Inner, NO_ROOT, Recorder};
+
+/// How long a save that must not be skipped (the last one before an end) waits for the one before it.
+pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;
+/// The event that says that a checkpoint was due and not made, because the one before was still being written.
+pub const CHECKPOINT_SKIPPED_EVENT: &str = "checkpoint_skipped";
+
+/// A save that is staged or being written, and what is to be said when it is done.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    reason: SaveReason,
+    asked: Vec<Asked>,
+    began_micros: i64,
+    interval_seconds: f64,
+}
+
+/// A checkpoint that is being filled: copy everything into it, then [`CheckpointStage::submit`]. Dropped, it saves
+/// nothing. See [`trackway_checkpoint::bulk::Stage`].
+pub struct CheckpointStage {
+    inner: Arc<Inner>,
+    stage: Stage<Commit>,
+    pending: Pending,
+}
+
+impl Recorder {
+    /// Begins a checkpoint that is written and committed behind the training loop. `None`: the one before is still
+    /// being written, so this one is skipped, which the record says; the last one before an end that was asked for
+    /// waits instead, at most as long as the grace period allows.
+    ///
+    /// What becomes of it is recorded when it is committed or has failed.
+    ///
+    /// # Errors
+    /// [`CheckpointError::NotInAttempt`] outside an attempt; [`CheckpointError::Fenced`], which also makes
+    /// [`Recorder::should_stop`] true; what made the save before fail, once: call again to begin the next one.
+    pub fn stage_checkpoint(&self, step: Step) -> Result<Option<CheckpointStage>, CheckpointError> {
+        let inner = self.shared().ok_or(NO_ROOT)?;
+        let slot = inner.slot();
+        slot.see(step);
+        inner.open_root_unless_busy(slot)?;
+        let reason = inner.reason_of_save(slot, step);
+        let began_micros = inner.now_micros();
+        let begun = {
+            let mut saver = slot.saver();
+            let saver = match saver.as_mut() {
+                Some(saver) => saver,
+                None => saver.insert(inner.new_saver()?),
+            };
+            if matches!(reason, SaveReason::End | SaveReason::Sigterm) {
+                let _ = saver.wait(inner.last_save_wait());
+            }
+            saver.begin(step)?
+        };
+        let Some(stage) = begun else {
+            inner.tell_skipped(slot, step);
+            return Ok(None);
+        };
+        slot.pace().save_begins(began_micros, step);
+        let interval_seconds = inner.seconds_since_last_save(slot, began_micros);
+        let pending = Pending { reason, asked: Vec::new(), began_micros, interval_seconds };
+        Ok(Some(CheckpointStage { inner, stage, pending }))
+    }
+
+    /// Takes memory for checkpoints of so many bytes ahead, in the background, so that the first one waits no longer
+    /// than the others. Does nothing outside an attempt.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Memory`].
+    pub fn prepare_checkpoints(&self, size_bytes: u64) -> Result<(), CheckpointError> {
+        let Some(inner) = self.shared() else { return Ok(()) };
+        let mut saver = inner.slot().saver();
+        match saver.as_mut() {
+            Some(saver) => saver.prepare(size_bytes),
+            None => saver.insert(inner.new_saver()?).prepare(size_bytes),
+        }
+    }
+
+    /// Waits until the checkpoint that was submitted last is committed or has failed; `false`: it is neither, after
+    /// that time.
+    #[must_use]
+    pub fn wait_for_checkpoint(&self, at_most: Duration) -> bool {
+        let Some(inner) = self.shared() else { return true };
+        inner.slot().saver().as_ref().is_none_or(|saver| saver.wait(at_most))
+    }
+}
+
+impl CheckpointStage {
+    /// The step whose end it will hold.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.stage.step()
+    }
+
+    /// Copies tensors into files `STEM.safetensors`; see [`Stage::tensors`].
+    ///
+    /// # Errors
+    /// As [`Stage::tensors`].
+    pub fn tensors(
+        &mut self,
+        stem: &str,
+        kind: Kind,
+        tensors: &[TensorRef<'_>],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<(), CheckpointError> {
+        self.stage.tensors(stem, kind, tensors, metadata)
+    }
+
+    /// Lays out such files and returns where each tensor goes; see [`Stage::reserve`].
+    ///
+    /// # Errors
+    /// As [`Stage::reserve`].
+    pub fn reserve(
+        &mut self,
+        stem: &str,
+        kind: Kind,
+        specs: &[TensorSpec],
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Vec<Region>, CheckpointError> {
+        self.stage.reserve(stem, kind, specs, metadata)
+    }
+
+    /// Copies a file of any other content.
+    ///
+    /// # Errors
+    /// As [`Stage::bytes`].
+    pub fn bytes(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
+        self.stage.bytes(name, kind, bytes)
+    }
+
+    /// Hands the checkpoint to the background thread and returns at once.
+    pub fn submit(self, metrics: &[(&str, f64)]) {
+        let Self { inner, stage, mut pending } = self;
+        let slot = inner.slot();
+        let step = stage.step();
+        pending.asked = inner.take_asked(slot);
+        *slot.pending() = Some(pending);
+        inner.remember_checkpoint(slot, step);
+        stage.submit(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+    }
+}
+
+impl Inner {
+    fn new_saver(self: &Arc<Self>) -> Result<BackgroundSaver<Commit>, CheckpointError> {
+        let inner = Arc::clone(self);
+        let commit = move |save: &StagedSave| inner.commit_staged(save);
+        BackgroundSaver::new(self.clock(), Box::new(commit))
+    }
+
+    /// Writes and commits a staged save and records what came of it. Runs on the saver's thread.
+    fn commit_staged(&self, save: &StagedSave) -> Result<Saved<Commit>, CheckpointError> {
+        let slot = self.slot();
+        let step = save.step();
+        let pending = slot.pending().take();
+        let before_commit = || {
+            self.hold_in_save_if_told(slot, step);
+            Ok(())
+        };
+        let saved = self.with_root(slot, |root| root.save_staged(save, before_commit));
+        let Some(pending) = pending else { return saved };
+        if let Ok(saved) = &saved {
+            slot.pace().committed_behind(self.now_micros(), slot.seen_step());
+            let cost = SaveCost {
+                reason: pending.reason,
+                stall_seconds: save.stall_seconds,
+                commit_lag_seconds: self.seconds_since(pending.began_micros),
+                interval_seconds: pending.interval_seconds,
+                size_bytes: saved.commit.size_bytes,
+                written_bytes: saved.figures.bytes_written,
+            };
+            self.record_cost(slot, step, &cost);
+        }
+        let commit = saved.as_ref().map(|saved| &saved.commit);
+        self.record_save(slot, step, pending.reason, &pending.asked, commit);
+        slot.told.skipped.store(false, Ordering::Relaxed);
+        saved
+    }
+
+    fn tell_skipped(&self, slot: &ProcessSlot, step: Step) {
+        if once(&slot.told.skipped) {
+            let why = "the checkpoint before is still being written";
+            slot.segment().event(CHECKPOINT_SKIPPED_EVENT, Some(step), &[("why", why)]);
+        }
+    }
+
+    /// Waits for the last save, and records what nobody was told of yet.
+    pub(crate) fn close_saver(&self, slot: &ProcessSlot) {
+        let Some(saver) = slot.saver().take() else { return };
+        for outcome in saver.close(self.last_save_wait()) {
+            if matches!(outcome.end, SaveEnd::Abandoned) {
+                let why = "the process ends before it is committed";
+                slot.segment().event("checkpoint_abandoned", Some(outcome.step), &[("why", why)]);
+            }
+        }
+    }
+
+    fn last_save_wait(&self) -> Duration {
+        let seconds = self.grace_seconds_left().unwrap_or(LAST_SAVE_WAIT_SECONDS_MAX);
+        Duration::from_secs_f64(seconds.clamp(0.0, LAST_SAVE_WAIT_SECONDS_MAX))
+    }
+}
