@@ -2,8 +2,11 @@
 CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
+PYTHON_VENV := .venv-python
+# `make test-python FRAMEWORKS=1` installs PyTorch and JAX too, and fails where one of them is missing.
+FRAMEWORKS ?=
 
-.PHONY: demo test test-services build venv lint doc bench clean help
+.PHONY: demo test test-services test-s3 test-python soak build wheel venv lint doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -17,6 +20,18 @@ test: venv ## everything that needs no system service
 test-services: ## what needs PostgreSQL (a throw-away cluster is started)
 	TRACKWAY_TEST_POSTGRES=1 $(CARGO) test --locked --workspace --test ledger --test it -- postgres
 
+test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is started; another runs in process)
+	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
+	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- moto
+
+test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with PyTorch and JAX)
+	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
+
+wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and installed into .venv-python
+	rm -rf $(PYTHON_VENV)/wheels
+	$(PYTHON_VENV)/bin/maturin build --locked --release --quiet -m crates/python/Cargo.toml -o $(PYTHON_VENV)/wheels
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
+
 build: ## the release binary
 	$(CARGO) build --locked --release -p trackway
 
@@ -26,6 +41,23 @@ $(VENV)/ready: examples/python/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r examples/python/requirements.txt
 	@touch $@
+
+$(PYTHON_VENV)/ready: crates/python/requirements.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "the Python package needs Python 3.11 or newer: make PYTHON=... ")'
+	$(PYTHON) -m venv $(PYTHON_VENV)
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
+	@touch $@
+
+$(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/python/requirements-frameworks.txt
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/python/requirements-frameworks.txt
+	@touch $@
+
+$(VENV)/moto: $(VENV)/ready
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
+	@touch $@
+
+soak: $(VENV)/ready ## larger bounds: 500 kills, more seeds, a larger model (half an hour or more)
+	scripts/soak.sh
 
 lint: ## format, clippy, walls
 	$(CARGO) fmt --all -- --check
@@ -40,4 +72,4 @@ bench: ## benchmarks, with the peers in the same run
 
 clean:
 	$(CARGO) clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(PYTHON_VENV)

@@ -14,7 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground floor up: a crate may use only crates listed before it.
-LAYERS = ["core", "formats", "store", "checkpoint", "recorder", "ledger", "data", "tower", "launch", "app", "cli"]
+LAYERS = [
+    "core", "formats", "store", "checkpoint", "recorder", "python", "ledger", "data", "tower", "launch", "app", "cli",
+]
+# The edges: nobody uses them, and so they do not use each other.
+EDGES = {"python", "cli"}
 
 HEAVY = r"datafusion|arrow|parquet|axum|hyper|tokio|rusqlite|postgres|rustls|openssl-sys|object_store|reqwest"
 # crate -> packages that must not be reachable from it (normal dependencies only).
@@ -24,6 +28,7 @@ FORBIDDEN = {
     "trackway-store": HEAVY,
     "trackway-checkpoint": HEAVY,
     "trackway-recorder": HEAVY,
+    "trackway-python": HEAVY,
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
     "trackway-app": r"axum|hyper|clap|indicatif",
@@ -57,6 +62,8 @@ def layer_faults() -> list[str]:
             there = layer_of.get(dependency["name"])
             if here in LAYERS and there in LAYERS and LAYERS.index(there) >= LAYERS.index(here):
                 faults.append(f"{here} uses {there}, which stands above it")
+            if here in LAYERS and there in EDGES:
+                faults.append(f"{here} uses {there}, which is an edge")
     return faults
 
 

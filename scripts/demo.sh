@@ -14,8 +14,12 @@ export PATH
 TRACKWAY_HOME=${TRACKWAY_HOME:-$(mktemp -d "${TMPDIR:-/tmp}/trackway-demo.XXXXXX")}
 export TRACKWAY_HOME
 
-say "trackway run examples/wine.toml --inject kill@step=250"
-trackway run examples/wine.toml --inject kill@step=250
+say "trackway run examples/wine.toml --inject kill@save=300"
+trackway run examples/wine.toml --inject kill@save=300
+
+say "The save that was killed left an entry that nobody reads: it was being written, and its writer is fenced"
+trackway checkpoint ls last
+trackway checkpoint doctor last
 
 say "trackway explain last"
 trackway explain last

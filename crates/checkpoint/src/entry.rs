@@ -7,6 +7,7 @@ use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::{is_object_prefix, object_prefix};
 
 use crate::history::Summary;
+use crate::ranks::{BeginRanks, RoundBody};
 
 /// The longest explanation stored in an entry.
 const MAX_WHY_BYTES: usize = 4_096;
@@ -23,6 +24,8 @@ pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 pub(crate) enum Body {
     /// From here on only this epoch may commit.
     Claim(ClaimBody),
+    /// Several ranks start together; what they resume is decided from the log up to here.
+    Round(RoundBody),
     /// A checkpoint is being written.
     Begin(Begin),
     /// A checkpoint is real, and supersedes the one before it.
@@ -67,6 +70,9 @@ pub(crate) struct Begin {
     pub attempt_id: AttemptId,
     pub step: Step,
     pub object_prefix: String,
+    /// Who must vote before it is committed; `None`: one process writes all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<BeginRanks>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

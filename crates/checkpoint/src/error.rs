@@ -5,6 +5,7 @@ use trackway_formats::checkpoint_manifest::ManifestError;
 use trackway_store::StoreError;
 
 use crate::bulk::TensorError;
+use crate::ranks::RankError;
 use crate::verify::Defect;
 
 /// What a caller should do about an error. Part of the contract; the wording of messages is not.
@@ -176,6 +177,9 @@ pub enum CheckpointError {
         /// What the panic said.
         what: String,
     },
+    /// Ranks that save or resume together did not come to an agreement.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
     /// The caller's closure failed; nothing was committed.
     #[error("the state of step {step} could not be written: {source}")]
     State {
@@ -187,7 +191,7 @@ pub enum CheckpointError {
 }
 
 /// A checkpoint that was passed over on the way to one that verifies.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fallback {
     /// Its step; `None` when even the log entry that names it cannot be read.
     pub step: Option<Step>,
@@ -241,6 +245,7 @@ impl CheckpointError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) => store_kind(error),
+            Self::Ranks(error) => error.kind(),
             Self::ParentRetired { .. } => ErrorKind::Retry,
             Self::HalfAdopted { .. } => ErrorKind::Fenced,
             Self::Fenced { .. } => ErrorKind::Fenced,

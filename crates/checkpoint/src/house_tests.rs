@@ -178,6 +178,7 @@ fn orphans_are_swept_by_age_and_epoch() {
     append(first.view_mut(), Writer::Housekeeper, |_| None).unwrap();
     let torn = world.path().join("step-00000025/epoch-0001-00000000000000000000000zzz");
     let begin = crate::entry::Begin {
+        ranks: None,
         epoch: 1,
         run_id: dead.run_id,
         attempt_id: dead.attempt_id,

@@ -17,15 +17,20 @@
 //! **Resume** walks from the newest commit of the newest epoch along its parents, checks sizes and then hashes, marks
 //! what does not verify as **suspect** and says why. State is never found by listing folders.
 //!
-//! The format is stated in `docs/formats/checkpoint-manifest.md`. The remote, of which the training process knows nothing: [`remote`].
+//! **Many ranks** write one checkpoint together and go back together: [`RankedRoot`].
+//!
+//! The format is stated in `docs/formats/checkpoint-manifest.md`. The training process writes to a disk; uploads and what
+//! several machines have in common are the module `remote`, which it knows nothing of.
 
 pub mod bulk;
+pub mod doctor;
 mod entry;
 mod error;
 mod history;
 mod house;
 mod keeper;
 mod load;
+mod ranks;
 #[cfg(any(test, feature = "remote"))]
 pub mod remote;
 mod retention;
@@ -46,6 +51,7 @@ pub use error::{CheckpointError, ErrorKind, Fallback};
 pub use history::{CheckpointInfo, PinInfo, State};
 pub use house::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
+pub use ranks::{Decliner, RankError, RankGroup, RankedRoot, RankedSave};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};

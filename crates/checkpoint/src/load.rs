@@ -5,8 +5,10 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_store::Disk;
 
+use crate::bulk::{LoadError, Tensors, Want, read_tensors};
 use crate::error::{CheckpointError, Fallback};
 use crate::history::CheckpointInfo;
+use crate::ranks::without_rank;
 use crate::verify::read_verified;
 
 /// A committed checkpoint that verified, ready to be read.
@@ -46,6 +48,21 @@ impl LoadedCheckpoint {
             .map_err(|defect| CheckpointError::Damaged { step: self.step, defect })
     }
 
+    /// Tensors, or parts of them, put together from all files `STEM.safetensors` and `STEM-00001-of-00003.safetensors`,
+    /// of whichever ranks: for a run that goes on with another number of ranks than it was saved by. Each file with
+    /// something of them is verified while it is read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`]; [`CheckpointError::Tensors`] when a tensor is missing, incomplete, or its parts
+    /// contradict each other.
+    pub fn tensors(&self, stem: &str, wants: &[Want]) -> Result<Tensors, CheckpointError> {
+        let files: Vec<_> = self.files().iter().filter(|file| has_stem(&file.name, stem)).cloned().collect();
+        read_tensors(self.disk.as_ref(), &self.folder, &files, wants).map_err(|error| match error {
+            LoadError::Defect(defect) => CheckpointError::Damaged { step: self.step, defect },
+            LoadError::Tensors(error) => error.into(),
+        })
+    }
+
     /// Its files.
     #[must_use]
     pub fn files(&self) -> &[ManifestFile] {
@@ -59,4 +76,15 @@ impl LoadedCheckpoint {
             available: self.files().iter().map(|file| file.name.clone()).collect(),
         })
     }
+}
+
+/// Whether a file is one of those that tensors were split into under that stem, by any rank.
+fn has_stem(name: &str, stem: &str) -> bool {
+    let rest = without_rank(name).strip_prefix(stem).and_then(|rest| rest.strip_suffix(".safetensors"));
+    let is_part = |rest: &str| {
+        let numbers = rest.strip_prefix('-').and_then(|rest| rest.split_once("-of-"));
+        let digits = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+        numbers.is_some_and(|(index, count)| digits(index) && digits(count))
+    };
+    rest.is_some_and(|rest| rest.is_empty() || is_part(rest))
 }

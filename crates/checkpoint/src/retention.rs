@@ -229,6 +229,6 @@ fn only_copies(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64>
 }
 
 /// Whether a pin ended by itself. One whose end cannot be read stands: better too much than too little.
-fn has_expired(until: Option<&str>, now: Timestamp) -> bool {
+pub(crate) fn has_expired(until: Option<&str>, now: Timestamp) -> bool {
     until.and_then(|until| until.parse::<Timestamp>().ok()).is_some_and(|until| until <= now)
 }

@@ -8,14 +8,16 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer};
 
-use crate::bulk::{Figures, FileWriter, Saved, StagedSave};
+use crate::bulk::{Figures, FileWriter, LoadedFile, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
 use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
+use crate::ranks::{RankGroup, RoundBody, check_round};
+use crate::retention::Retention;
 use crate::settings::Settings;
-use crate::view::CheckpointView;
+use crate::view::{CheckpointView, Found, Search};
 use crate::writer::{CheckpointWriter, ParentFiles, write_durably};
 
 /// A checkpoint that was committed.
@@ -39,7 +41,8 @@ pub struct Commit {
     pub state_digest: String,
     /// Bytes of its files.
     pub size_bytes: u64,
-    /// Bytes of them that had to be written; the others are shared with the parent.
+    /// Bytes of them that had to be written; the others are shared with the parent. On a rank other than 0: of its own
+    /// files.
     pub written_bytes: u64,
     /// How long writing and committing took.
     pub seconds: f64,
@@ -49,17 +52,21 @@ pub struct Commit {
 
 /// A checkpoint root as its writer sees it: one attempt, holding one epoch.
 pub struct CheckpointRoot {
-    view: CheckpointView,
-    claim: ClaimBody,
-    settings: Settings,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
+    pub(crate) view: CheckpointView,
+    pub(crate) claim: ClaimBody,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
     files: FileWriter,
     keeper: Keeper,
     /// The commit this attempt goes on from.
-    parent: Option<u64>,
+    pub(crate) parent: Option<u64>,
     /// Its files, when they are whole as far as this process knows.
-    parent_files: Option<ParentFiles>,
+    pub(crate) parent_files: Option<ParentFiles>,
+    /// The round of the ranks that save together; `None`: there is one process.
+    pub(crate) round: Option<RoundBody>,
+    /// Which of them this is.
+    pub(crate) group: Option<RankGroup>,
 }
 
 impl CheckpointRoot {
@@ -89,13 +96,24 @@ impl CheckpointRoot {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Result<Self, CheckpointError> {
-        let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
-        let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
-        let keeper = Keeper::default();
-        let mut root =
-            Self { view, claim, settings, clock, ids, files, keeper, parent: None, parent_files: None };
+        let mut root = Self::unclaimed_on(disk, path, claim, settings, clock, ids)?;
         root.claim()?;
         Ok(root)
+    }
+
+    /// A root whose epoch somebody else claims for this attempt.
+    pub(crate) fn unclaimed_on(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        claim: ClaimBody,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
+        let view = CheckpointView::at_summary(path, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
+        let (keeper, parent, parent_files, round, group) = (Keeper::default(), None, None, None, None);
+        Ok(Self { view, claim, settings, clock, ids, files, keeper, parent, parent_files, round, group })
     }
 
     fn claim(&mut self) -> Result<(), CheckpointError> {
@@ -111,6 +129,11 @@ impl CheckpointRoot {
                 _ => Ok(()),
             }
         })
+    }
+
+    /// What later commits keep, instead of what the environment says; `None`: everything.
+    pub fn set_retention(&mut self, keep: Option<Retention>) {
+        self.settings.keep = keep;
     }
 
     /// The root as a reader sees it, as of the last call.
@@ -142,11 +165,31 @@ impl CheckpointRoot {
     /// [`CheckpointError::NothingVerifies`] when checkpoints were committed and none can be used;
     /// [`CheckpointError::Fenced`]; [`CheckpointError::Store`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        self.check_fence()?;
-        if self.view.history().adopting() == Some(self.claim.epoch) {
-            return Err(CheckpointError::HalfAdopted { epoch: self.claim.epoch });
-        }
+        self.check_may_resume()?;
         let search = self.view.search();
+        Ok(self.settle(search)?.map(|(target, _)| target))
+    }
+
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`CheckpointRoot::resume_target`].
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.check_may_resume()?;
+        let search = self.view.search_reading();
+        self.settle(search)
+    }
+
+    fn check_may_resume(&mut self) -> Result<(), CheckpointError> {
+        self.check_fence()?;
+        match self.view.history().adopting() {
+            Some(epoch) if epoch == self.claim.epoch => Err(CheckpointError::HalfAdopted { epoch }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Marks what was found damaged, and goes on from what was found whole.
+    fn settle(&mut self, search: Search) -> Result<Option<Found>, CheckpointError> {
         for damage in &search.damage {
             // A full disk must not keep a run from resuming: the answer tells of the damage, marked or not.
             if let Err(error @ CheckpointError::Fenced { .. }) =
@@ -155,14 +198,19 @@ impl CheckpointRoot {
                 return Err(error);
             }
         }
-        let target = search.outcome()?;
-        self.parent = target.as_ref().map(|target| target.info.number);
-        self.parent_files = target.as_ref().map(|target| ParentFiles {
+        let found = search.outcome_with_files()?;
+        self.go_on_from(found.as_ref().map(|(target, _)| target));
+        Ok(found)
+    }
+
+    /// Later commits name this one as their parent and share unchanged files with it.
+    pub(crate) fn go_on_from(&mut self, target: Option<&LoadedCheckpoint>) {
+        self.parent = target.map(|target| target.info.number);
+        self.parent_files = target.map(|target| ParentFiles {
             folder: target.folder.clone(),
             object_prefix: target.info.object_prefix.clone(),
             files: target.manifest.files.clone(),
         });
-        Ok(target)
     }
 
     /// Writes a checkpoint and commits it. `fill` writes its files; when it returns an error nothing is committed.
@@ -188,20 +236,13 @@ impl CheckpointRoot {
             Err(error) => return Err(self.give_up(number, &prefix, error.at_step(step))),
         };
         let body = self.commit_body(&manifest, manifest_sha256);
-        let own = manifest.files.iter().filter(|file| file.stored_in.is_none());
-        let written_bytes = own.map(|file| file.size_bytes).sum();
+        let written_bytes = written_bytes(&manifest.files);
         let number = self.commit(&body, &manifest)?;
-        self.parent = Some(number);
-        self.parent_files = Some(ParentFiles {
-            folder: self.view.root().join(&prefix),
-            object_prefix: prefix,
-            files: manifest.files,
-        });
+        self.committed(number, prefix, manifest.files);
         // The checkpoint is real whatever becomes of older ones. A fence met here is met again by the next save, and
         // files that could not be deleted are part of no live checkpoint.
         let _ = self.apply_retention();
-        let seconds = (self.clock.monotonic_micros() - started_micros) as f64 / 1e6;
-        Ok(commit(number, body, written_bytes, seconds))
+        Ok(commit(number, body, written_bytes, self.seconds_since(started_micros)))
     }
 
     /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
@@ -223,15 +264,33 @@ impl CheckpointRoot {
         Ok(Saved { commit, figures })
     }
 
-    fn new_begin(&self, step: Step) -> Begin {
+    /// The next commit goes on from this one.
+    pub(crate) fn committed(&mut self, number: u64, object_prefix: String, files: Vec<ManifestFile>) {
+        let folder = self.view.root().join(&object_prefix);
+        self.parent = Some(number);
+        self.parent_files = Some(ParentFiles { folder, object_prefix, files });
+    }
+
+    pub(crate) fn seconds_since(&self, started_micros: i64) -> f64 {
+        (self.clock.monotonic_micros() - started_micros) as f64 / 1e6
+    }
+
+    pub(crate) fn new_begin(&self, step: Step) -> Begin {
         let ClaimBody { epoch, run_id, attempt_id } = self.claim;
         let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
-        Begin { epoch, run_id, attempt_id, step, object_prefix: object_prefix(step, epoch, &ulid) }
+        Begin {
+            epoch,
+            run_id,
+            attempt_id,
+            step,
+            object_prefix: object_prefix(step, epoch, &ulid),
+            ranks: None,
+        }
     }
 
     /// Gives the room back at once and says that what was begun will not be committed. Both are a courtesy: what stays
     /// is never read, because it has no commit, and is swept later.
-    fn give_up(&mut self, begin: u64, prefix: &str, error: CheckpointError) -> CheckpointError {
+    pub(crate) fn give_up(&mut self, begin: u64, prefix: &str, error: CheckpointError) -> CheckpointError {
         let folder = self.view.root().join(prefix);
         if folder.exists() {
             let _ = self.view.disk().remove_folder(&folder);
@@ -241,10 +300,12 @@ impl CheckpointRoot {
     }
 
     /// Adds the commit. What it shares with its parent must still be kept there, by what the log says at that point.
-    fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64, CheckpointError> {
+    pub(crate) fn commit(&mut self, body: &CommitBody, manifest: &Manifest) -> Result<u64, CheckpointError> {
         let shares = manifest.files.iter().any(|file| file.stored_in.is_some());
         let claim = holder(&self.claim);
+        let round = self.round;
         let number = self.view.log.append(Writer::Trainer(&claim), |history: &History| {
+            check_round(history, round)?;
             let parent = body.parent.and_then(|parent| history.commit(parent));
             if shares && parent.is_none_or(|parent| parent.retired) {
                 return Err(CheckpointError::ParentRetired { step: body.step });
@@ -257,7 +318,7 @@ impl CheckpointRoot {
         Ok(number?.expect("a commit is always decided"))
     }
 
-    fn commit_body(&self, manifest: &Manifest, manifest_sha256: String) -> CommitBody {
+    pub(crate) fn commit_body(&self, manifest: &Manifest, manifest_sha256: String) -> CommitBody {
         CommitBody {
             epoch: manifest.epoch,
             run_id: manifest.run_id,
@@ -280,17 +341,45 @@ impl CheckpointRoot {
         metrics: &[(&str, f64)],
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<(Manifest, String), CheckpointError> {
+        let files = self.write_files(prefix, fill)?;
+        if files.is_empty() {
+            return Err(CheckpointError::Empty { step });
+        }
+        self.write_manifest(step, prefix, metrics, files)
+    }
+
+    /// Makes the folders and writes the files into them, each synced; the folders are not.
+    pub(crate) fn write_files(
+        &self,
+        prefix: &str,
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
+    ) -> Result<Vec<ManifestFile>, CheckpointError> {
         let disk = self.view.disk().as_ref();
         let folder = self.view.root().join(prefix);
-        let step_folder = folder.parent().unwrap_or(self.view.root()).to_owned();
-        make_folder(disk, &step_folder)?;
+        if let Some(step_folder) = folder.parent() {
+            make_folder(disk, step_folder)?;
+        }
         make_folder(disk, &folder)?;
-        let mut writer = CheckpointWriter::new(&self.files, folder.clone(), self.parent_files.as_ref());
+        let mut writer = CheckpointWriter::new(&self.files, folder, self.parent_files.as_ref(), self.group);
         fill(&mut writer)?;
-        let manifest = self.manifest(step, prefix, metrics, writer.into_files(step)?);
+        Ok(writer.into_files())
+    }
+
+    /// Writes the manifest of these files and makes it and all names on the way durable.
+    pub(crate) fn write_manifest(
+        &self,
+        step: Step,
+        prefix: &str,
+        metrics: &[(&str, f64)],
+        files: Vec<ManifestFile>,
+    ) -> Result<(Manifest, String), CheckpointError> {
+        let disk = self.view.disk().as_ref();
+        let folder = self.view.root().join(prefix);
+        let manifest = self.manifest(step, prefix, metrics, files);
         let bytes = manifest.to_bytes()?;
         write_durably(disk, &folder.join(MANIFEST_FILE_NAME), &bytes)?;
-        for folder in [folder.as_path(), &step_folder, self.view.root()] {
+        let step_folder = folder.parent().unwrap_or(self.view.root());
+        for folder in [folder.as_path(), step_folder, self.view.root()] {
             disk.sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))?;
         }
         Ok((manifest, sha256_hex(&bytes)))
@@ -324,7 +413,7 @@ impl CheckpointRoot {
     }
 
     /// Deletes what retention no longer keeps. When the newest turns out not to verify, nothing is shared with it.
-    fn apply_retention(&mut self) -> Result<(), CheckpointError> {
+    pub(crate) fn apply_retention(&mut self) -> Result<(), CheckpointError> {
         let Some(policy) = &self.settings.keep else {
             return Ok(());
         };
@@ -338,23 +427,23 @@ impl CheckpointRoot {
     }
 
     /// Adds an entry under the next number that is free, unless a higher epoch is found on the way.
-    fn append(&mut self, body: Body) -> Result<u64, CheckpointError> {
+    pub(crate) fn append(&mut self, body: Body) -> Result<u64, CheckpointError> {
         let claim = holder(&self.claim);
         let number = append(&mut self.view, Writer::Trainer(&claim), |_| Some(body.clone()))?;
         Ok(number.expect("the entry is always decided"))
     }
 
-    fn check_fence(&mut self) -> Result<(), CheckpointError> {
+    pub(crate) fn check_fence(&mut self) -> Result<(), CheckpointError> {
         let claim = holder(&self.claim);
         append(&mut self.view, Writer::Trainer(&claim), |_| None).map(drop)
     }
 }
 
-fn holder(claim: &ClaimBody) -> Claim {
+pub(crate) fn holder(claim: &ClaimBody) -> Claim {
     Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
 }
 
-fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
+pub(crate) fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Commit {
     Commit {
         number,
         run_id: body.run_id,
@@ -369,6 +458,11 @@ fn commit(number: u64, body: CommitBody, written_bytes: u64, seconds: f64) -> Co
         seconds,
         parent: body.parent,
     }
+}
+
+/// Bytes of files that are not shared with the parent.
+pub(crate) fn written_bytes(files: &[ManifestFile]) -> u64 {
+    files.iter().filter(|file| file.stored_in.is_none()).map(|file| file.size_bytes).sum()
 }
 
 fn make_folder(disk: &dyn Disk, path: &Path) -> Result<(), CheckpointError> {

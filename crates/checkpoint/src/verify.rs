@@ -9,7 +9,7 @@ use trackway_formats::checkpoint_manifest::{
 
 use trackway_store::{Disk, DiskRead};
 
-use crate::bulk::verify_files;
+use crate::bulk::{LoadedFile, read_files, verify_files};
 use crate::entry::CommitBody;
 
 /// How a checkpoint differs from what was committed.
@@ -78,6 +78,17 @@ pub(crate) fn verify(disk: &dyn Disk, folder: &Path, commit: &CommitBody) -> Res
     let manifest = verify_manifest(disk, folder, commit)?;
     verify_files(disk, folder, &manifest.files)?;
     Ok(manifest)
+}
+
+/// The same, keeping what is read.
+pub(crate) fn read_all(
+    disk: &dyn Disk,
+    folder: &Path,
+    commit: &CommitBody,
+) -> Result<(Manifest, Vec<LoadedFile>), Defect> {
+    let manifest = verify_manifest(disk, folder, commit)?;
+    let files = read_files(disk, folder, &manifest.files)?;
+    Ok((manifest, files))
 }
 
 /// Reads the manifest of a commit and checks that it is the committed one.

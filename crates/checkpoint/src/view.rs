@@ -2,12 +2,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
+use crate::bulk::LoadedFile;
+use crate::entry::CommitBody;
 use crate::error::{CheckpointError, Fallback};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
-use crate::verify::{Defect, verify};
+use crate::retention::{Age, Retention, RetentionPlan, plan};
+use crate::verify::{Defect, read_all, verify, verify_manifest};
 
 /// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
@@ -27,8 +31,13 @@ pub(crate) struct Search {
     pub target: Option<LoadedCheckpoint>,
     pub fallbacks: Vec<Fallback>,
     pub damage: Vec<Damage>,
+    /// What was read of the target's files on the way, where that was asked for.
+    pub files: Vec<LoadedFile>,
     newest_step: Option<Step>,
 }
+
+/// A checkpoint that verified, and its files where they were asked for.
+pub(crate) type Found = (LoadedCheckpoint, Vec<LoadedFile>);
 
 impl CheckpointView {
     /// Reads the whole log of a root. A root that does not exist is one without checkpoints.
@@ -36,8 +45,16 @@ impl CheckpointView {
     /// # Errors
     /// [`CheckpointError::Store`].
     pub fn open(root: &Path) -> Result<Self, CheckpointError> {
+        Self::open_on(root, Arc::new(RealDisk))
+    }
+
+    /// The same through a given disk, so that its owner can watch what is read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn open_on(root: &Path, disk: Arc<dyn Disk>) -> Result<Self, CheckpointError> {
         let nobody = Arc::new(Nobody);
-        let mut view = Self::unread(root, Arc::new(RealDisk), nobody.clone(), nobody);
+        let mut view = Self::unread(root, disk, nobody.clone(), nobody);
         view.refresh()?;
         Ok(view)
     }
@@ -118,6 +135,32 @@ impl CheckpointView {
         self.try_load(number).map_err(|defect| CheckpointError::Damaged { step, defect })
     }
 
+    /// What a committed checkpoint consists of. Its manifest is checked, its files are not read.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`], or [`CheckpointError::NoSuchCommit`].
+    pub fn manifest(&self, number: u64) -> Result<Manifest, CheckpointError> {
+        let step = self.commit_step(number)?;
+        let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let body = &record.body;
+        verify_manifest(self.disk.as_ref(), &self.root.join(record.folder()), body)
+            .map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    /// What `policy` keeps and what it lets go as of `now`, decided from the log alone. Checkpoints that a resume never
+    /// comes to go when they are older than `older_than_seconds`; none: they stay.
+    #[must_use]
+    pub fn retention(
+        &self,
+        policy: &Retention,
+        now: Timestamp,
+        older_than_seconds: Option<f64>,
+    ) -> RetentionPlan {
+        let age = older_than_seconds.map(|older_than_seconds| Age { now, older_than_seconds });
+        plan(self.history(), policy, now, age)
+    }
+
     pub(crate) fn commit_step(&self, number: u64) -> Result<Step, CheckpointError> {
         let record = self.history().commit(number);
         let missing = || CheckpointError::NoSuchCommit { root: self.root.clone(), number };
@@ -134,9 +177,40 @@ impl CheckpointView {
         self.search().outcome()
     }
 
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`CheckpointView::resume_target`].
+    pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.search_reading().outcome_with_files()
+    }
+
+    /// [`CheckpointView::load`], with all its files in memory.
+    ///
+    /// # Errors
+    /// As [`CheckpointView::load`].
+    pub fn read(&self, number: u64) -> Result<(LoadedCheckpoint, Vec<LoadedFile>), CheckpointError> {
+        let step = self.commit_step(number)?;
+        self.try_read(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
     pub(crate) fn search(&self) -> Search {
+        self.search_with(|number| Ok((self.try_load(number)?, Vec::new())))
+    }
+
+    pub(crate) fn search_reading(&self) -> Search {
+        self.search_with(|number| self.try_read(number))
+    }
+
+    fn search_with(&self, load: impl Fn(u64) -> Result<Found, Defect>) -> Search {
         let newest_step = self.history().newest_step();
-        let mut search = Search { target: None, fallbacks: Vec::new(), damage: Vec::new(), newest_step };
+        let mut search = Search {
+            target: None,
+            fallbacks: Vec::new(),
+            damage: Vec::new(),
+            files: Vec::new(),
+            newest_step,
+        };
         for candidate in self.history().candidates() {
             let (number, body) = match candidate {
                 Candidate::Passed(fallback) => {
@@ -145,9 +219,9 @@ impl CheckpointView {
                 }
                 Candidate::Commit { number, body } => (number, body),
             };
-            match self.try_load(number) {
-                Ok(loaded) => {
-                    search.target = Some(loaded);
+            match load(number) {
+                Ok((loaded, files)) => {
+                    (search.target, search.files) = (Some(loaded), files);
                     break;
                 }
                 Err(defect) => {
@@ -163,21 +237,38 @@ impl CheckpointView {
     }
 
     pub(crate) fn try_load(&self, number: u64) -> Result<LoadedCheckpoint, Defect> {
+        let check = |folder: &Path, body: &CommitBody| Ok((verify(self.disk.as_ref(), folder, body)?, ()));
+        Ok(self.try_open(number, check)?.0)
+    }
+
+    fn try_read(&self, number: u64) -> Result<Found, Defect> {
+        self.try_open(number, |folder, body| read_all(self.disk.as_ref(), folder, body))
+    }
+
+    fn try_open<T>(
+        &self,
+        number: u64,
+        check: impl FnOnce(&Path, &CommitBody) -> Result<(Manifest, T), Defect>,
+    ) -> Result<(LoadedCheckpoint, T), Defect> {
+        let missing = || Defect::Missing { name: format!("commit {number}") };
+        let record = self.history().commit(number).ok_or_else(missing)?;
+        let (manifest, checked) = check(&self.root.join(record.folder()), &record.body)?;
+        Ok((self.loaded(number, manifest)?, checked))
+    }
+
+    /// A commit as a checkpoint to read from; whoever calls this has verified it.
+    pub(crate) fn loaded(&self, number: u64, manifest: Manifest) -> Result<LoadedCheckpoint, Defect> {
         let missing = || Defect::Missing { name: format!("commit {number}") };
         let info = self.list().into_iter().find(|info| info.number == number).ok_or_else(missing)?;
         let record = self.history().commit(number).ok_or_else(missing)?;
-        let body = &record.body;
-        let folder = self.root.join(record.folder());
-        let manifest = verify(self.disk.as_ref(), &folder, body)?;
-        let disk = Arc::clone(&self.disk);
         Ok(LoadedCheckpoint {
-            step: body.step,
+            step: record.body.step,
             info,
             manifest,
             fallbacks: Vec::new(),
             lost_steps: 0,
-            folder,
-            disk,
+            folder: self.root.join(record.folder()),
+            disk: Arc::clone(&self.disk),
         })
     }
 
@@ -187,6 +278,11 @@ impl CheckpointView {
 }
 
 impl Search {
+    pub fn outcome_with_files(mut self) -> Result<Option<Found>, CheckpointError> {
+        let files = std::mem::take(&mut self.files);
+        Ok(self.outcome()?.map(|target| (target, files)))
+    }
+
     pub fn outcome(self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
         match (self.target, self.fallbacks) {
             (Some(target), fallbacks) => {

@@ -1,11 +1,11 @@
 use std::path::{Path, PathBuf};
 
-use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
-use crate::bulk::{Figures, FileWriter, Parent, StagedFile};
+use crate::bulk::{Figures, FileWriter, Parent, StagedFile, WrittenFile};
 use crate::error::CheckpointError;
+use crate::ranks::RankGroup;
 
 /// The files of the commit that training goes on from: those that did not change are shared with it.
 #[derive(Debug, Clone, Default)]
@@ -27,20 +27,27 @@ pub struct CheckpointWriter<'a> {
     writer: &'a FileWriter,
     folder: PathBuf,
     parent: Option<&'a ParentFiles>,
+    /// Which rank writes, where several do.
+    group: Option<RankGroup>,
     files: Vec<ManifestFile>,
     figures: Figures,
 }
 
 impl<'a> CheckpointWriter<'a> {
-    pub(crate) fn new(writer: &'a FileWriter, folder: PathBuf, parent: Option<&'a ParentFiles>) -> Self {
-        Self { writer, folder, parent, files: Vec::new(), figures: Figures::default() }
+    pub(crate) fn new(
+        writer: &'a FileWriter,
+        folder: PathBuf,
+        parent: Option<&'a ParentFiles>,
+        group: Option<RankGroup>,
+    ) -> Self {
+        Self { writer, folder, parent, group, files: Vec::new(), figures: Figures::default() }
     }
 
     /// Writes a file of the checkpoint, unless the checkpoint before has it with the same bytes: then it is shared.
     ///
     /// # Errors
-    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already,
-    /// [`CheckpointError::Storage`] when the disk refuses.
+    /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
+    /// that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
         self.files(&[StagedFile::new(name, kind, bytes)])
     }
@@ -51,12 +58,11 @@ impl<'a> CheckpointWriter<'a> {
     /// # Errors
     /// As [`CheckpointWriter::file`].
     pub fn files(&mut self, files: &[StagedFile<'_>]) -> Result<(), CheckpointError> {
-        for file in files {
-            self.check_name(file.name())?;
-        }
+        let owners = files.iter().map(|file| self.check_name(file.name())).collect::<Result<Vec<_>, _>>()?;
         let written = self.writer.write(&self.folder, files, self.parent.map(ParentFiles::borrow))?;
         self.figures.add(&written.figures);
-        self.files.extend(written.files.into_iter().map(|written| written.file));
+        let owned = |(written, rank): (WrittenFile, Option<u32>)| ManifestFile { rank, ..written.file };
+        self.files.extend(written.files.into_iter().zip(owners).map(owned));
         Ok(())
     }
 
@@ -66,21 +72,19 @@ impl<'a> CheckpointWriter<'a> {
         self.figures
     }
 
-    fn check_name(&self, name: &str) -> Result<(), CheckpointError> {
+    /// Refuses a name that is not allowed; the rank whose file it is, where several write.
+    fn check_name(&self, name: &str) -> Result<Option<u32>, CheckpointError> {
         check_file_name(name).map_err(|rule| ManifestError::Rule { rule })?;
         if self.files.iter().any(|file| file.name == name) {
             return Err(ManifestError::Rule { rule: format!("`{name}` was written already") }.into());
         }
-        Ok(())
+        Ok(self.group.map_or(Ok(None), |group| group.owner_of(name))?)
     }
 
-    pub(crate) fn into_files(self, step: Step) -> Result<Vec<ManifestFile>, CheckpointError> {
-        if self.files.is_empty() {
-            return Err(CheckpointError::Empty { step });
-        }
+    pub(crate) fn into_files(self) -> Vec<ManifestFile> {
         let mut files = self.files;
         files.sort_by(|left, right| left.name.cmp(&right.name));
-        Ok(files)
+        files
     }
 }
 

@@ -1,8 +1,12 @@
 //! The command line: what may be typed, and its help. Nothing is executed here.
 
+mod checkpoint;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -62,7 +66,7 @@ pub enum Command {
     Sql(SqlArgs),
     /// Name the reason a log ended, from the log and what is known of the process
     Classify(ClassifyArgs),
-    /// Look at checkpoints, or ask for one
+    /// Look at checkpoints, keep house among them, find out what is wrong with them
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),
     /// The process that owns one attempt (started by the local launcher)
@@ -75,6 +79,7 @@ pub enum Command {
   trackway run trackway.toml
   trackway run trackway.toml --set run.seed=18
   trackway run wine.toml --inject kill@step=120     rehearse the loss of a machine
+  trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
   trackway run --name baseline -- python train.py --lr 0.01")]
 pub struct RunArgs {
     /// The run file
@@ -83,7 +88,7 @@ pub struct RunArgs {
     /// Override a key of the run file; the value is read as TOML, or else as text
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Rehearse a fault in the first attempt: `kill@step=N` or `term@step=N`
+    /// Rehearse a fault in the first attempt: `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`
     #[arg(long, value_name = "FAULT")]
     pub inject: Option<String>,
     /// Exit with the script's own exit code (128 + N for signal N)
@@ -243,34 +248,6 @@ pub struct ClassifyArgs {
     /// The state the scheduler gave, such as `OUT_OF_MEMORY`, `OOMKilled`, `PREEMPTED`
     #[arg(long, value_name = "S")]
     pub launcher_state: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum CheckpointCommand {
-    /// List the checkpoints of a run
-    Ls {
-        /// A run: its id, a unique part of it, its name, or `last`
-        #[arg(default_value = "last")]
-        run: String,
-    },
-    /// Read every byte of a run's committed checkpoints and compare the hashes
-    Verify {
-        /// A run: its id, a unique part of it, its name, or `last`
-        #[arg(default_value = "last")]
-        run: String,
-    },
-    /// Name the checkpoint a resume would take
-    ResumeTarget {
-        /// A run: its id, a unique part of it, its name, or `last`
-        #[arg(default_value = "last")]
-        run: String,
-    },
-    /// Ask the live attempt of a run to save a checkpoint now
-    Now {
-        /// A run: its id, a unique part of it, its name, or `last`
-        #[arg(default_value = "last")]
-        run: String,
-    },
 }
 
 #[derive(Debug, Args)]

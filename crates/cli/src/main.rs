@@ -43,6 +43,10 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             tell_home(&cli.global, app.home.folder(), printer);
             answer
         }
+        Command::Checkpoint(checkpoint) => {
+            let open = || open(&cli.global, None, false, printer);
+            commands::checkpoint::checkpoint(&open, checkpoint, printer)
+        }
         Command::Prove(prove) => {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
@@ -64,8 +68,11 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Explain(explain) => commands::explain(app, explain, printer),
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
-        Command::Checkpoint(checkpoint) => commands::checkpoint::checkpoint(app, checkpoint, printer),
-        Command::Run(_) | Command::Prove(_) | Command::Classify(_) | Command::Shim(_) => Ok(0),
+        Command::Run(_)
+        | Command::Prove(_)
+        | Command::Classify(_)
+        | Command::Checkpoint(_)
+        | Command::Shim(_) => Ok(0),
     }
 }
 

@@ -14,7 +14,8 @@ pub const COMMIT_LAG_SECONDS: &str = "trackway/checkpoint_commit_lag_seconds";
 pub const SIZE_BYTES: &str = "trackway/checkpoint_bytes";
 /// Metric: bytes of it that had to be written; the others are shared with the checkpoint before.
 pub const WRITTEN_BYTES: &str = "trackway/checkpoint_written_bytes";
-/// Metric: seconds from the end of the save before (or of the resume, or the start) to the beginning of this one.
+/// Metric: seconds from the end of the save before (or of the resume, or the start) to the beginning of this one; only
+/// of saves by a cadence, Trackway's or the script's own.
 pub const INTERVAL_SECONDS: &str = "trackway/checkpoint_interval_seconds";
 /// Metric: seconds a step took on average since the last save, while nothing was saved.
 pub const STEP_SECONDS: &str = "trackway/checkpoint_step_seconds";
@@ -77,8 +78,11 @@ impl Inner {
             (COMMIT_LAG_SECONDS, cost.commit_lag_seconds),
             (SIZE_BYTES, cost.size_bytes as f64),
             (WRITTEN_BYTES, cost.written_bytes as f64),
-            (INTERVAL_SECONDS, cost.interval_seconds),
         ];
+        // A checkpoint that was asked for, or is the last one, says nothing about the cadence.
+        if matches!(cost.reason, SaveReason::Cadence | SaveReason::Script) {
+            values.push((INTERVAL_SECONDS, cost.interval_seconds));
+        }
         {
             let pace = slot.pace();
             values.extend(pace.step_seconds.map(|seconds| (STEP_SECONDS, seconds)));

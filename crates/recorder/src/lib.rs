@@ -45,6 +45,7 @@ mod tests;
 pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, SaveReason};
 pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
+pub use signal::outlive_sigterm_of_others;
 pub use staged::{CHECKPOINT_SKIPPED_EVENT, CheckpointStage, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use system::{SystemClock, SystemIds, system_rng};
 pub use trackway_checkpoint::{

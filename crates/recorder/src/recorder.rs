@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use trackway_checkpoint::bulk::LoadedFile;
 use trackway_checkpoint::{
     CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint,
 };
@@ -235,11 +236,19 @@ impl Recorder {
         let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
             return Ok(None);
         };
-        let slot = inner.slot();
-        let started_micros = inner.clock.monotonic_micros();
-        let loaded = inner.with_root(slot, CheckpointRoot::resume_target);
-        inner.record_resume(slot, &loaded, started_micros);
-        loaded
+        let target = |root: &mut CheckpointRoot| Ok(root.resume_target()?.map(|loaded| (loaded, ())));
+        Ok(inner.resume_by(target)?.map(|(loaded, ())| loaded))
+    }
+
+    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`Recorder::resume`].
+    pub fn resume_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
+            return Ok(None);
+        };
+        inner.resume_by(CheckpointRoot::resume_read)
     }
 
     /// Acknowledges an obeyed stop and ends the record in order. Happens by itself when the last handle is dropped;
@@ -317,6 +326,18 @@ impl Inner {
             }
             std::thread::sleep(HOLD_TURN);
         }
+    }
+
+    fn resume_by<T>(
+        &self,
+        load: impl FnOnce(&mut CheckpointRoot) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
+    ) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError> {
+        let slot = self.slot();
+        let started_micros = self.clock.monotonic_micros();
+        let loaded = self.with_root(slot, load);
+        let told = loaded.as_ref().map(|found| found.as_ref().map(|(loaded, _)| loaded));
+        self.record_resume(slot, told, started_micros);
+        loaded
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
@@ -450,7 +471,7 @@ impl Inner {
     fn record_resume(
         &self,
         slot: &ProcessSlot,
-        loaded: &Result<Option<LoadedCheckpoint>, CheckpointError>,
+        loaded: Result<Option<&LoadedCheckpoint>, &CheckpointError>,
         started_micros: i64,
     ) {
         match loaded {

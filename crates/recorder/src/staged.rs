@@ -100,6 +100,20 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// What made a checkpoint fail that was submitted since the last call, once; else the next
+    /// [`Recorder::stage_checkpoint`] says it.
+    #[must_use]
+    pub fn checkpoint_failure(&self) -> Option<CheckpointError> {
+        let inner = self.shared()?;
+        let outcomes = inner.slot().saver().as_ref().map(BackgroundSaver::poll)?;
+        outcomes.into_iter().find_map(|outcome| match outcome.end {
+            SaveEnd::Failed(error) => Some(error),
+            _ => None,
+        })
+    }
+}
+
 impl CheckpointStage {
     /// The step whose end it will hold.
     #[must_use]

@@ -315,11 +315,16 @@ fn saves_leave_their_cost() {
     assert_eq!(attempt.metric(cost::STEP_SECONDS), [(4, 1.5), (6, 1.5)]);
     assert_eq!(attempt.metric(cost::SIZE_BYTES), [(2, 5.0), (4, 5.0), (6, 5.0)]);
     assert!(attempt.metric(cost::SLOWDOWN).is_empty(), "nothing went on behind the loop");
+    attempt.ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
+    assert!(run.checkpoint_due(7));
+    save(&run, 7).unwrap();
+    assert_eq!(attempt.metric(cost::STALL_SECONDS).len(), 4);
+    assert_eq!(attempt.metric(cost::INTERVAL_SECONDS).len(), 3, "asked for is no cadence");
     for event in ["checkpoint_cadence_too_short", "checkpoint_exceeds_grace"] {
         assert!(attempt.events(event).is_empty() == (event == "checkpoint_exceeds_grace"), "{event}");
     }
-    attempt.save_for(&run, 7, 6);
     attempt.save_for(&run, 8, 6);
+    attempt.save_for(&run, 10, 6);
     assert_eq!(attempt.events("checkpoint_cadence_too_short").len(), 1);
     assert_eq!(attempt.events("checkpoint_exceeds_grace").len(), 1);
 }

@@ -52,6 +52,10 @@ pub trait DiskRead: Send + Sync {
     fn size_bytes(&self) -> io::Result<u64>;
     /// Reads bytes at an offset; fewer than asked for only at the end of the file.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize>;
+    /// How much of it lies in the page cache, where that can be told: from there it is read faster than directly.
+    fn cached_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// The file system of the operating system.
@@ -117,6 +121,17 @@ fn set_direct(file: &File) -> bool {
     }
 }
 
+/// The system call that counts a file's pages in the cache (Linux 6.5), under its number on every architecture.
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// `struct cachestat`, of which only the first number is wanted.
+#[repr(C)]
+#[derive(Default)]
+struct CacheStat {
+    cached_pages: u64,
+    others: [u64; 4],
+}
+
 struct RealFile {
     file: File,
     direct: bool,
@@ -161,6 +176,23 @@ impl DiskRead for RealFile {
             }
         }
         Ok(done)
+    }
+
+    fn cached_bytes(&self) -> u64 {
+        let whole_file = [0u64; 2];
+        let mut found = CacheStat::default();
+        // SAFETY: the call reads two numbers and writes five, which is what it is given.
+        let result = unsafe {
+            libc::syscall(
+                SYS_CACHESTAT,
+                self.file.as_raw_fd(),
+                whole_file.as_ptr(),
+                &raw mut found,
+                0 as libc::c_uint,
+            )
+        };
+        let page_bytes = DIRECT_ALIGNMENT_BYTES as u64;
+        if result == 0 { found.cached_pages * page_bytes } else { 0 }
     }
 }
 

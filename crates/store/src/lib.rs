@@ -25,6 +25,8 @@ mod memory;
 #[cfg(feature = "remote")]
 mod remote;
 mod selftest;
+#[cfg(test)]
+mod simulation;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

@@ -103,7 +103,8 @@ impl Backend for LocalBackend {
             Err(error) => return Err(StoreError::io("write", &path)(error)),
         };
         // Also when it exists: its creator may not have come to sync it yet, and what is built on it must not outlive it.
-        self.sync_folder(Self::folder_of(&path))?;
+        // When that fails, whatever the reason, the name is there and may go with a power cut.
+        self.sync_folder(Self::folder_of(&path)).map_err(StoreError::outcome_unknown)?;
         Ok(created)
     }
 

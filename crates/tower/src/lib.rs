@@ -15,5 +15,7 @@ pub use classify::{Evidence, Verdict, classify};
 
 pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
+mod load_crash;
+pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptoms_of};

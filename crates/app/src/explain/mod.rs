@@ -5,27 +5,27 @@ pub mod diff;
 pub mod page;
 mod timeline;
 
+pub(crate) use timeline::save_reason;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use trackway_core::{AttemptId, LaunchKind, RunId, Step, TerminationReason};
+use trackway_core::{AttemptId, RunId, Step, TerminationReason};
 use trackway_ledger::{
-    AttemptRow, AttemptState, DataSnapshotRow, EventRow, Found, MetricSummaryRow, RetryRow, RunFilter,
-    RunRow, RunState,
+    AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState,
 };
 use trackway_tower::next_actions;
 
 use self::diff::{Change, changes};
 use self::page::{
-    AttemptCard, AttemptLine, CheckpointLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
-    Placement, ProofCard, RetryLine, RunCard, SameInputs, Termination,
+    AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,
+    ProofCard, RetryLine, RunCard, SameInputs, Termination,
 };
-use crate::checkpoints::view;
+use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
 use crate::report::Stream;
-use crate::run::remote::{RemoteStatus, one_per_prefix};
-use crate::{App, FULL_STAGE};
+use crate::run::remote::RemoteStatus;
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
@@ -61,7 +61,8 @@ impl App {
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
-        let checkpoints = self.checkpoint_lines(run.run_id, attempt.kind, &events)?;
+        let of_run = self.checkpoints(&run.run_id.to_string())?;
+        let checkpoints = of_run.lines(&events)?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
@@ -78,6 +79,7 @@ impl App {
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
             remote: RemoteStatus::read(&self.home.run_folder(run.run_id)),
+            fall_back: of_run.fall_back_of(attempt)?,
             resume_proof: self.proof_card(run, attempt)?,
             cadence: self.cadence_advice(run, attempt, &attempts)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
@@ -89,31 +91,6 @@ impl App {
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
         })
-    }
-
-    fn checkpoint_lines(
-        &self,
-        run_id: RunId,
-        kind: LaunchKind,
-        events: &[EventRow],
-    ) -> Result<Vec<CheckpointLine>, AppError> {
-        let view = view(&self.home.checkpoint_root(run_id, kind, FULL_STAGE))?;
-        let mut lines: Vec<CheckpointLine> = one_per_prefix(view.list())
-            .into_iter()
-            .map(|info| CheckpointLine {
-                step: info.step,
-                attempt_id: Some(info.attempt_id),
-                epoch: info.epoch,
-                state: info.state.as_str().into(),
-                reason: timeline::save_reason(events, Some(info.attempt_id), Some(info.step)),
-                size_bytes: info.size_bytes,
-                manifest_sha256: info.manifest_sha256,
-                object_prefix: info.object_prefix,
-                committed_at: info.at.parse().ok(),
-            })
-            .collect();
-        lines.reverse();
-        Ok(lines)
     }
 
     /// The newest proof of this config, and what is not the same any more.

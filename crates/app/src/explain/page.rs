@@ -6,6 +6,7 @@ use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
+use crate::checkpoints::FallBackCost;
 use crate::run::remote::RemoteStatus;
 
 /// Everything an engineer who never saw the attempt needs to know about it.
@@ -35,6 +36,8 @@ pub struct Explanation {
     pub checkpoints: Vec<CheckpointLine>,
     /// How the run's remote stands; it has none.
     pub remote: Option<RemoteStatus>,
+    /// What the attempt lost because newer checkpoints were passed over; none when it took the newest.
+    pub fall_back: Option<FallBack>,
     /// The step a resume would continue from.
     pub resume_step: Option<Step>,
     /// The newest resume proof of the run's config; none when there is none.
@@ -258,6 +261,31 @@ pub struct CheckpointLine {
     pub object_prefix: String,
     /// When it was committed.
     pub committed_at: Option<Timestamp>,
+    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, or `none` once they are deleted.
+    #[serde(rename = "where")]
+    pub location: String,
+    /// Bytes that it shares with an earlier checkpoint; none when that cannot be told.
+    pub shared_bytes: Option<u64>,
+    /// Names of the pins that hold it.
+    pub pins: Vec<String>,
+    /// Why retention keeps it; empty when it lets it go.
+    pub kept_because: Vec<String>,
+    /// Why it is suspect or abandoned.
+    pub why: Option<String>,
+}
+
+/// An attempt that resumed from an older checkpoint than the newest.
+#[derive(Debug, Clone, Serialize)]
+pub struct FallBack {
+    /// The step that was committed and passed over.
+    pub from_step: Step,
+    /// The step it resumed from.
+    pub to_step: Step,
+    /// Why the newer one was passed over.
+    pub why: String,
+    /// What it costs.
+    #[serde(flatten)]
+    pub cost: FallBackCost,
 }
 
 /// What `trackway prove` found for the run's config.

@@ -67,8 +67,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str, kind: Kind, content: &str) -> ManifestFile {
-        let blake3 = blake3::hash(content.as_bytes()).to_hex().to_string();
-        ManifestFile { size_bytes: content.len() as u64, name: name.into(), kind, blake3 }
+        ManifestFile::new(name, kind, content.len() as u64, &blake3::hash(content.as_bytes()))
     }
 
     /// Proves that each way of differing is named, that a file's kind counts, and that files of kind `other` do not.

@@ -10,7 +10,7 @@ use crate::checkpoints::view;
 use crate::error::AppError;
 use crate::report::{Notice, Progress, Reporter, Stream};
 use crate::run::interrupt;
-use crate::run::{Fault, Injection, Prepared, Rehearsal, Start, begin, rehearse};
+use crate::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
 use crate::seal::Sealed;
 use crate::{App, FULL_STAGE};
 
@@ -186,8 +186,10 @@ impl<'a> Launches<'a> {
         let mut rehearsal = self.bounded();
         let step = self.kill_step();
         rehearsal.environment.insert("TRACKWAY_HOLD_AT_STEP".into(), step.to_string());
-        rehearsal.injection =
-            Some(Injection { fault: Fault::Kill, step, after_commit_of: Some(self.half()) });
+        rehearsal.injection = Some(Injection {
+            fault: Fault::Kill,
+            moment: Moment::StepAfterCommit { step, committed: self.half() },
+        });
         rehearsal
     }
 

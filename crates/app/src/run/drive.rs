@@ -56,7 +56,8 @@ pub fn drive(
             Next::Launch(set) => {
                 let previous = app.attempts_of(run_id)?.pop();
                 app.set_run_state(run_id, RunState::Running)?;
-                let additions = Additions { set, ..Additions::default() };
+                let rehearsal = injection.iter().flat_map(Injection::environment).collect();
+                let additions = Additions { set, rehearsal };
                 launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
@@ -248,8 +249,7 @@ fn tell_unreached(app: &App, launched: &Launched, asked: Option<Injection>, repo
     let done = actions::read(&app.home.attempt_folder(launched.row.attempt_id)).unwrap_or_default();
     let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
     if !done.iter().any(|action| kinds.contains(&action.kind)) {
-        let text =
-            format!("`--inject {injection}` did not happen: the attempt ended before it reported that step");
+        let text = format!("`--inject {injection}` did not happen: the attempt ended before that moment");
         reporter.notice(&Notice::Note { text });
     }
 }

@@ -14,35 +14,69 @@ pub enum Fault {
     Terminate,
 }
 
-/// A fault and the moment it happens: the first time the attempt reports `step` or a later one.
-/// It happens once in a run, in its first attempt.
+/// When it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The first time the attempt reports this step or a later one.
+    Step(Step),
+    /// In the first save of this step or a later one, when its files are written and its commit is not. The recorder
+    /// holds the save there until the fault comes.
+    Save(Step),
+    /// The first time the attempt reports `step` or a later one while `committed`, or a later one, is committed: for a
+    /// proof, which resumes from there.
+    StepAfterCommit {
+        /// The step it reports.
+        step: Step,
+        /// The step that is committed.
+        committed: Step,
+    },
+}
+
+/// A fault and the moment it happens. It happens once in a run, in its first attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     /// What is done.
     pub fault: Fault,
-    /// The step at which it is done.
-    pub step: Step,
-    /// … and not before this step, or a later one, is committed: for a proof, which resumes from there.
-    pub after_commit_of: Option<Step>,
+    /// When it is done.
+    pub moment: Moment,
 }
 
 /// Why a text is no injection.
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is no fault: expected `kill@step=N` or `term@step=N`, such as `kill@step=120`")]
+#[error(
+    "`{0}` is no fault: expected `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`, such as `kill@step=120`"
+)]
 pub struct InjectionError(String);
+
+impl Injection {
+    /// What the attempt's environment must say for it.
+    pub(crate) fn environment(&self) -> Option<(String, String)> {
+        match self.moment {
+            Moment::Save(step) => Some(("TRACKWAY_HOLD_IN_SAVE".into(), step.to_string())),
+            Moment::Step(_) | Moment::StepAfterCommit { .. } => None,
+        }
+    }
+}
 
 impl FromStr for Injection {
     type Err = InjectionError;
 
     fn from_str(text: &str) -> Result<Self, InjectionError> {
         let error = || InjectionError(text.into());
-        let (fault, step) = text.split_once("@step=").ok_or_else(error)?;
+        let (fault, moment) = text.split_once('@').ok_or_else(error)?;
+        let (moment, step) = moment.split_once('=').ok_or_else(error)?;
+        let step = step.parse().map_err(|_| error())?;
         let fault = match fault {
             "kill" => Fault::Kill,
             "term" => Fault::Terminate,
             _ => return Err(error()),
         };
-        Ok(Self { fault, step: step.parse().map_err(|_| error())?, after_commit_of: None })
+        let moment = match moment {
+            "step" => Moment::Step(step),
+            "save" => Moment::Save(step),
+            _ => return Err(error()),
+        };
+        Ok(Self { fault, moment })
     }
 }
 
@@ -52,7 +86,12 @@ impl fmt::Display for Injection {
             Fault::Kill => "kill",
             Fault::Terminate => "term",
         };
-        write!(formatter, "{fault}@step={}", self.step)
+        match self.moment {
+            Moment::Step(step) | Moment::StepAfterCommit { step, .. } => {
+                write!(formatter, "{fault}@step={step}")
+            }
+            Moment::Save(step) => write!(formatter, "{fault}@save={step}"),
+        }
     }
 }
 
@@ -63,10 +102,15 @@ mod tests {
     /// Proves that a fault is read back as written, and that a wrong one is told with the right form.
     #[test]
     fn injections_round_trip_and_refuse_other_text() {
-        let injection: Injection = "kill@step=120".parse().unwrap();
-        assert_eq!(injection, Injection { fault: Fault::Kill, step: 120, after_commit_of: None });
-        assert_eq!(injection.to_string(), "kill@step=120");
-        for wrong in ["", "kill", "kill@step=", "kill@step=-1", "burn@step=3", "kill@120"] {
+        for (text, fault, moment) in [
+            ("kill@step=120", Fault::Kill, Moment::Step(120)),
+            ("term@save=300", Fault::Terminate, Moment::Save(300)),
+        ] {
+            let injection: Injection = text.parse().unwrap();
+            assert_eq!(injection, Injection { fault, moment });
+            assert_eq!(injection.to_string(), text);
+        }
+        for wrong in ["", "kill", "kill@step=", "kill@step=-1", "burn@step=3", "kill@120", "kill@night=3"] {
             assert!(wrong.parse::<Injection>().unwrap_err().to_string().contains("kill@step=N"), "{wrong}");
         }
     }

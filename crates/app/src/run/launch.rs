@@ -13,7 +13,7 @@ use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::stage_in::stage_in;
 use crate::capture::{Capture, EnvironmentLock};
-use crate::checkpoints::view;
+use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
@@ -48,9 +48,12 @@ pub fn launch_next(
     asked_for: bool,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
+    if previous.is_some() {
+        tell_step_back(app, prepared, reporter);
+    }
     let mut row = planned_row(app, prepared, previous, &additions.set);
     match &prepared.remote {
-        None => note_resume(&mut row, resume_target(app, prepared)?),
+        None => note_resume(&mut row, resume_target(app, prepared, reporter)?),
         Some(remote) => {
             let follows = previous.filter(|_| !asked_for);
             stage_in_for(app, remote, &mut row, follows, reporter)?;
@@ -176,20 +179,43 @@ fn stage_in_for(
 
 /// The checkpoint the attempt should resume from, every byte of it read. Committed steps that cannot be resumed from
 /// are an explicit error before the launch, never step 0 in silence.
-fn resume_target(app: &App, prepared: &Prepared) -> Result<Option<CheckpointInfo>, AppError> {
+fn resume_target(
+    app: &App,
+    prepared: &Prepared,
+    reporter: &dyn Reporter,
+) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.find_run(&prepared.run.run_id.to_string())?;
     let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
-    let target = view(&root)?.resume_target().map(|target| target.map(|loaded| loaded.info));
-    let why = match target {
+    let why = match view(&root)?.resume_target() {
         Ok(None) if run.last_committed_step.is_some() => {
             format!("the ledger knows a committed step, and `{}` has none", root.display())
         }
-        Ok(target) => return Ok(target),
+        Ok(None) => return Ok(None),
+        Ok(Some(loaded)) => {
+            let pace = Pace::measured(&app.attempts_of_kind(run.run_id, run.kind)?);
+            if let Some(text) = fall_back_notice(&loaded, pace) {
+                reporter.notice(&Notice::Note { text });
+            }
+            return Ok(Some(loaded.info));
+        }
         Err(error) => error.to_string(),
     };
     app.set_run_state(run.run_id, RunState::Failed)?;
     Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
+        .hint(format!("see what is wrong with: trackway checkpoint doctor {}", run.run_id))
         .hint("bring the checkpoints back, or start a new run"))
+}
+
+/// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
+/// fails the attempt is launched all the same: it may yet do better.
+fn tell_step_back(app: &App, prepared: &Prepared, reporter: &dyn Reporter) {
+    match step_back(app, &prepared.run) {
+        Ok(None) => {}
+        Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
+        Err(error) => reporter.notice(&Notice::Note {
+            text: format!("whether to step back to an older checkpoint could not be found out: {error}"),
+        }),
+    }
 }
 
 /// What a retry plan changes is part of what the attempt was: its config and its hash say so.
@@ -236,9 +262,7 @@ fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additio
     let mut environment = plan.run.environment.clone();
     environment.extend(additions.set.clone());
     environment.extend(additions.rehearsal.clone());
-    if let Some(keep_last) = plan.checkpoint.keep_last {
-        environment.insert("TRACKWAY_CHECKPOINT_KEEP_LAST".into(), keep_last.to_string());
-    }
+    environment.extend(keep_variables(&plan.checkpoint));
     if let Some(remote) = &prepared.remote {
         environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.location());
     }

@@ -10,6 +10,8 @@ use trackway_formats::record::{
     CheckpointState, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
 };
 
+use trackway_recorder::HELD_IN_SAVE_EVENT;
+
 use crate::report::Progress;
 
 /// Most bytes read of one segment in one look, so that a look stays short however much was written meanwhile.
@@ -40,6 +42,8 @@ pub struct Facts {
     pub last_step: Option<Step>,
     /// The last step committed as a checkpoint.
     pub last_committed_step: Option<Step>,
+    /// The step of a save that is held before its commit, for a rehearsal.
+    pub held_in_save: Option<Step>,
     /// When the training process was last heard of, by its own clock.
     pub heartbeat_at: Option<Timestamp>,
     /// Frames read: it grows with every sign of life.
@@ -164,7 +168,12 @@ impl Facts {
             Frame::Header(header) => self.handshake_seen |= header.origin == Origin::Sdk,
             Frame::Metrics(metrics) => self.alive(metrics.at, Some(metrics.step)),
             Frame::Heartbeat(heartbeat) => self.alive(heartbeat.at, Some(heartbeat.step)),
-            Frame::Event(event) => self.alive(event.at, None),
+            Frame::Event(event) => {
+                self.alive(event.at, None);
+                if event.kind == HELD_IN_SAVE_EVENT {
+                    self.held_in_save = self.held_in_save.max(event.step);
+                }
+            }
             Frame::Checkpoint(checkpoint) => {
                 self.alive(checkpoint.at, Some(checkpoint.step));
                 if checkpoint.state == CheckpointState::Committed {

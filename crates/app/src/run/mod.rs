@@ -15,7 +15,7 @@ mod supervise;
 mod watchdog;
 
 pub(crate) use drive::{Rehearsal, rehearse};
-pub use inject::{Fault, Injection, InjectionError};
+pub use inject::{Fault, Injection, InjectionError, Moment};
 pub use job::{Source, StoredJob};
 pub(crate) use policy::{Decided, budget_limits, decide};
 pub(crate) use prepare::{Prepared, Start, begin, read};

@@ -93,8 +93,7 @@ pub fn begin(
         config_sha256: run.config_sha256.clone(),
     });
     // A rehearsal is nobody's truth.
-    let remote =
-        RemotePlan::of(app, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
+    let remote = RemotePlan::of(app, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
     Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, _lock: lock })
 }
 

@@ -208,6 +208,7 @@ impl Supervisor<'_> {
             quiet_seconds: self.last_sign_micros.map(|sign| (now_micros - sign) as f64 / 1e6),
             step: self.record.facts.last_step,
             committed_step: self.record.facts.last_committed_step,
+            held_in_save: self.record.facts.held_in_save,
             handshake_seen: self.record.facts.handshake_seen,
         };
         let injection = self.watched.injection.as_ref();

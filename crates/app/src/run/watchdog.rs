@@ -2,7 +2,7 @@
 
 use trackway_core::Step;
 
-use super::inject::{Fault, Injection};
+use super::inject::{Fault, Injection, Moment};
 
 /// The limits the run file sets; none means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -34,6 +34,8 @@ pub struct Vitals {
     pub step: Option<Step>,
     /// The last step it committed.
     pub committed_step: Option<Step>,
+    /// The step of a save that is held before its commit, for a rehearsal.
+    pub held_in_save: Option<Step>,
     /// Whether the script spoke to the recorder.
     pub handshake_seen: bool,
 }
@@ -69,11 +71,19 @@ pub fn intervention(
 
 fn injected(vitals: &Vitals, injection: Option<&Injection>) -> Option<(Intervention, String)> {
     let injection = injection?;
-    let step = vitals.step.filter(|step| *step >= injection.step)?;
-    let why = match injection.after_commit_of {
-        None => format!("`--inject {injection}`, seen at step {step}"),
-        Some(awaited) if vitals.committed_step < Some(awaited) => return None,
-        Some(awaited) => format!("the proof kills it at step {step}, after the commit of step {awaited}"),
+    let reached = |seen: Option<Step>, asked| seen.filter(|step| *step >= asked);
+    let why = match injection.moment {
+        Moment::Step(asked) => {
+            format!("`--inject {injection}`, seen at step {}", reached(vitals.step, asked)?)
+        }
+        Moment::Save(asked) => {
+            format!("`--inject {injection}`, in the save of step {}", reached(vitals.held_in_save, asked)?)
+        }
+        Moment::StepAfterCommit { step, committed } => {
+            let step = reached(vitals.step, step)?;
+            reached(vitals.committed_step, committed)?;
+            format!("the proof kills it at step {step}, after the commit of step {committed}")
+        }
     };
     Some((Intervention::Inject(injection.fault), why))
 }
@@ -124,6 +134,7 @@ mod tests {
         quiet_seconds: Some(5.0),
         step: Some(7),
         committed_step: Some(4),
+        held_in_save: None,
         handshake_seen: true,
     };
 
@@ -171,7 +182,7 @@ mod tests {
     /// Proves that an injected fault happens at its step or at the first one seen after it.
     #[test]
     fn faults_happen_at_or_after_their_step() {
-        let injection = Injection { fault: Fault::Kill, step: 7, after_commit_of: None };
+        let injection = Injection { fault: Fault::Kill, moment: Moment::Step(7) };
         let at = |step| {
             intervention(&Vitals { step, ..CALM }, &Limits::default(), Some(&injection))
                 .map(|(found, _)| found)
@@ -182,11 +193,25 @@ mod tests {
         assert_eq!(at(Some(9)), Some(Intervention::Inject(Fault::Kill)));
     }
 
+    /// Proves that a fault in a save waits until a save of that step, or a later one, is held.
+    #[test]
+    fn faults_in_a_save_wait_for_it() {
+        let injection = Injection { fault: Fault::Kill, moment: Moment::Save(300) };
+        let in_save_of = |held_in_save| {
+            intervention(&Vitals { held_in_save, ..CALM }, &Limits::default(), Some(&injection))
+                .map(|(_, why)| why)
+        };
+        assert_eq!(in_save_of(None), None);
+        assert_eq!(in_save_of(Some(200)), None);
+        assert_eq!(in_save_of(Some(300)).unwrap(), "`--inject kill@save=300`, in the save of step 300");
+    }
+
     /// Proves that the kill of a proof waits for the commit it resumes from, and that silence ends a rehearsal only.
     #[test]
     fn a_rehearsal_waits_for_its_commit_and_for_a_handshake() {
         let killed = |after, committed_step| {
-            let injection = Injection { fault: Fault::Kill, step: 7, after_commit_of: Some(after) };
+            let moment = Moment::StepAfterCommit { step: 7, committed: after };
+            let injection = Injection { fault: Fault::Kill, moment };
             intervention(&Vitals { committed_step, ..CALM }, &Limits::default(), Some(&injection)).is_some()
         };
         assert!(killed(4, Some(4)) && killed(4, Some(6)));

@@ -2,7 +2,8 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::bulk::mapping::{BLOCK_BYTES, HUGE_PAGE_BYTES, Mapping, available_bytes};
+use crate::bulk::mapping::{BLOCK_BYTES, HUGE_PAGE_BYTES, Mapping};
+use crate::bulk::memory::{available_bytes, machine_bytes};
 
 /// The smallest stretch of addresses that is still worth reserving.
 const MIN_ADDRESS_BYTES: usize = 64 << 20;
@@ -49,7 +50,7 @@ impl Region {
 impl Arena {
     /// One without memory yet, with addresses for as much as this machine has.
     pub fn new() -> io::Result<Self> {
-        let mut size_bytes = memory_bytes().next_multiple_of(HUGE_PAGE_BYTES);
+        let mut size_bytes = machine_bytes().max(MIN_ADDRESS_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
         let mapping = loop {
             match Mapping::addresses(size_bytes) {
                 // A limit on addresses (`ulimit -v`) may leave less.
@@ -133,17 +134,6 @@ impl Arena {
     pub fn memory(&self) -> (Arc<Mapping>, usize) {
         (self.mapping.clone(), self.usable_bytes)
     }
-}
-
-/// The memory of this machine.
-fn memory_bytes() -> usize {
-    // SAFETY: `sysconf` reads numbers.
-    let (pages, page_bytes) =
-        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    usize::try_from(pages)
-        .unwrap_or(0)
-        .saturating_mul(usize::try_from(page_bytes).unwrap_or(0))
-        .max(MIN_ADDRESS_BYTES)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod arena;
 mod chunks;
 mod copy;
 mod mapping;
+mod memory;
 pub(crate) mod parallel;
 mod plan;
 mod read;
@@ -36,6 +37,6 @@ pub use read::{
 };
 pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, Slice, TensorError, TensorInfo};
-pub use saver::{BackgroundSaver, Commit, SaveEnd, SaveOutcome, Saved};
+pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
 pub use stage::{Stage, StagedSave, TensorRef};
 pub use write::{Figures, FileWriter, Parent, StagedFile, Written, WrittenFile};

@@ -7,7 +7,8 @@ use std::path::Path;
 use trackway_formats::checkpoint_manifest::ManifestFile;
 use trackway_store::Disk;
 
-use crate::bulk::mapping::{Buffer, available_bytes};
+use crate::bulk::mapping::Buffer;
+use crate::bulk::memory::available_bytes;
 use crate::bulk::read::{LoadError, TensorView, read_files, read_header, unreadable};
 use crate::bulk::safetensors::{Dtype, Header, Slice, TensorError, TensorInfo, check_slice};
 

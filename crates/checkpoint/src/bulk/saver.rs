@@ -18,11 +18,14 @@ use crate::error::CheckpointError;
 const MAX_OUTCOMES: usize = 256;
 /// How long a dropped saver waits for its last save.
 const DROP_WAIT: Duration = Duration::from_secs(60);
+/// What headers and the ends of blocks may add to a save: this part of it, and this much at least.
+const HEADERS_SHARE: u64 = 256;
+const HEADERS_BYTES_MIN: u64 = 4 << 20;
 /// Memory that is touched ahead at a time.
 const TOUCH_BYTES: usize = 64 << 20;
 
 /// What the owner makes of a staged save: begin, write, commit. `C` is what a commit tells.
-pub type Commit<C> = Box<dyn FnMut(&StagedSave) -> Result<Saved<C>, CheckpointError> + Send>;
+pub type CommitCallback<C> = Box<dyn FnMut(&StagedSave) -> Result<Saved<C>, CheckpointError> + Send>;
 
 /// A save that was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +104,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     ///
     /// # Errors
     /// [`CheckpointError::Memory`] when there are no addresses or no thread to be had.
-    pub fn new(clock: Arc<dyn Clock>, mut commit: Commit<C>) -> Result<Self, CheckpointError> {
+    pub fn new(clock: Arc<dyn Clock>, mut commit: CommitCallback<C>) -> Result<Self, CheckpointError> {
         let no_memory = |source| CheckpointError::Memory { size_bytes: 0, source };
         let arena = Arena::new().map_err(no_memory)?;
         let shared = Arc::new(Shared {
@@ -126,7 +129,8 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     }
 
     /// Takes memory for saves of so many bytes ahead, in the background, so that the first save waits no longer than
-    /// the others. Does nothing while a save is staged or running.
+    /// the others: untouched memory costs several times what the copy does. Does nothing while a save is staged or
+    /// running.
     ///
     /// # Errors
     /// [`CheckpointError::Memory`] when the machine has not so much; [`CheckpointError::Forked`].
@@ -136,7 +140,8 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         let Some(arena) = &mut state.arena else {
             return Ok(());
         };
-        let wanted = usize::try_from(size_bytes).unwrap_or(usize::MAX);
+        let wanted = size_bytes.saturating_add(size_bytes / HEADERS_SHARE + HEADERS_BYTES_MIN);
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         arena.grow(wanted).map_err(|source| CheckpointError::Memory { size_bytes, source })?;
         let (memory, size_bytes) = arena.memory();
         state.job = Some(Job::Touch { memory, size_bytes });
@@ -284,7 +289,7 @@ impl<C> Shared<C> {
         }
     }
 
-    fn work(&self, commit: &mut Commit<C>) {
+    fn work(&self, commit: &mut CommitCallback<C>) {
         while let Some(job) = self.next_job() {
             match job {
                 Job::Touch { memory, size_bytes } => self.touch(&memory, size_bytes),
@@ -311,7 +316,7 @@ impl<C> Shared<C> {
         }
     }
 
-    fn save(&self, save: StagedSave, submitted_micros: i64, commit: &mut Commit<C>) {
+    fn save(&self, save: StagedSave, submitted_micros: i64, commit: &mut CommitCallback<C>) {
         let end = match catch_unwind(AssertUnwindSafe(|| commit(&save))) {
             Ok(Ok(saved)) => SaveEnd::Committed(saved),
             Ok(Err(error)) => SaveEnd::Failed(error),

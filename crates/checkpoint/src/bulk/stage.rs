@@ -35,6 +35,7 @@ pub(crate) struct Content {
     pub arena: Arena,
     pub step: Step,
     files: Vec<PlacedFile>,
+    global_cursor: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -62,19 +63,21 @@ impl StagedSave {
         self.content.step
     }
 
+    /// What was said of where in the data all ranks together are; nothing, unless several save together.
+    #[must_use]
+    pub fn global_cursor(&self) -> &[u8] {
+        &self.content.global_cursor
+    }
+
     /// Its files, in the order they were staged.
     #[must_use]
     pub fn files(&self) -> Vec<StagedFile<'_>> {
         let Content { arena, files, .. } = &self.content;
-        let staged = |file: &'_ PlacedFile| {
-            let memory = arena.bytes(file.begin, file.size_bytes.next_multiple_of(BLOCK_BYTES));
-            (memory, file.size_bytes)
-        };
         files
             .iter()
             .map(|file| {
-                let (memory, size_bytes) = staged(file);
-                StagedFile::in_blocks(&file.name, file.kind, size_bytes, memory)
+                let memory = arena.bytes(file.begin, file.size_bytes.next_multiple_of(BLOCK_BYTES));
+                StagedFile::in_blocks(&file.name, file.kind, file.size_bytes, memory)
             })
             .collect()
     }
@@ -82,7 +85,11 @@ impl StagedSave {
 
 impl<C> Stage<C> {
     pub(crate) fn new(home: Arc<Shared<C>>, arena: Arena, step: Step, begun_micros: i64) -> Self {
-        Self { home, content: Some(Content { arena, step, files: Vec::new() }), begun_micros }
+        Self {
+            home,
+            content: Some(Content { arena, step, files: Vec::new(), global_cursor: Vec::new() }),
+            begun_micros,
+        }
     }
 
     /// The step whose end it will hold.
@@ -165,6 +172,12 @@ impl<C> Stage<C> {
         let begin = self.take(name, kind, bytes.len())?;
         copy_all(vec![(bytes, self.content_mut().arena.bytes_mut(begin, bytes.len()))]);
         Ok(())
+    }
+
+    /// Says where in the data all ranks together are, when several save together: see
+    /// [`crate::RankedSave::global_cursor`].
+    pub fn set_global_cursor(&mut self, global_cursor: &[u8]) {
+        self.content_mut().global_cursor = global_cursor.to_owned();
     }
 
     /// Hands the save to the background thread and returns at once. What becomes of it is told by

@@ -66,7 +66,14 @@ const MIXED: [(&str, usize, u64); 5] = [
 /// last byte, and that the hash is that of the file.
 #[test]
 fn what_is_written_is_read_back() {
-    let folder = tempfile::tempdir().unwrap();
+    check_round_trip(&tempfile::tempdir().unwrap());
+    match tempfile::tempdir_in("/dev/shm") {
+        Ok(folder) => check_round_trip(&folder),
+        Err(error) => println!("skipped on tmpfs: {error}"),
+    }
+}
+
+fn check_round_trip(folder: &tempfile::TempDir) {
     let memory = Memory::new(&MIXED);
     let written = writer(RealDisk).write(folder.path(), &memory.staged(), None).unwrap();
     let files = manifest_files(&written);

@@ -21,8 +21,8 @@ const WRITE_BYTES: usize = 16 << 20;
 const DIRECT_BYTES_MIN: usize = 1 << 20;
 /// Bytes written to find out which way is faster.
 const PROBE_BYTES: usize = 32 << 20;
-/// How often each way is tried.
-const PROBE_ROUNDS: usize = 2;
+/// How often each way is tried at most.
+const PROBE_ROUNDS_MAX: usize = 3;
 const PROBE_NAME: &str = ".probe";
 /// How much slower direct writes may be and still be preferred: they leave the page cache to the training data.
 const DIRECT_HANDICAP: f64 = 1.1;
@@ -179,17 +179,14 @@ impl FileWriter {
     }
 
     fn remember_changing(&self, written: &Written, parent: Option<Parent<'_>>) {
-        let Some(parent) = parent else {
-            return;
-        };
-        let same = |file: &ManifestFile| parent.files.iter().any(|other| other.same_content(file));
         let mut changing = lock(&self.changing);
-        *changing = written
-            .files
-            .iter()
-            .filter(|file| !same(&file.file))
-            .map(|file| file.file.name.clone())
-            .collect();
+        for WrittenFile { file, .. } in &written.files {
+            let twin = parent.and_then(|parent| parent.files.iter().find(|twin| twin.name == file.name));
+            match twin {
+                Some(twin) if !twin.same_content(file) => changing.insert(file.name.clone()),
+                _ => changing.remove(&file.name),
+            };
+        }
     }
 
     /// Whether large files go past the page cache: measured at the first save with a file that is large enough.
@@ -207,16 +204,18 @@ impl FileWriter {
         known.unwrap_or(false)
     }
 
+    /// One round is enough to choose the direct way; the other must win all of them, so that no chance chooses it.
     fn direct_is_faster(&self, folder: &Path, sample: &[u8]) -> io::Result<bool> {
-        let (mut direct_micros, mut buffered_micros) = (i64::MAX, i64::MAX);
-        for _ in 0..PROBE_ROUNDS {
-            let Some(micros) = self.probe(folder, sample, true)? else {
+        for _ in 0..PROBE_ROUNDS_MAX {
+            let Some(direct_micros) = self.probe(folder, sample, true)? else {
                 return Ok(false);
             };
-            direct_micros = direct_micros.min(micros);
-            buffered_micros = buffered_micros.min(self.probe(folder, sample, false)?.unwrap_or(i64::MAX));
+            let buffered_micros = self.probe(folder, sample, false)?.unwrap_or(i64::MAX);
+            if direct_micros as f64 <= buffered_micros as f64 * DIRECT_HANDICAP {
+                return Ok(true);
+            }
         }
-        Ok(direct_micros as f64 <= buffered_micros as f64 * DIRECT_HANDICAP)
+        Ok(false)
     }
 
     /// Microseconds until a sample is durable; `None`: this file system cannot do it that way.

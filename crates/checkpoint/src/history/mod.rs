@@ -16,6 +16,7 @@ pub(crate) use summary::Summary;
 
 use crate::entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody};
 use crate::error::Fallback;
+use crate::ranks::{RoundBody, RoundRecord, Stop};
 
 /// The log so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub(crate) struct History {
     /// The epoch whose adoption was begun and is not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     adopting: Option<u64>,
+    /// The newest round of ranks that start together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    round: Option<RoundRecord>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,6 +130,10 @@ impl History {
         self.claim
     }
 
+    pub fn round(&self) -> Option<&RoundRecord> {
+        self.round.as_ref()
+    }
+
     pub fn commit(&self, number: u64) -> Option<&CommitRecord> {
         self.commits.get(&number)
     }
@@ -138,6 +146,11 @@ impl History {
 
     pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitRecord)> {
         self.commits.iter().map(|(number, record)| (*number, record))
+    }
+
+    /// The commit whose files are below that prefix, by its writer.
+    pub fn commit_below(&self, object_prefix: &str) -> Option<(u64, &CommitRecord)> {
+        self.commits().find(|(_, record)| record.body.object_prefix == object_prefix)
     }
 
     /// What was begun and not committed.
@@ -158,15 +171,23 @@ impl History {
         &self.damaged
     }
 
-    /// Whether what was begun can never be committed: given up, or by an epoch that is fenced since.
+    /// Whether what was begun can never be committed: given up, or by an epoch or a round that is fenced since.
     pub fn is_abandoned(&self, record: &BeginRecord) -> bool {
-        record.abandoned.is_some() || self.claim.is_some_and(|claim| claim.epoch > record.body.epoch)
+        let begin = &record.body;
+        let overtaken = |round: &RoundRecord| {
+            let older = begin.ranks.is_some_and(|ranks| ranks.round < round.body.round);
+            older && begin.epoch == round.body.epoch
+        };
+        record.abandoned.is_some()
+            || self.claim.is_some_and(|claim| claim.epoch > begin.epoch)
+            || self.round.as_ref().is_some_and(overtaken)
     }
 
     fn take_entry(&mut self, entry: Entry<Body>) {
         let Entry { number, at, body, .. } = entry;
         match body {
             Body::Claim(claim) => self.take_claim(claim),
+            Body::Round(round) => self.take_round(number, round),
             Body::Begin(body) => {
                 self.begun.insert(number, BeginRecord { at, body, abandoned: None, swept: false });
             }
@@ -206,6 +227,17 @@ impl History {
     fn take_claim(&mut self, claim: ClaimBody) {
         if self.claim.is_none_or(|known| claim.epoch > known.epoch) {
             self.claim = Some(claim);
+        }
+    }
+
+    /// A round counts for the attempt that holds the epoch, and ends the one before it. What it resumes is settled here,
+    /// so that whoever reads this entry comes to the same answer whatever was added since.
+    fn take_round(&mut self, number: u64, body: RoundBody) {
+        let holds = self.claim.is_some_and(|claim| body.is_of(claim));
+        let newer = self.round.as_ref().is_none_or(|known| body.is_newer_than(&known.body));
+        if holds && newer {
+            let stops = Stop::all(self.candidates());
+            self.round = Some(RoundRecord { number, body, stops, newest_step: self.newest_step() });
         }
     }
 

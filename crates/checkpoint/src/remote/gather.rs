@@ -181,8 +181,7 @@ impl Replica {
         file: &ManifestFile,
     ) -> Result<Option<Result<(), Defect>>, CheckpointError> {
         self.clear(path)?;
-        let made =
-            self.view.disk().create(path, false).map_err(CheckpointError::storage("create", path))?;
+        let made = self.view.disk().create(path, false).map_err(CheckpointError::storage("create", path))?;
         let mut sink = Sink { file: made.as_ref(), hasher: blake3::Hasher::new(), offset: 0, failed: None };
         let fetched = self.files.fetch(name, file.size_bytes, &mut |bytes| sink.take(bytes));
         if let Some(error) = sink.failed.take() {
@@ -227,8 +226,7 @@ impl Replica {
         let folder = root.join(prefix);
         let step_folder = folder.parent().unwrap_or(root).to_owned();
         let disk = self.view.disk();
-        disk.make_folder(&step_folder)
-            .map_err(CheckpointError::storage("make the folder", &step_folder))?;
+        disk.make_folder(&step_folder).map_err(CheckpointError::storage("make the folder", &step_folder))?;
         disk.rename(gathered, &folder).map_err(CheckpointError::storage("rename", gathered))?;
         self.sync(&step_folder)?;
         self.sync(root)

@@ -131,9 +131,8 @@ impl Replica {
         }
         self.clear_incoming();
         let target = target.map(|(target, _)| target);
-        let lost_steps = newest_step
-            .zip(target.as_ref())
-            .map_or(0, |(newest, target)| newest.saturating_sub(target.step));
+        let lost_steps =
+            newest_step.zip(target.as_ref()).map_or(0, |(newest, target)| newest.saturating_sub(target.step));
         Ok(StagedIn { epoch, target, fallbacks, lost_steps, fenced, fenced_steps })
     }
 
@@ -280,7 +279,8 @@ impl Replica {
         let ClaimBody { epoch, run_id, attempt_id } = *claim;
         let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
         let folder = object_prefix(body.step, epoch, &ulid);
-        let begin = Begin { epoch, run_id, attempt_id, step: body.step, object_prefix: folder.clone() };
+        let begin =
+            Begin { epoch, run_id, attempt_id, step: body.step, object_prefix: folder.clone(), ranks: None };
         append(&mut self.view, Writer::Trainer(&holder(claim)), |_| Some(Body::Begin(begin.clone())))?;
         self.put_in_place(gathered, &folder)?;
         Ok(Placed { number_there, body, folder })

@@ -628,9 +628,9 @@ fn a_crash_of_the_disk_while_staging_in_is_made_good() {
             let two = one.other_machine();
             let disk = FaultDisk::new(fault, operation);
             let attempt = two.attempt();
-            let staged = two.replica_on(Arc::new(disk.clone()), &remote).and_then(|mut replica| {
-                replica.stage_in(two.run_id(), attempt, 1, Some(&keep_last(2)))
-            });
+            let staged = two
+                .replica_on(Arc::new(disk.clone()), &remote)
+                .and_then(|mut replica| replica.stage_in(two.run_id(), attempt, 1, Some(&keep_last(2))));
             if !disk.struck() {
                 staged.unwrap();
                 assert!(operation > 15, "only {operation} operations");

@@ -24,7 +24,7 @@ pub fn print(printer: Printer, page: &Explanation) {
     }
     same_inputs(printer, page);
     timeline(printer, &page.timeline);
-    checkpoints(printer, &page.checkpoints, page.resume_step);
+    checkpoints(printer, page);
     remote(printer, page);
     resume_proof(printer, page);
     page.cadence.iter().for_each(|advice| cadence(printer, advice));
@@ -240,27 +240,49 @@ fn timeline(printer: Printer, timeline: &[Moment]) {
     }
 }
 
-fn checkpoints(printer: Printer, checkpoints: &[CheckpointLine], resume_step: Option<u64>) {
+fn checkpoints(printer: Printer, page: &Explanation) {
     section(printer, "Checkpoints");
-    if checkpoints.is_empty() {
+    if page.checkpoints.is_empty() {
         printer.line("  none: a resume would start at step 0");
         return;
     }
-    let rows = checkpoints
-        .iter()
-        .map(|checkpoint| {
-            let real = resume_step == Some(checkpoint.step) && checkpoint.state == "committed";
-            vec![
-                format!("  {}", checkpoint.step),
-                if real { format!("{} ← resume", checkpoint.state) } else { checkpoint.state.clone() },
-                checkpoint.size_bytes.map(bytes).unwrap_or_default(),
-                checkpoint.epoch.to_string(),
-                checkpoint.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into(),
-                checkpoint.object_prefix.clone(),
-            ]
-        })
-        .collect();
-    printer.table(&["  step", "state", "size", "epoch", "manifest", "under"], rows);
+    let shown: Vec<&CheckpointLine> =
+        page.checkpoints.iter().filter(|checkpoint| checkpoint.state != "retired").collect();
+    let rows = shown.iter().map(|checkpoint| checkpoint_cells(checkpoint, page.resume_step)).collect();
+    printer.table(&["  step", "state", "size", "where", "epoch", "manifest", "kept because"], rows);
+    let deleted = page.checkpoints.len() - shown.len();
+    if deleted > 0 {
+        printer.line(
+            &printer.tone(Tone::Dim, &format!("  … {deleted} deleted by retention (`--json` has all)")),
+        );
+    }
+    for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == "suspect") {
+        let why = checkpoint.why.as_deref().unwrap_or("no reason is written down");
+        printer.line(&format!("  step {} is suspect: {}", checkpoint.step, visible(why)));
+    }
+    if let Some(back) = &page.fall_back {
+        let cost = back.cost.in_words();
+        let text = format!(
+            "this attempt stepped back from step {} to step {}: {cost}",
+            back.from_step, back.to_step
+        );
+        printer.line(&format!("  {}", printer.tone(Tone::Warning, &text)));
+    }
+}
+
+fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Vec<String> {
+    let real = resume_step == Some(checkpoint.step) && checkpoint.state == "committed";
+    let shared = checkpoint.shared_bytes.filter(|shared| *shared > 0);
+    let shared = shared.map(|shared| format!(" ({} shared)", bytes(shared))).unwrap_or_default();
+    vec![
+        format!("  {}", checkpoint.step),
+        if real { format!("{} ← resume", checkpoint.state) } else { checkpoint.state.clone() },
+        checkpoint.size_bytes.map(|size| format!("{}{shared}", bytes(size))).unwrap_or_default(),
+        checkpoint.location.clone(),
+        checkpoint.epoch.to_string(),
+        checkpoint.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into(),
+        checkpoint.kept_because.join(", "),
+    ]
 }
 
 /// Where the checkpoints are beside this machine.

@@ -131,7 +131,8 @@ fn a_run_outlives_its_machine() {
     assert_eq!((remote["uploaded_step"].as_u64(), &remote["waiting_uploads"]), (Some(STEPS), &0.into()));
     let events = home.sql("select message from events where kind = 'checkpoint_stage_in'");
     assert!(events.iter().any(|row| row["message"].as_str().unwrap().contains("was brought from s3://")));
-    let stored = home.trackway(&["sql", "select config_json, command from training_attempts", "--csv"]).stdout;
+    let stored =
+        home.trackway(&["sql", "select config_json, command from training_attempts", "--csv"]).stdout;
     assert!(!stored.contains("SECRETOFTEST"));
 }
 

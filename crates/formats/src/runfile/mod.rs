@@ -26,7 +26,7 @@ pub use sections::{
     KeepBest, LaunchOn, LaunchSection, OwnerSection, PreflightSection, ResourcesSection, RetryRule,
     RetrySection, RunFile, RunSection, StagesSection, SuperviseSection, Unsupported,
 };
-pub use values::MAX_DURATION_SECONDS;
+pub use values::{MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;
 
 use toml::de::DeTable;

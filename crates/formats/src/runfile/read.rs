@@ -205,6 +205,7 @@ fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
         every_steps: every.as_ref().and_then(|every| every.read("steps", problems, whole(1, u64::MAX))),
         every_seconds: minutes.map(|minutes| minutes * 60.0),
         keep_last: keep.as_ref().and_then(|keep| keep.read("last", problems, count(1))),
+        keep_every_steps: keep.as_ref().and_then(|keep| keep.read("every", problems, whole(1, u64::MAX))),
         keep_best: keep.as_ref().and_then(|keep| keep.read("best", problems, keep_best)),
         remote: scope.read("remote", problems, remote),
         upload_wait_seconds: scope.read("upload_wait", problems, duration),

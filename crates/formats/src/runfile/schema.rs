@@ -55,7 +55,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("stages", &["ladder", "promote", "warm_start"]),
     section("checkpoint", &["every", "keep", "remote", "upload_wait"]),
     section("checkpoint.every", &["steps", "minutes"]),
-    section("checkpoint.keep", &["last", "best"]),
+    section("checkpoint.keep", &["last", "every", "best"]),
     free("retry"),
     section("retry.*", &["attempts", "backoff", "plan", "max_usd", "max_gpu_hours"]),
     section("retry.*.plan", &["set"]),

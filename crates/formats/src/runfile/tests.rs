@@ -49,7 +49,7 @@ promote = "val_loss < 0.95 * previous"
 
 [checkpoint]
 every = { steps = 200, minutes = 15 }
-keep  = { last = 3, best = "max accuracy" }
+keep  = { last = 3, every = 1000, best = "max accuracy" }
 remote = "s3://bucket/prefix"
 
 [retry]
@@ -113,6 +113,7 @@ fn every_key_reaches_its_value() {
     );
     assert_eq!(file.stages.unwrap().ladder, [0.01, 0.1, 1.0]);
     assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
+    assert_eq!((file.checkpoint.keep_last, file.checkpoint.keep_every_steps), (Some(3), Some(1000)));
     assert_eq!(file.checkpoint.keep_best, Some(KeepBest { metric: "accuracy".into(), goal: Goal::Max }));
     let infrastructure = &file.retry.rules[INFRASTRUCTURE];
     assert_eq!(
@@ -144,7 +145,6 @@ fn what_is_not_done_is_named() {
         "data.train.rules at \"rules\"",
         "preflight at \"preflight\"",
         "stages at \"stages\"",
-        "checkpoint.keep.best at \"best\"",
         "retry.infrastructure.max_usd at \"max_usd\"",
         "evaluate at \"evaluate\"",
         "launch.on = \"ray\" at \"\\\"ray\\\"\"",

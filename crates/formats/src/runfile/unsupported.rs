@@ -23,7 +23,6 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
             "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
-            "checkpoint" => found.extend(checkpoint(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),
             "data" => found.extend(data_sets(&entry.node)),
             _ => {}
@@ -48,22 +47,6 @@ fn launcher(node: &Node) -> Option<Unsupported> {
         }
         _ => None,
     }
-}
-
-fn checkpoint(node: &Node) -> Vec<Unsupported> {
-    let Value::Table(table) = &node.value else { return Vec::new() };
-    let mut found = Vec::new();
-    if let Some(keep) = table.get("keep")
-        && let Value::Table(keep) = &keep.node.value
-        && let Some(best) = keep.get("best")
-    {
-        found.push(note(
-            &best.key_place,
-            "checkpoint.keep.best",
-            "remove the key: the last ones are kept, not the best",
-        ));
-    }
-    found
 }
 
 /// Budgets that a reason's own rule may name and nothing counts yet.

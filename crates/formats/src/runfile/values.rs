@@ -189,7 +189,10 @@ fn duration_fault(node: &Node, given: &str) -> Fault {
     node.fault(format!("must be a duration, {given}")).hint("such as `\"30s\"`; units are ms, s, m, h, d")
 }
 
-fn parse_duration(text: &str) -> Option<f64> {
+/// Seconds from a text such as `500ms`, `30s`, `5m`, `12h` or `2d`; none for any other, and beyond
+/// [`MAX_DURATION_SECONDS`].
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<f64> {
     let seconds =
         split_number(text, &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)])?;
     (seconds <= MAX_DURATION_SECONDS).then_some(seconds)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 use trackway_core::{Ids, ManualClock, SplitMix64, Timestamp};
 
 use crate::backend::{Backend, Created};
+use crate::entry::{Entry, MAX_ENTRY_BYTES};
 use crate::error::{ErrorKind, StoreError};
 use crate::log::{Claim, Item, Log, Writer};
 use crate::testing::notebook::{Note, Notebook};
@@ -44,6 +45,7 @@ pub fn conformance(storage: &mut dyn FnMut(&str) -> Arc<dyn Backend>, answers: A
     fencing(&mut || storage("fencing"));
     hints(&mut || storage("hints"));
     damage(&mut || storage("damage"));
+    limits(&mut || storage("limits"));
 }
 
 type Open<'a> = &'a mut dyn FnMut() -> Arc<dyn Backend>;
@@ -337,4 +339,18 @@ fn damage(open: Open<'_>) {
     assert_eq!(said, [(1, 1), (3, 1), (5, 2)], "and the log goes on behind them");
     assert!(matches!(must(|| log.read(2)), Some(Item::Damaged { number: 2, .. })));
     assert_eq!(must(|| log.read(6)), None, "behind the end is nothing");
+}
+
+fn limits(open: Open<'_>) {
+    let mut log = log_of(open(), 1);
+    let error = take_epoch(&mut log, 1, &"x".repeat(MAX_ENTRY_BYTES)).expect_err("it is too large");
+    assert_eq!((error.kind(), log.position().tail), (ErrorKind::Input, 0), "and was not written: {error}");
+    say(&mut log, Writer::Housekeeper, 1, 0).expect("the number is still free");
+    let mut later = Entry::new(2, "later".into(), String::new(), Note::Unknown);
+    later.version = 2;
+    must(|| open().replace("log/00000002.json", &later.to_bytes()));
+    for mut log in [log, log_of(open(), 2)] {
+        let error = say(&mut log, Writer::Housekeeper, 2, 0).expect_err("it may mean anything");
+        assert_eq!((error.kind(), log.position().tail), (ErrorKind::Unsupported, 1), "{error}");
+    }
 }

@@ -7,7 +7,7 @@ mod notebook;
 
 pub use conformance::{Answers, conformance};
 #[cfg(test)]
-pub(crate) use conformance::{still_clock, writer_ids};
+pub(crate) use conformance::{still_clock, surely, writer_ids};
 pub use fault_backend::{BackendFault, FaultBackend, Odds};
 pub use fault_disk::{Fault, FaultDisk};
 pub use notebook::{Note, Notebook, Said};

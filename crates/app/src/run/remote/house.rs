@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
-use trackway_checkpoint::CheckpointInfo;
 use trackway_core::Step;
 use trackway_ledger::RunRow;
 
@@ -40,18 +39,6 @@ impl App {
         RemoteStatus::read(&self.home.run_folder(run.run_id))
     }
 
-    /// The checkpoints in a remote's own log, oldest first; `None`: the run has no remote.
-    ///
-    /// # Errors
-    /// When the remote does not answer within seconds.
-    pub fn remote_checkpoints(&self, run: &RunRow) -> Result<Option<Vec<CheckpointInfo>>, AppError> {
-        let Some(plan) = RemotePlan::of_run(self, run) else { return Ok(None) };
-        let replica = plan
-            .open(Patience::Short, &Arc::new(AtomicBool::new(false)))
-            .map_err(|error| remote_error("the remote's log could not be read", &error))?;
-        Ok(Some(replica.remote_list()))
-    }
-
     /// Deletes at a run's remote what the run file does not keep, and with `older_than_seconds` what no resume comes to.
     /// `None`: the run has no remote.
     ///
@@ -65,10 +52,9 @@ impl App {
     ) -> Result<Option<RemoteCollection>, AppError> {
         let Some(plan) = RemotePlan::of_run(self, run) else { return Ok(None) };
         let failed = |error| remote_error("the remote could not be cleaned up", &error);
-        let mut replica =
-            plan.open(Patience::Short, &Arc::new(AtomicBool::new(false))).map_err(failed)?;
+        let mut replica = plan.open(Patience::Short, &Arc::new(AtomicBool::new(false))).map_err(failed)?;
         let done =
-            replica.collect(plan.policy(), Some(older_than_seconds), dry_run).map_err(failed)?;
+            replica.collect(Some(plan.house_policy()), Some(older_than_seconds), dry_run).map_err(failed)?;
         let there = replica.remote_list();
         let steps = |numbers: &mut dyn Iterator<Item = u64>| {
             let step = |number| there.iter().find(|info| info.number == number).map(|info| info.step);

@@ -3,9 +3,9 @@
 //! The training process knows only its local root. What concerns the remote is done here, by the supervisor: before a
 //! launch ([`stage_in`]), and beside it and after it ([`replication`]).
 
+mod house;
 pub(crate) mod replication;
 pub(crate) mod stage_in;
-mod house;
 mod status;
 
 use std::collections::BTreeMap;
@@ -15,13 +15,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
-use trackway_checkpoint::{Best, CheckpointError, CheckpointInfo, Retention};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, Retention};
 use trackway_core::{LaunchKind, RunId};
-use trackway_formats::runfile::{CheckpointSection, Goal};
+use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_recorder::{SystemClock, SystemIds};
 use trackway_store::{Backend as _, RemoteBackend, RemoteOptions, selftest};
 
+use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
 use crate::{App, FULL_STAGE};
 
@@ -42,7 +43,9 @@ pub struct RemotePlan {
     run_id: RunId,
     root: PathBuf,
     run_folder: PathBuf,
-    policy: Option<Retention>,
+    policy: Retention,
+    /// Nothing is deleted by itself.
+    keeps_all: bool,
     wait_seconds: f64,
 }
 
@@ -64,7 +67,8 @@ impl RemotePlan {
             run_id,
             root: app.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE),
             run_folder: app.home.run_folder(run_id),
-            policy: retention(section),
+            policy: policy_of(section),
+            keeps_all: keep_variables(section).is_empty(),
             wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
         })
     }
@@ -77,7 +81,22 @@ impl RemotePlan {
 
     /// What the remote keeps, and what is worth sending there; `None`: everything.
     pub fn policy(&self) -> Option<&Retention> {
-        self.policy.as_ref()
+        Some(&self.policy).filter(|_| !self.keeps_all)
+    }
+
+    /// What a person who cleans up keeps: everything, if the run file says so, that a resume could come to.
+    pub fn house_policy(&self) -> &Retention {
+        &self.policy
+    }
+
+    /// How it stood when a supervisor looked last.
+    pub fn status(&self) -> Option<RemoteStatus> {
+        RemoteStatus::read(&self.run_folder)
+    }
+
+    /// The checkpoints in the remote's own log, oldest first, when it answers within seconds.
+    pub fn list(&self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
+        Ok(self.open(Patience::Short, &Arc::new(AtomicBool::new(false)))?.remote_list())
     }
 
     /// How long the end of the run waits for its uploads.
@@ -139,21 +158,6 @@ fn below(url: &str, run_id: RunId) -> String {
         Some(query) => format!("{root}?{query}"),
         None => root,
     }
-}
-
-/// What the run file keeps; `None`: everything.
-pub(crate) fn retention(section: &CheckpointSection) -> Option<Retention> {
-    let last = section.keep_last.map(|last| usize::try_from(last).unwrap_or(usize::MAX));
-    let best = section.keep_best.as_ref().map(|best| Best {
-        metric: best.metric.clone(),
-        more_is_better: best.goal == Goal::Max,
-        count: 1,
-    });
-    if last.is_none() && best.is_none() {
-        return None;
-    }
-    let default = Retention::default();
-    Some(Retention { last: last.unwrap_or(default.last), best, ..default })
 }
 
 /// Checkpoints without the older entries of those that were adopted: an adopted one has two for one prefix.

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{Source, StagedIn};
-use trackway_checkpoint::{CheckpointError, CheckpointInfo};
-use trackway_core::{Clock as _, RunId, Step, Timestamp};
+use trackway_core::{Clock as _, RunId, Step};
 use trackway_ledger::{AttemptRow, RunState};
 
 use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::App;
+use crate::checkpoints::{FallBackCost, Pace};
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::run::interrupt;
@@ -45,13 +46,13 @@ pub struct StageInReport {
     pub passed_over: Vec<String>,
     /// Committed steps that are trained again because of those.
     pub lost_steps: Step,
-    /// GPU hours that went into them.
+    /// GPU hours that those take, by the pace of the run's attempts.
     pub lost_gpu_hours: f64,
     /// Steps of checkpoints of this machine that never became part of the run.
     pub fenced: Vec<Step>,
     /// Steps of training that are lost with them.
     pub fenced_steps: Step,
-    /// GPU hours that went into them.
+    /// GPU hours that those take, by the pace of the run's attempts.
     pub fenced_gpu_hours: f64,
 }
 
@@ -196,25 +197,17 @@ fn once(
         return Err(CheckpointError::Fenced { epoch, found_epoch, found_attempt });
     }
     let staged = replica.stage_in(row.run_id, row.attempt_id, row.epoch.unwrap_or(1), remote.policy())?;
-    Ok(report(app, row.run_id, &staged, replica.location(), &replica.remote_list()))
+    Ok(report(app, row.run_id, &staged, replica.location()))
 }
 
-fn report(
-    app: &App,
-    run_id: RunId,
-    staged: &StagedIn,
-    location: String,
-    there: &[CheckpointInfo],
-) -> StageInReport {
+fn report(app: &App, run_id: RunId, staged: &StagedIn, location: String) -> StageInReport {
     let target = staged.target.as_ref();
-    let from = target.and_then(|target| there.iter().find(|info| info.number == target.number_there));
-    let newest = there.iter().filter(|info| info.on_branch || info.why.is_some()).max_by_key(|it| it.step);
     let passed = staged.fallbacks.iter().map(|fallback| match fallback.step {
         Some(step) => format!("step {step} was passed over: {}", fallback.why),
         None => format!("a checkpoint was passed over: {}", fallback.why),
     });
-    let cost = Cost { attempts: app.attempts_of(run_id).unwrap_or_default() };
-    let lost = newest.filter(|_| staged.lost_steps > 0);
+    let pace = Pace::measured(&app.attempts_of(run_id).unwrap_or_default());
+    let gpu_hours = |steps| FallBackCost::of(steps, pace).gpu_hours.unwrap_or(0.0);
     StageInReport {
         at: app.clock.now().to_rfc3339(),
         location,
@@ -224,34 +217,10 @@ fn report(
         fetched_bytes: target.filter(|it| it.source == Source::Remote).map_or(0, |it| it.fetched_bytes),
         passed_over: passed.collect(),
         lost_steps: staged.lost_steps,
-        lost_gpu_hours: lost.map_or(0.0, |newest| cost.gpu_hours(from, newest)),
+        lost_gpu_hours: gpu_hours(staged.lost_steps),
         fenced: staged.fenced.iter().map(|info| info.step).collect(),
         fenced_steps: staged.fenced_steps,
-        fenced_gpu_hours: staged.fenced.last().map_or(0.0, |newest| {
-            let left_at = there.iter().rev().find(|info| {
-                info.step + staged.fenced_steps == newest.step && info.attempt_id == newest.attempt_id
-            });
-            cost.gpu_hours(left_at, newest)
-        }),
-    }
-}
-
-/// What training cost, by the receipts of the run's attempts.
-struct Cost {
-    attempts: Vec<AttemptRow>,
-}
-
-impl Cost {
-    /// GPU hours from one checkpoint to a later one: from the earlier one's commit, or from the start of the attempt
-    /// that wrote the later one when that was after it.
-    fn gpu_hours(&self, from: Option<&CheckpointInfo>, to: &CheckpointInfo) -> f64 {
-        let Some(attempt) = self.attempts.iter().find(|row| row.attempt_id == to.attempt_id) else {
-            return 0.0;
-        };
-        let time = |info: &CheckpointInfo| info.at.parse::<Timestamp>().ok();
-        let began = from.and_then(time).max(attempt.started_at);
-        let seconds = began.zip(time(to)).map_or(0.0, |(began, ended)| ended.seconds_since(began).max(0.0));
-        seconds * f64::from(attempt.gpu_count.unwrap_or(0)) / 3_600.0
+        fenced_gpu_hours: gpu_hours(staged.fenced_steps),
     }
 }
 

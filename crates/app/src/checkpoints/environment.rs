@@ -1,0 +1,69 @@
+//! What a checkpoint root needs of the machine: room, rights, and a file system that creates exclusively.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nix::unistd::{AccessFlags, access};
+use trackway_checkpoint::doctor::{Finding, Remedy, Severity};
+use trackway_core::Ids as _;
+use trackway_recorder::{SystemClock, SystemIds};
+use trackway_store::{LocalBackend, Outcome, Primitive, selftest};
+
+/// A save needs its files, its manifest and entries of the log: a little more than the checkpoint itself.
+const SPARE_BYTES: u64 = 16 << 20;
+
+/// Looks at the place, not at the checkpoints.
+pub fn check(root: &Path, next_save_bytes: Option<u64>) -> Vec<Finding> {
+    let mut findings = rights(root);
+    if findings.is_empty() {
+        findings.extend(file_system(root));
+    }
+    findings.extend(room(root, next_save_bytes.unwrap_or(0)));
+    findings
+}
+
+/// Tries out in a scratch folder what the log needs of its file system, and removes it again.
+fn file_system(root: &Path) -> Vec<Finding> {
+    let scratch = root.join(format!(".doctor-{:032x}", SystemIds.next_ulid()));
+    let tested = selftest(&LocalBackend::new(&scratch, Arc::new(SystemIds)), &SystemClock, &SystemIds);
+    // What stays is reported as foreign by the next look.
+    let _ = std::fs::remove_dir_all(&scratch);
+    let finding = |primitive: &Primitive| {
+        let (severity, why) = match &primitive.outcome {
+            Outcome::Holds => return None,
+            Outcome::Fails { why } if primitive.required => (Severity::Error, why),
+            Outcome::Fails { why } | Outcome::NotTested { why, .. } => (Severity::Warning, why),
+        };
+        let message =
+            format!("this file system does not do what the log needs of it, {}: {why}", primitive.name);
+        let remedy = Remedy::UseAnother { what: "file system, such as ext4 or xfs".into() };
+        Some(Finding::new(severity, "file_system", message).remedy(remedy))
+    };
+    tested.primitives.iter().filter_map(finding).collect()
+}
+
+fn room(root: &Path, next_save_bytes: u64) -> Option<Finding> {
+    let found = nix::sys::statvfs::statvfs(root).ok()?;
+    let free_bytes = found.blocks_available().saturating_mul(found.fragment_size());
+    let needed_bytes = next_save_bytes.saturating_add(SPARE_BYTES);
+    if free_bytes >= needed_bytes {
+        return None;
+    }
+    let message =
+        format!("the disk has {free_bytes} bytes left, and the next save needs about {needed_bytes}");
+    let missing_bytes = needed_bytes - free_bytes;
+    Some(Finding::new(Severity::Warning, "free_space", message).remedy(Remedy::MakeRoom { missing_bytes }))
+}
+
+/// Saving needs to write in the root and in its log.
+fn rights(root: &Path) -> Vec<Finding> {
+    let folders = [".", "log"].into_iter().filter(|folder| root.join(folder).is_dir());
+    let denied = folders.filter(|folder| {
+        access(&root.join(folder), AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK).is_err()
+    });
+    let finding = |folder: &str| {
+        let message = "this user may not write here: no attempt of this user can save".to_owned();
+        Finding::new(Severity::Warning, "not_writable", message).remedy(Remedy::Allow { path: folder.into() })
+    };
+    denied.map(finding).collect()
+}

@@ -1,0 +1,91 @@
+//! Before an attempt is launched: whether the checkpoint it would resume from crashed the last two.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trackway_checkpoint::{CheckpointInfo, Housekeeper};
+use trackway_core::{Clock as _, LaunchKind};
+use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
+use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
+
+use crate::error::AppError;
+use crate::{App, FULL_STAGE};
+
+/// Marks the checkpoint suspect that the last attempts of a run crashed at, when an older one is there to step back to
+/// and verifies. Returns what there is to tell; none when there is nothing to do.
+///
+/// # Errors
+/// When the ledger or the log cannot be read, or the mark cannot be set.
+pub(crate) fn step_back(app: &App, run: &RunRow) -> Result<Option<String>, AppError> {
+    // A rehearsal crashes where it is told to.
+    if run.kind != LaunchKind::Train {
+        return Ok(None);
+    }
+    let mut attempts = app.attempts_of(run.run_id)?;
+    attempts.retain(|attempt| attempt.state == AttemptState::Sealed);
+    let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
+    let Some(crash) = load_crash(&seen) else { return Ok(None) };
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+    let why = why(&crash, &attempts);
+    let Some(info) = mark(app, &root, &crash, &why)? else { return Ok(None) };
+    let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);
+    remember(app, &attempts, &info, &told);
+    Ok(Some(told))
+}
+
+fn as_seen(attempt: &AttemptRow) -> LoadAttempt {
+    LoadAttempt {
+        attempt_id: attempt.attempt_id,
+        resumed_from_step: attempt.resumed_from_step,
+        resumed_from: attempt.resumed_from_manifest_sha256.clone(),
+        last_step: attempt.last_step,
+        last_committed_step: attempt.last_committed_step,
+        reason: attempt.termination_reason.unwrap_or(trackway_core::TerminationReason::Unknown),
+        exit_code: attempt.exit_code,
+        signal: attempt.signal,
+    }
+}
+
+fn why(crash: &LoadCrash, attempts: &[AttemptRow]) -> String {
+    let named =
+        attempts.iter().filter(|attempt| crash.attempts.contains(&attempt.attempt_id)).map(|attempt| {
+            let reason = attempt.termination_reason.map(|reason| reason.to_string()).unwrap_or_default();
+            format!("attempt {} ({}, {reason})", attempt.attempt_number, attempt.attempt_id)
+        });
+    let named: Vec<_> = named.collect();
+    format!("{} ended right after loading it, without a step", named.join(" and "))
+}
+
+fn mark(app: &App, root: &Path, crash: &LoadCrash, why: &str) -> Result<Option<CheckpointInfo>, AppError> {
+    let fault = |error| AppError::fault("the checkpoints could not be marked", &error);
+    let mut house = Housekeeper::open(root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
+    let infos = house.view().list();
+    let mut on_branch = infos.iter().rev().filter(|info| info.on_branch);
+    // Only what the next resume would take, and only with somewhere to go: an older one that can be loaded at all.
+    let newest =
+        on_branch.next().filter(|info| info.manifest_sha256.as_ref() == Some(&crash.manifest_sha256));
+    let Some(newest) = newest.cloned() else { return Ok(None) };
+    let older_verifies = on_branch.any(|info| house.view().verify(info.number).is_ok());
+    if !older_verifies {
+        return Ok(None);
+    }
+    house.suspect(newest.number, why).map_err(fault)?;
+    Ok(Some(newest))
+}
+
+/// The mark in the log is what counts; the event makes the story of the run whole.
+fn remember(app: &App, attempts: &[AttemptRow], info: &CheckpointInfo, told: &str) {
+    let Some(last) = attempts.last() else { return };
+    let event = EventRow {
+        event_id: format!("{}:checkpoint_suspect:{}", last.attempt_id, info.number),
+        run_id: last.run_id,
+        attempt_id: Some(last.attempt_id),
+        at: app.clock.now(),
+        kind: "checkpoint_suspect".into(),
+        step: Some(info.step),
+        message: told.into(),
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    let _ = app.ledger_write(|ledger| ledger.append_event(&event));
+}

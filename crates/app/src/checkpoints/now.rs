@@ -1,0 +1,57 @@
+use std::time::Duration;
+
+use serde::Serialize;
+use trackway_core::{AttemptId, Clock as _, Step};
+use trackway_recorder::SaveReason;
+
+use crate::App;
+use crate::control::{self, Request};
+use crate::error::AppError;
+use crate::run::live_record::LiveRecord;
+
+/// How long `checkpoint now` waits for the training process to answer.
+const ANSWER_SECONDS_MAX: f64 = 30.0;
+const ANSWER_LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The answer to `trackway checkpoint now`.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckpointAsked {
+    /// The live attempt.
+    pub attempt_id: AttemptId,
+    /// The request's number in the control file.
+    pub request_id: u64,
+    /// `done`, `refused` …, or `no_answer` when the script did not answer in time.
+    pub outcome: String,
+    /// The last committed step the script reported.
+    pub step: Option<Step>,
+}
+
+impl App {
+    /// Asks the live attempt of a run for a checkpoint, and waits for its answer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the run has no live attempt; when the control file cannot be written.
+    pub fn checkpoint_now(&self, run: &str) -> Result<CheckpointAsked, AppError> {
+        let attempt = self.live_attempt(run)?;
+        let folder = self.home.attempt_folder(attempt.attempt_id);
+        let why = "asked for with `trackway checkpoint now`";
+        let request_id =
+            control::request(&folder, Request::CheckpointNow(SaveReason::Asked), why, self.clock.now())
+                .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+        let mut record = LiveRecord::below(&folder.join(crate::home::attempt_file::RECORDS));
+        let deadline = self.clock.monotonic_micros() + (ANSWER_SECONDS_MAX * 1e6) as i64;
+        loop {
+            record.look();
+            let answers = &record.facts.acknowledged;
+            let answer =
+                answers.iter().rev().find(|(id, outcome)| *id == request_id && outcome != "accepted");
+            let late = self.clock.monotonic_micros() >= deadline;
+            if answer.is_some() || late {
+                let outcome = answer.map_or_else(|| "no_answer".into(), |(_, outcome)| outcome.clone());
+                let step = record.facts.last_committed_step;
+                return Ok(CheckpointAsked { attempt_id: attempt.attempt_id, request_id, outcome, step });
+            }
+            std::thread::sleep(ANSWER_LOOK_EVERY);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! One checkpoint's story in sentences.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, ManifestFile, PinInfo, State};
+use trackway_core::Step;
+
+use super::house::{reason_in_words, retire_word};
+use super::policy::in_words;
+use super::{CheckpointEntry, Checkpoints, KeepChanges, Pinned, Which};
+use crate::error::AppError;
+
+/// Most metrics that are named in the story; the JSON has all.
+const METRICS_MAX: usize = 8;
+/// Most steps of the way to a checkpoint that are named.
+const WAY_MAX: usize = 8;
+
+/// The answer to `trackway checkpoint explain`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Story {
+    /// The one checkpoint.
+    pub checkpoints: Vec<CheckpointEntry>,
+    /// Its story, a sentence each.
+    pub story: Vec<String>,
+    /// What it holds, by kind.
+    pub kinds: Vec<KindLine>,
+    /// Every file, as the manifest has it.
+    pub files: Vec<ManifestFile>,
+    /// Metrics at its step; those that are not finite are null.
+    pub metrics: BTreeMap<String, f64>,
+    /// The SHA-256 of the run's config, when known.
+    pub config_sha256: Option<String>,
+    /// The SHA-256 of the run's data, when known.
+    pub data_sha256: Option<String>,
+    /// Processes that trained together.
+    pub world_size: Option<u32>,
+    /// Its pins.
+    pub pins: Vec<Pinned>,
+    /// The steps of the commits that led to it, oldest first, its own last.
+    pub way: Vec<Step>,
+    /// Why retention keeps it, or `superseded`, `suspect`, `dead_branch` when it lets it go.
+    pub retention: Vec<String>,
+    /// Why its manifest cannot be read.
+    pub manifest_error: Option<String>,
+}
+
+/// What a checkpoint holds of one kind.
+#[derive(Debug, Clone, Serialize)]
+pub struct KindLine {
+    /// `weights`, `optimizer` …
+    pub kind: String,
+    /// Files of that kind.
+    pub file_count: usize,
+    /// Their bytes.
+    pub size_bytes: u64,
+    /// Those of them that are shared with an earlier checkpoint.
+    pub shared_bytes: u64,
+}
+
+impl Checkpoints {
+    /// Tells who wrote a checkpoint, from what, what it holds, where it is, and whether a resume takes it. Its manifest
+    /// is checked; its files are not read.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::NotFound`] when there is no such checkpoint; when the log cannot be read.
+    pub fn story(&self, which: Which) -> Result<Story, AppError> {
+        let view = self.view()?;
+        let info = self.choose(&view, which)?;
+        let (manifest, manifest_error) = match view.manifest(info.number) {
+            _ if info.state == State::Retired => (None, None),
+            Ok(manifest) => (Some(manifest), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let teller = Teller { checkpoints: self, infos: view.list(), view: &view, info: &info };
+        let pins: Vec<PinInfo> = view.pins().into_iter().filter(|pin| pin.commit == info.number).collect();
+        let kinds = manifest.as_ref().map(kinds).unwrap_or_default();
+        let (retention, keeping) = teller.retention()?;
+        let mut story = vec![teller.who(), teller.origin(), teller.resume()];
+        story.extend(manifest.as_ref().map(|manifest| holds(manifest, &kinds)));
+        story.extend(manifest_error.as_ref().map(|error| format!("Its manifest cannot be used: {error}.")));
+        story.extend(manifest.as_ref().and_then(measured));
+        story.extend(manifest.as_ref().map(inputs));
+        story.push(teller.copies());
+        story.extend(pins.iter().map(held));
+        story.extend(keeping);
+        let manifest = manifest.as_ref();
+        Ok(Story {
+            story,
+            kinds,
+            files: manifest.map(|manifest| manifest.files.clone()).unwrap_or_default(),
+            metrics: manifest.map(|manifest| manifest.metrics.clone()).unwrap_or_default(),
+            config_sha256: manifest.and_then(|manifest| manifest.config_sha256.clone()),
+            data_sha256: manifest.and_then(|manifest| manifest.data_sha256.clone()),
+            world_size: manifest.map(|manifest| manifest.world_size),
+            pins: pins.into_iter().map(|pin| pinned(pin, info.step)).collect(),
+            way: teller.way(),
+            retention,
+            manifest_error,
+            checkpoints: vec![self.entry(&view, info)],
+        })
+    }
+}
+
+struct Teller<'a> {
+    checkpoints: &'a Checkpoints,
+    view: &'a CheckpointView,
+    infos: Vec<CheckpointInfo>,
+    info: &'a CheckpointInfo,
+}
+
+impl Teller<'_> {
+    fn who(&self) -> String {
+        let CheckpointInfo { step, attempt_id, epoch, number, at, .. } = self.info;
+        let known = self.checkpoints.attempts().iter().find(|attempt| attempt.attempt_id == *attempt_id);
+        let attempt = known.map(|attempt| format!("attempt {} ({attempt_id})", attempt.attempt_number));
+        let attempt = attempt.unwrap_or_else(|| attempt_id.to_string());
+        let at = at.get(..19).unwrap_or(at).replace('T', " ");
+        format!(
+            "Step {step} was committed by {attempt}, epoch {epoch}, at {at} UTC, as entry {number} of the log."
+        )
+    }
+
+    fn by_number(&self, number: u64) -> Option<&CheckpointInfo> {
+        self.infos.iter().find(|info| info.number == number)
+    }
+
+    fn origin(&self) -> String {
+        let Some(parent) = self.info.parent else {
+            return "It was trained from the beginning.".into();
+        };
+        match self.by_number(parent) {
+            Some(found) => {
+                let way: Vec<String> = self.way().iter().map(u64::to_string).collect();
+                let hidden = way.len().saturating_sub(WAY_MAX);
+                let dots = if hidden > 0 { "… → " } else { "" };
+                let way = way[hidden..].join(" → ");
+                format!(
+                    "It was trained on from step {} (entry {parent}); the way to it is {dots}{way}.",
+                    found.step
+                )
+            }
+            None => format!("It was trained on from entry {parent}, which cannot be read."),
+        }
+    }
+
+    fn way(&self) -> Vec<Step> {
+        let mut way = vec![self.info.step];
+        let mut at = self.info;
+        while let Some(parent) =
+            at.parent.filter(|parent| *parent < at.number).and_then(|it| self.by_number(it))
+        {
+            way.push(parent.step);
+            at = parent;
+        }
+        way.reverse();
+        way
+    }
+
+    fn resume(&self) -> String {
+        let newest = self.infos.iter().rev().find(|info| info.on_branch);
+        let why = self.info.why.as_deref().unwrap_or("no reason is written down");
+        match (self.info.state, newest) {
+            (State::Retired, _) => "A resume cannot take it: its files were deleted by retention.".into(),
+            (State::Suspect, _) => format!("No resume takes it: it is suspect ({why})."),
+            (_, Some(newest)) if newest.number == self.info.number => {
+                format!(
+                    "It is what a resume takes, if every byte verifies (trackway checkpoint verify {}).",
+                    self.checkpoints.subject
+                )
+            }
+            (_, Some(newest)) if self.info.on_branch => {
+                let between =
+                    self.infos.iter().filter(|info| info.on_branch && info.number > self.info.number);
+                let between: BTreeSet<Step> = between.map(|info| info.step).collect();
+                let count = between.len();
+                let them = if count == 1 {
+                    "that one does not verify".into()
+                } else {
+                    format!("none of the {count} newer ones verifies")
+                };
+                format!(
+                    "A resume takes step {} instead, which is newer; it comes to this one when {them}.",
+                    newest.step
+                )
+            }
+            (_, Some(newest)) => format!(
+                "No resume comes to it: it was left behind when epoch {} went on from another checkpoint, and step {} is the newest of that way.",
+                newest.epoch, newest.step
+            ),
+            (_, None) => "No resume comes to it.".into(),
+        }
+    }
+
+    fn copies(&self) -> String {
+        match (self.info.state, &self.info.uploaded_to) {
+            (State::Retired, None) => "There is no copy of it any more.".into(),
+            (State::Retired, Some(location)) => {
+                format!("Its bytes are at {location} and no longer on this disk.")
+            }
+            (_, None) => format!("Its bytes are on this disk only, in {}.", self.info.folder),
+            (_, Some(location)) => {
+                format!("Its bytes are on this disk, in {}, and at {location}.", self.info.folder)
+            }
+        }
+    }
+
+    /// Why retention keeps it or lets it go, and the same as a sentence.
+    fn retention(&self) -> Result<(Vec<String>, Option<String>), AppError> {
+        let policy = self.checkpoints.policy(&KeepChanges::default())?;
+        let plan = self.view.retention(&policy, self.checkpoints.now(), None);
+        if let Some(reasons) = plan.keep.get(&self.info.number) {
+            let reasons: Vec<_> = reasons.iter().map(|reason| reason_in_words(reason, &policy)).collect();
+            let sentence = format!("Retention keeps it: {}.", reasons.join(", "));
+            return Ok((reasons, Some(sentence)));
+        }
+        let why = plan.retire.get(&self.info.number).map(|why| retire_word(*why).to_owned());
+        let sentence = why.as_ref().map(|_| format!("Retention lets it go: it keeps {}.", in_words(&policy)));
+        Ok((why.into_iter().collect(), sentence))
+    }
+}
+
+fn pinned(pin: PinInfo, step: Step) -> Pinned {
+    Pinned {
+        name: pin.name,
+        number: pin.commit,
+        step: Some(step),
+        why: pin.why,
+        until: pin.until,
+        at: pin.at,
+    }
+}
+
+fn held(pin: &PinInfo) -> String {
+    let until = pin.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+    let why = if pin.why.is_empty() { String::new() } else { format!(": {}", pin.why) };
+    format!("The pin `{}` holds it{until}{why}.", pin.name)
+}
+
+fn kinds(manifest: &Manifest) -> Vec<KindLine> {
+    let mut kinds: BTreeMap<Kind, KindLine> = BTreeMap::new();
+    for file in &manifest.files {
+        let empty =
+            || KindLine { kind: file.kind.as_str().into(), file_count: 0, size_bytes: 0, shared_bytes: 0 };
+        let line = kinds.entry(file.kind).or_insert_with(empty);
+        line.file_count += 1;
+        line.size_bytes += file.size_bytes;
+        line.shared_bytes += file.stored_in.as_ref().map_or(0, |_| file.size_bytes);
+    }
+    kinds.into_values().collect()
+}
+
+fn holds(manifest: &Manifest, kinds: &[KindLine]) -> String {
+    let parts: Vec<String> = kinds
+        .iter()
+        .map(|line| format!("{} {}", line.kind.replace('_', " "), bytes(line.size_bytes)))
+        .collect();
+    let shared: u64 = kinds.iter().map(|line| line.shared_bytes).sum();
+    let count = match manifest.files.len() {
+        1 => "1 file".into(),
+        count => format!("{count} files"),
+    };
+    let shared = match shared {
+        0 => "none of it shared with earlier ones".into(),
+        shared => format!("{} of it shared with earlier ones", bytes(shared)),
+    };
+    format!("It holds {count}, {}: {}; {shared}.", bytes(manifest.size_bytes()), parts.join(", "))
+}
+
+fn measured(manifest: &Manifest) -> Option<String> {
+    if manifest.metrics.is_empty() {
+        return None;
+    }
+    let values = manifest.metrics.iter().take(METRICS_MAX).map(|(name, value)| format!("{name} {value:.4}"));
+    let values: Vec<_> = values.collect();
+    let more = manifest.metrics.len().saturating_sub(METRICS_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("Its metrics are {}{more}.", values.join(", ")))
+}
+
+fn inputs(manifest: &Manifest) -> String {
+    let short = |hash: &Option<String>| match hash {
+        Some(hash) => hash.get(..12).unwrap_or(hash).to_owned(),
+        None => "not known".into(),
+    };
+    let processes = match manifest.world_size {
+        1 => "1 process".into(),
+        count => format!("{count} processes"),
+    };
+    format!(
+        "Its config is {}, its data {}; {processes} trained it.",
+        short(&manifest.config_sha256),
+        short(&manifest.data_sha256)
+    )
+}
+
+/// A size as people read it.
+fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (count as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}

@@ -1,0 +1,209 @@
+use serde::Serialize;
+use trackway_core::{AttemptId, Step};
+
+use crate::entry::{Begin, CommitBody};
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something is lost or wrong.
+    Error,
+    /// Nothing is lost, and something should be done.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+impl Severity {
+    /// The word used in JSON and in tables.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// What can be done about a finding. How it is done on a command line is not known here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nothing: readers ignore it, or a resume deals with it.
+    Nothing,
+    /// Bring a file back from a copy that is kept elsewhere; there is none in this root.
+    RestoreFile {
+        /// The file, below the root.
+        path: String,
+    },
+    /// Copy the same bytes from another file of this root.
+    CopyFrom {
+        /// The file that is whole, below the root.
+        from: String,
+        /// The file that is not, below the root.
+        to: String,
+    },
+    /// Cut off what was added.
+    CutTo {
+        /// The file, below the root.
+        path: String,
+        /// Its size as it was written.
+        size_bytes: u64,
+    },
+    /// Put one byte back: with it the hash holds again.
+    SetByte {
+        /// The file, below the root.
+        path: String,
+        /// Where in the file.
+        offset: u64,
+        /// The byte that belongs there.
+        byte: u8,
+    },
+    /// Get the checkpoint from where else it is.
+    FetchFrom {
+        /// Where all of its bytes are.
+        location: String,
+    },
+    /// Delete a file or folder that belongs to nothing.
+    Remove {
+        /// What, below the root.
+        path: String,
+    },
+    /// Let retention delete what is left over.
+    CollectGarbage,
+    /// Take a pin away.
+    Unpin {
+        /// Its name.
+        name: String,
+    },
+    /// Give the own user the right to read or write.
+    Allow {
+        /// What, below the root.
+        path: String,
+    },
+    /// Make room on the disk.
+    MakeRoom {
+        /// How much is missing.
+        missing_bytes: u64,
+    },
+    /// Use a file system, or a program, that can do what is needed.
+    UseAnother {
+        /// Of what.
+        what: String,
+    },
+}
+
+/// Whose matter a finding is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub number: Option<u64>,
+    pub step: Option<Step>,
+    pub epoch: Option<u64>,
+    pub attempt_id: Option<AttemptId>,
+}
+
+/// Something about a root that is worth a word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was checked, in snake case.
+    pub check: &'static str,
+    /// The file or folder, below the root.
+    pub path: Option<String>,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// What is still safe, in a sentence; none for notes.
+    pub safe: Option<String>,
+    /// What can be done.
+    pub remedy: Remedy,
+    pub(crate) subject: Subject,
+}
+
+impl Finding {
+    /// A finding about the root as a whole.
+    #[must_use]
+    pub fn new(severity: Severity, check: &'static str, message: String) -> Self {
+        let (remedy, subject) = (Remedy::Nothing, Subject::default());
+        Self { severity, check, path: None, message, safe: None, remedy, subject }
+    }
+
+    pub(crate) fn error(check: &'static str, path: &str, message: String) -> Self {
+        Self::new(Severity::Error, check, message).at(path)
+    }
+
+    pub(crate) fn warning(check: &'static str, path: &str, message: String) -> Self {
+        Self::new(Severity::Warning, check, message).at(path)
+    }
+
+    pub(crate) fn note(check: &'static str, path: &str, message: String) -> Self {
+        Self::new(Severity::Note, check, message).at(path)
+    }
+
+    fn at(mut self, path: &str) -> Self {
+        self.path = Some(path.to_owned());
+        self
+    }
+
+    /// The same with what can be done.
+    #[must_use]
+    pub fn remedy(mut self, remedy: Remedy) -> Self {
+        self.remedy = remedy;
+        self
+    }
+
+    pub(crate) fn about(mut self, number: u64) -> Self {
+        self.subject.number = Some(number);
+        self
+    }
+
+    pub(crate) fn of_commit(mut self, number: u64, body: &CommitBody) -> Self {
+        self.subject = Subject {
+            number: Some(number),
+            step: Some(body.step),
+            epoch: Some(body.epoch),
+            attempt_id: Some(body.attempt_id),
+        };
+        self
+    }
+
+    pub(crate) fn of_begin(mut self, number: u64, body: &Begin) -> Self {
+        self.subject = Subject {
+            number: Some(number),
+            step: Some(body.step),
+            epoch: Some(body.epoch),
+            attempt_id: Some(body.attempt_id),
+        };
+        self
+    }
+
+    /// The number in the log of the entry it is about.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        self.subject.number
+    }
+
+    /// The step of the checkpoint it is about.
+    #[must_use]
+    pub fn step(&self) -> Option<Step> {
+        self.subject.step
+    }
+
+    /// The epoch that wrote it.
+    #[must_use]
+    pub fn epoch(&self) -> Option<u64> {
+        self.subject.epoch
+    }
+
+    /// The attempt that wrote it.
+    #[must_use]
+    pub fn attempt_id(&self) -> Option<AttemptId> {
+        self.subject.attempt_id
+    }
+
+    /// Errors first, and the whole before its parts; then in the order of the log.
+    pub(crate) fn rank(&self) -> (Severity, u64, Option<&str>, &str) {
+        (self.severity, self.subject.number.unwrap_or(0), self.path.as_deref(), self.check)
+    }
+}

@@ -1,0 +1,142 @@
+//! Says of every line of a damaged root what is wrong with it, what is still safe, and what can be done.
+//!
+//! [`diagnose`] reads everything there is, also what no reader ever looks at: folders are listed here and nowhere else.
+//! Reading ([`survey`], [`bytes`]) is apart from judging ([`log`], [`objects`]), which is pure.
+//!
+//! Not seen: that the last entry of the log was removed, when nothing in the root needs it; and a root that somebody
+//! wrote anew as a whole, hashes included.
+
+mod bytes;
+mod finding;
+mod log;
+mod objects;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::{Step, Timestamp};
+
+pub use finding::{Finding, Remedy, Severity};
+
+use crate::error::CheckpointError;
+use crate::history::Candidate;
+use finding::Subject;
+use survey::Survey;
+
+/// A checkpoint that verifies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sound {
+    /// The number of its commit.
+    pub number: u64,
+    /// Its step.
+    pub step: Step,
+}
+
+/// What was found in a root.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Diagnosis {
+    /// What is worth a word, errors first, then in the order of the log.
+    pub findings: Vec<Finding>,
+    /// What a resume takes; none when nothing it could come to verifies.
+    pub resume: Option<Sound>,
+    /// Every checkpoint that verifies, newest first.
+    pub sound: Vec<Sound>,
+    /// How many checkpoints were committed, deleted ones too.
+    pub committed_count: usize,
+    /// What the next save takes on the disk, as far as the newest checkpoint tells.
+    pub next_save_bytes: Option<u64>,
+}
+
+/// Looks at every file of a root. `now` tells which pins have ended; `progress` is told the bytes of checkpoints that
+/// were read and those there are in all.
+///
+/// # Errors
+/// [`CheckpointError::Storage`] when the root itself cannot be listed. Whatever else cannot be read is a finding.
+pub fn diagnose(
+    root: &Path,
+    now: Timestamp,
+    progress: &dyn Fn(u64, u64),
+) -> Result<Diagnosis, CheckpointError> {
+    let survey = Survey::of(root)?;
+    let mut objects = objects::check(&survey, progress);
+    let mut findings = log::check(&survey, now);
+    findings.append(&mut objects.findings);
+    let sound = objects.sound;
+    let resume = survey.history.candidates().into_iter().find_map(|candidate| match candidate {
+        Candidate::Commit { number, .. } => sound.iter().copied().find(|it| it.number == number),
+        Candidate::Passed(_) => None,
+    });
+    let mut diagnosis = Diagnosis {
+        resume,
+        committed_count: survey.history.commits().count(),
+        next_save_bytes: next_save_bytes(&survey),
+        sound,
+        findings,
+    };
+    diagnosis.add_summary(&survey);
+    diagnosis.say_what_is_safe(&survey);
+    diagnosis.findings.sort_by(|left, right| left.rank().cmp(&right.rank()));
+    Ok(diagnosis)
+}
+
+fn next_save_bytes(survey: &Survey) -> Option<u64> {
+    let newest = *survey.history.live_chain().first()?;
+    survey.history.commit(newest).map(|record| record.body.size_bytes)
+}
+
+impl Diagnosis {
+    /// Whether something needs repair.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// What the single findings add up to for whoever wants to go on.
+    fn add_summary(&mut self, survey: &Survey) {
+        if self.resume.is_some() || self.committed_count == 0 || survey.history.candidates().is_empty() {
+            return;
+        }
+        let message = "checkpoints were committed, and none that a resume could come to verifies";
+        self.findings.push(
+            Finding::new(Severity::Error, "nothing_verifies", message.into())
+                .remedy(Remedy::RestoreFile { path: "the files named here".into() }),
+        );
+    }
+
+    fn say_what_is_safe(&mut self, survey: &Survey) {
+        for place in 0..self.findings.len() {
+            if self.findings[place].severity != Severity::Note {
+                let safe = self.safe_beside(survey, &self.findings[place].subject);
+                self.findings[place].safe = Some(safe);
+            }
+        }
+    }
+
+    fn safe_beside(&self, survey: &Survey, subject: &Subject) -> String {
+        let named = |sound: &Sound| format!("step {} (entry {})", sound.step, sound.number);
+        let Some(resume) = self.resume else {
+            return match self.sound.first() {
+                _ if self.committed_count == 0 => "nothing was committed, so nothing is lost".into(),
+                Some(sound) => format!("{} verifies, and a resume does not come to it", named(sound)),
+                None => "no checkpoint of this root verifies".into(),
+            };
+        };
+        let chain = survey.history.live_chain();
+        let stands = |number| chain.iter().position(|candidate| *candidate == number);
+        let newer = subject.number.is_some_and(|number| match (stands(number), stands(resume.number)) {
+            (Some(here), Some(target)) => here < target,
+            _ => false,
+        });
+        let lost = subject.step.unwrap_or(0).saturating_sub(resume.step);
+        match newer {
+            true if lost > 0 => {
+                format!("a resume steps back to {}, which verifies: {lost} steps again", named(&resume))
+            }
+            true => format!("a resume steps back to {}, which verifies", named(&resume)),
+            false => format!("a resume takes {}, which verifies", named(&resume)),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+use crate::ranks::error::RankError;
+
+/// How long ranks wait for each other unless told otherwise. Long: a rank may have to write many gigabytes.
+const WAIT_SECONDS: f64 = 600.0;
+/// What the names of a rank's files begin with, in front of its number.
+const FILE_PREFIX: &str = "rank-";
+
+/// Which of the processes that train together this one is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankGroup {
+    rank: u32,
+    world_size: u32,
+    round: u32,
+    wait_seconds: f64,
+}
+
+impl RankGroup {
+    /// Rank `rank` of `world_size`, numbered from 0, in the first round of its attempt.
+    ///
+    /// # Errors
+    /// [`RankError::Environment`] when there is no such rank.
+    pub fn new(rank: u32, world_size: u32) -> Result<Self, RankError> {
+        if rank >= world_size {
+            let expected = "a rank is lower than `WORLD_SIZE`";
+            return Err(RankError::Environment { variable: "RANK", value: rank.to_string(), expected });
+        }
+        Ok(Self { rank, world_size, round: 0, wait_seconds: WAIT_SECONDS })
+    }
+
+    /// What `RANK`, `WORLD_SIZE` and `TORCHELASTIC_RESTART_COUNT` say, as torchrun sets them; and
+    /// `TRACKWAY_CHECKPOINT_WAIT_SECONDS`. Without the first two there is one rank.
+    ///
+    /// # Errors
+    /// [`RankError::Environment`].
+    pub fn from_environment() -> Result<Self, RankError> {
+        Self::from_variables(&|name| std::env::var(name).ok())
+    }
+
+    pub(crate) fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RankError> {
+        let number = |name| match variable(name) {
+            None => Ok(None),
+            Some(value) => value.parse::<u32>().map(Some).map_err(|_| RankError::Environment {
+                variable: name,
+                value,
+                expected: "it is a whole number, 0 or more",
+            }),
+        };
+        let missing = |variable| {
+            let expected = "of `RANK` and `WORLD_SIZE` both or none is set";
+            RankError::Environment { variable, value: String::new(), expected }
+        };
+        let group = match (number("RANK")?, number("WORLD_SIZE")?) {
+            (Some(rank), Some(world_size)) => Self::new(rank, world_size)?,
+            (None, None | Some(1)) => Self::new(0, 1)?,
+            (None, Some(_)) => return Err(missing("RANK")),
+            (Some(_), None) => return Err(missing("WORLD_SIZE")),
+        };
+        let wait = variable("TRACKWAY_CHECKPOINT_WAIT_SECONDS").and_then(|text| text.parse().ok());
+        let round = number("TORCHELASTIC_RESTART_COUNT")?.unwrap_or(0);
+        let group = group.in_round(round);
+        Ok(wait.filter(|seconds| *seconds > 0.0).map_or(group, |seconds| group.waiting(seconds)))
+    }
+
+    /// The same rank in another round: how often the ranks were all started again within this attempt.
+    #[must_use]
+    pub fn in_round(self, round: u32) -> Self {
+        Self { round, ..self }
+    }
+
+    /// The same rank, waiting so long for what another rank does before it gives up.
+    #[must_use]
+    pub fn waiting(self, wait_seconds: f64) -> Self {
+        Self { wait_seconds, ..self }
+    }
+
+    /// The number of this rank, from 0.
+    #[must_use]
+    pub fn rank(self) -> u32 {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    #[must_use]
+    pub fn world_size(self) -> u32 {
+        self.world_size
+    }
+
+    /// How often the ranks were all started again within this attempt.
+    #[must_use]
+    pub fn round(self) -> u32 {
+        self.round
+    }
+
+    /// How long one rank waits for what another does.
+    #[must_use]
+    pub fn wait_seconds(self) -> f64 {
+        self.wait_seconds
+    }
+
+    /// Whether this rank decides what is committed, and writes the files that all ranks have alike.
+    #[must_use]
+    pub fn coordinates(self) -> bool {
+        self.rank == 0
+    }
+
+    /// The name of a file that this rank writes: `model.safetensors` becomes `rank-0003-model.safetensors`.
+    #[must_use]
+    pub fn file_name(self, name: &str) -> String {
+        format!("{FILE_PREFIX}{:04}-{name}", self.rank)
+    }
+
+    /// The stretch of an axis that is this rank's when the axis is cut evenly, as its begin and its length: as torch's
+    /// DTensor cuts it, so the last ranks may have less, or nothing.
+    #[must_use]
+    pub fn stretch_of(self, axis_size: u64) -> (u64, u64) {
+        let piece = axis_size.div_ceil(u64::from(self.world_size));
+        let begin = axis_size.min(piece.saturating_mul(u64::from(self.rank)));
+        (begin, piece.min(axis_size - begin))
+    }
+
+    /// The rank that a file belongs to, by its name, when this rank may write it; `None`: it is every rank's.
+    pub(crate) fn owner_of(self, name: &str) -> Result<Option<u32>, RankError> {
+        match rank_in(name) {
+            Some(rank) if rank == self.rank => Ok(Some(rank)),
+            None if self.coordinates() => Ok(None),
+            _ => Err(RankError::FileName { rank: self.rank, name: name.into() }),
+        }
+    }
+}
+
+/// The rank that a file's name begins with.
+fn rank_in(name: &str) -> Option<u32> {
+    split_rank(name).map(|(rank, _)| rank)
+}
+
+/// A file's name without the rank in front.
+pub(crate) fn without_rank(name: &str) -> &str {
+    split_rank(name).map_or(name, |(_, rest)| rest)
+}
+
+fn split_rank(name: &str) -> Option<(u32, &str)> {
+    let (digits, rest) = name.strip_prefix(FILE_PREFIX)?.split_once('-')?;
+    let rank = digits.parse().ok()?;
+    (format!("{rank:04}") == digits).then_some((rank, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(variables: &[(&str, &str)]) -> Result<RankGroup, String> {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        RankGroup::from_variables(&variable).map_err(|error| error.to_string())
+    }
+
+    /// Proves that the rank is taken from torchrun's variables, and that what cannot be is refused by name.
+    #[test]
+    fn the_environment_names_the_rank() {
+        assert_eq!(from(&[]).unwrap(), RankGroup::new(0, 1).unwrap());
+        assert_eq!(from(&[("WORLD_SIZE", "1")]).unwrap(), RankGroup::new(0, 1).unwrap());
+        let three = [("RANK", "3"), ("WORLD_SIZE", "4"), ("TORCHELASTIC_RESTART_COUNT", "2")];
+        assert_eq!(from(&three).unwrap(), RankGroup::new(3, 4).unwrap().in_round(2));
+        assert_eq!(from(&[("TRACKWAY_CHECKPOINT_WAIT_SECONDS", "7.5")]).unwrap().wait_seconds(), 7.5);
+        for (variables, expected) in [
+            (&[("RANK", "4"), ("WORLD_SIZE", "4")][..], "`RANK` is `4`: a rank is lower than `WORLD_SIZE`"),
+            (&[("WORLD_SIZE", "4")], "`RANK` is ``: of `RANK` and `WORLD_SIZE` both or none is set"),
+            (&[("RANK", "-1"), ("WORLD_SIZE", "4")], "`RANK` is `-1`: it is a whole number, 0 or more"),
+        ] {
+            assert_eq!(from(variables).unwrap_err(), expected);
+        }
+    }
+
+    /// Proves that a file's name says whose it is, and that no rank can write another's.
+    #[test]
+    fn a_name_says_whose_file_it_is() {
+        let third = RankGroup::new(3, 4).unwrap();
+        let name = third.file_name("model.safetensors");
+        assert_eq!(name, "rank-0003-model.safetensors");
+        assert_eq!(third.owner_of(&name).unwrap(), Some(3));
+        let first = RankGroup::new(0, 4).unwrap();
+        assert_eq!(first.owner_of("config.json").unwrap(), None);
+        assert_eq!(first.owner_of("rank-list.json").unwrap(), None);
+        for (group, name) in
+            [(third, "config.json"), (third, "rank-0002-x"), (first, "rank-0003-x"), (third, "rank-3-x")]
+        {
+            assert!(group.owner_of(name).is_err(), "{name}");
+        }
+    }
+}

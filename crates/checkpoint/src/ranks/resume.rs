@@ -1,0 +1,160 @@
+use crate::bulk::verify_files;
+use crate::entry::Body;
+use crate::error::{CheckpointError, Fallback};
+use crate::load::LoadedCheckpoint;
+use crate::ranks::error::RankError;
+use crate::ranks::root::RankedRoot;
+use crate::ranks::round::{RoundRecord, Stop};
+use crate::ranks::vote::{Ballots, ResumeVote};
+use crate::verify::{Defect, verify_manifest};
+use trackway_core::Step;
+use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
+
+impl RankedRoot {
+    /// The checkpoint that all ranks go on from: the newest committed one, as of the beginning of the round, of which every
+    /// rank says that its share verifies. Every rank calls this and gets the same answer; rank 0 marks what does not verify
+    /// as suspect. `None`: nothing was ever committed. With another world size than that of the checkpoint, files are dealt
+    /// out for verification.
+    ///
+    /// It may be called again, also by a rank that was started again, until the ranks have committed something.
+    ///
+    /// # Errors
+    /// [`RankError::Silent`] with the ranks that did not vote: nobody resumes. [`RankError::RoundIsOver`].
+    /// [`CheckpointError::NothingVerifies`] and others as [`crate::CheckpointRoot::resume_target`].
+    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        let record = self.round_record()?;
+        let mut fallbacks = Vec::new();
+        for stop in &record.stops {
+            let number = match stop {
+                Stop::Commit(number) => *number,
+                Stop::Passed(fallback) => {
+                    fallbacks.push(fallback.clone());
+                    continue;
+                }
+            };
+            match self.agree_on(&record, number)? {
+                None => {
+                    let target = self.load(number)?;
+                    self.root.go_on_from(Some(&target));
+                    let newest_step = record.newest_step.unwrap_or(target.step);
+                    let lost_steps = newest_step.saturating_sub(target.step);
+                    return Ok(Some(LoadedCheckpoint { fallbacks, lost_steps, ..target }));
+                }
+                Some(why) => fallbacks.push(Fallback { step: self.step_of(number), why }),
+            }
+        }
+        self.root.go_on_from(None);
+        if fallbacks.is_empty() { Ok(None) } else { Err(CheckpointError::NothingVerifies { fallbacks }) }
+    }
+
+    /// The round, unless its ranks have already gone on from what it resumed.
+    fn round_record(&mut self) -> Result<RoundRecord, CheckpointError> {
+        self.refresh()?;
+        let history = self.root.view.history();
+        let record = history.round().expect("a root is open only in a round, and rounds are never forgotten");
+        let since = history.commits().find(|(number, commit)| {
+            *number > record.number && commit.body.attempt_id == self.round.attempt_id
+        });
+        match since {
+            Some((_, commit)) => Err(RankError::RoundIsOver { step: commit.body.step }.into()),
+            None => Ok(record.clone()),
+        }
+    }
+
+    fn step_of(&self, number: u64) -> Option<Step> {
+        self.root.view.history().commit(number).map(|record| record.body.step)
+    }
+
+    /// Why not all ranks can resume a commit; `None`: they can.
+    fn agree_on(&mut self, record: &RoundRecord, number: u64) -> Result<Option<String>, CheckpointError> {
+        let ballots = Ballots::on_resume(record.number, number);
+        self.vote_on(&ballots, number)?;
+        let votes = self.gather(&ballots, |_: &ResumeVote| false)?;
+        let missing: Vec<u32> =
+            (0..self.group.world_size()).filter(|rank| !votes.contains_key(rank)).collect();
+        let mut defects = Vec::new();
+        let mut damaged_by_any = false;
+        for (rank, vote) in votes {
+            match vote {
+                Ok(ResumeVote::Sound { .. }) => {}
+                Ok(ResumeVote::Defect { damaged, why, .. }) => {
+                    damaged_by_any |= damaged;
+                    defects.push(format!("rank {rank}: {why}"));
+                }
+                Err(why) => return Err(RankError::DamagedVote { name: ballots.name(rank), why }.into()),
+            }
+        }
+        if !missing.is_empty() {
+            let step = self.step_of(number).unwrap_or_default();
+            let what = format!("say whether the checkpoint of step {step} verifies");
+            let seconds = self.group.wait_seconds();
+            return Err(RankError::Silent { ranks: missing, what, seconds }.into());
+        }
+        let why = (!defects.is_empty()).then(|| defects.join("; "));
+        if let Some(why) = why.as_deref().filter(|_| damaged_by_any) {
+            self.suspect(number, why)?;
+        }
+        Ok(why)
+    }
+
+    /// Rank 0 marks a commit. As with one process, a full disk must not keep a run from resuming.
+    fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
+        let marked = self.root.view.history().commit(number).is_none_or(|record| record.suspect.is_some());
+        if !self.group.coordinates() || marked {
+            return Ok(());
+        }
+        match self.root.append(Body::suspect(number, why)) {
+            Err(error @ CheckpointError::Fenced { .. }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says once and for all whether this rank's share of a commit verifies. What it said before stands.
+    fn vote_on(&self, ballots: &Ballots, commit: u64) -> Result<(), CheckpointError> {
+        let rank = self.group.rank();
+        let backend = self.root.view.log.backend();
+        if ballots.read::<ResumeVote>(backend.as_ref(), rank)?.is_some() {
+            return Ok(());
+        }
+        let vote = match self.verify_share(commit) {
+            Ok(()) => ResumeVote::Sound { rank, commit },
+            Err(defect) => {
+                ResumeVote::Defect { rank, commit, damaged: defect.is_damage(), why: defect.to_string() }
+            }
+        };
+        self.cast(ballots, vote).map(drop)
+    }
+
+    fn verify_share(&self, number: u64) -> Result<(), Defect> {
+        let (folder, manifest) = self.manifest(number)?;
+        let share: Vec<ManifestFile> = self.share_of(&manifest).cloned().collect();
+        verify_files(self.root.view.disk().as_ref(), &folder, &share)
+    }
+
+    fn manifest(&self, number: u64) -> Result<(std::path::PathBuf, Manifest), Defect> {
+        let view = &self.root.view;
+        let missing = || Defect::Missing { name: format!("commit {number}") };
+        let record = view.history().commit(number).ok_or_else(missing)?;
+        let folder = view.root().join(record.folder());
+        let manifest = verify_manifest(view.disk().as_ref(), &folder, &record.body)?;
+        Ok((folder, manifest))
+    }
+
+    /// The files this rank verifies: its own, and of those that have no owner among these ranks every n-th.
+    fn share_of<'a>(&self, manifest: &'a Manifest) -> impl Iterator<Item = &'a ManifestFile> + use<'a> {
+        let (rank, world_size) = (self.group.rank(), self.group.world_size());
+        let same_ranks = manifest.world_size == world_size;
+        let dealt = move |index: usize| (index % world_size as usize) as u32;
+        let files = manifest.files.iter().enumerate();
+        files
+            .filter(move |(index, file)| file.rank.filter(|_| same_ranks).unwrap_or(dealt(*index)) == rank)
+            .map(|(_, file)| file)
+    }
+
+    /// Opens a commit that all ranks verified.
+    fn load(&self, number: u64) -> Result<LoadedCheckpoint, CheckpointError> {
+        let step = self.root.view.commit_step(number)?;
+        let loaded = self.manifest(number).and_then(|(_, manifest)| self.root.view.loaded(number, manifest));
+        loaded.map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+}

@@ -1,0 +1,60 @@
+use trackway_app::checkpoints::{DoctorFinding, DoctorReport};
+
+use crate::printer::{Printer, Tone, visible};
+
+pub fn print(report: &DoctorReport, printer: Printer) {
+    printer.line(&summary(report));
+    for finding in &report.findings {
+        printer.line("");
+        print_finding(finding, printer);
+    }
+    if !report.findings.is_empty() {
+        printer.line("");
+        printer.line(&counts(&report.findings));
+    }
+}
+
+fn summary(report: &DoctorReport) -> String {
+    let steps: Vec<String> = report.verified_steps.iter().map(u64::to_string).collect();
+    let verified = match steps.as_slice() {
+        _ if report.committed_count == 0 => return "nothing was ever committed".into(),
+        [] => "none verifies".into(),
+        [step] => format!("step {step} verifies"),
+        steps => format!("steps {} verify", steps.join(", ")),
+    };
+    let resume = match report.resume_step {
+        Some(step) => format!("a resume takes step {step}"),
+        None => "there is nothing to resume from".into(),
+    };
+    let committed = match report.committed_count {
+        1 => "1 checkpoint was committed".into(),
+        count => format!("{count} checkpoints were committed"),
+    };
+    let wrong = if report.findings.is_empty() { "; nothing is wrong" } else { "" };
+    format!("{committed}, {verified}; {resume}{wrong}")
+}
+
+fn print_finding(finding: &DoctorFinding, printer: Printer) {
+    let tone = match finding.severity {
+        "error" => Tone::Bad,
+        "warning" => Tone::Warning,
+        _ => Tone::Dim,
+    };
+    let severity = printer.tone(tone, finding.severity);
+    let path = finding.path.as_deref().map(|path| format!(" {}", visible(path))).unwrap_or_default();
+    printer.line(&format!("{severity} {}{path}", finding.check));
+    printer.line(&format!("  {}", visible(&finding.message)));
+    if let Some(safe) = &finding.safe {
+        printer.line(&format!("  safe: {safe}"));
+    }
+    printer.line(&format!("  do: {}", visible(&finding.action)));
+}
+
+fn counts(findings: &[DoctorFinding]) -> String {
+    let count = |severity: &str| findings.iter().filter(|finding| finding.severity == severity).count();
+    let parts = ["error", "warning", "note"].map(|severity| match count(severity) {
+        1 => format!("1 {severity}"),
+        count => format!("{count} {severity}s"),
+    });
+    parts.join(", ")
+}

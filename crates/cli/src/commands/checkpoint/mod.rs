@@ -1,0 +1,170 @@
+//! `trackway checkpoint …`
+
+mod doctor_page;
+mod house;
+mod table;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trackway_app::App;
+use trackway_app::checkpoints::{CheckpointEntry, Checkpoints, Story, Watch, Which};
+use trackway_formats::runfile::parse_duration;
+
+use super::live::BytesBar;
+use crate::args::{CheckpointCommand, CheckpointSubject};
+use crate::exit::{Failure, NOT_COMPLETED};
+use crate::printer::Printer;
+
+/// Something the checkpoints' integrity needs a look at.
+const INTEGRITY: u8 = 7;
+const NOT_FOUND: u8 = 6;
+
+/// Opens the home, which only those need that name a run.
+type Open<'a> = dyn Fn() -> Result<App, Failure> + 'a;
+
+pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Result<u8, Failure> {
+    match command {
+        CheckpointCommand::Ls { subject, all } => list(&find(open, subject)?, *all, printer),
+        CheckpointCommand::Verify { subject, step } => verify(&find(open, subject)?, *step, printer),
+        CheckpointCommand::Explain { subject, step } => {
+            explain(&find(open, subject)?.story(which(step)?)?, printer)
+        }
+        CheckpointCommand::ResumeTarget { subject } => resume_target(&find(open, subject)?, printer),
+        CheckpointCommand::Pin(pin) => house::pin(&find(open, &pin.subject)?, pin, printer),
+        CheckpointCommand::Unpin { name, subject } => house::unpin(&find(open, subject)?, name, printer),
+        CheckpointCommand::Gc(gc) => house::collect(&find(open, &gc.subject)?, gc, printer),
+        CheckpointCommand::Doctor { subject } => doctor(&find(open, subject)?, printer),
+        CheckpointCommand::Now { run } => now(&open()?, run, printer),
+    }
+}
+
+fn find(open: &Open<'_>, subject: &CheckpointSubject) -> Result<Checkpoints, Failure> {
+    let subject = &subject.subject;
+    if Checkpoints::is_root(subject) {
+        return Ok(Checkpoints::at(Path::new(subject))?);
+    }
+    Ok(open()?.checkpoints(subject)?)
+}
+
+fn which(text: &str) -> Result<Which, Failure> {
+    match text {
+        "latest" => Ok(Which::Latest),
+        number => number
+            .parse()
+            .map(Which::Step)
+            .map_err(|_| Failure::usage(format!("`{text}` is no step"), "use a number, or `latest`")),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, Failure> {
+    parse_duration(text)
+        .ok_or_else(|| Failure::usage(format!("`{text}` is no duration"), "such as `30s`, `2h` or `7d`"))
+}
+
+fn watch(what: &'static str) -> Watch {
+    let bar = BytesBar::new(what);
+    Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
+}
+
+/// Prints entries, and says with the exit code whether anything was ever committed.
+fn show(entries: &[CheckpointEntry], printer: Printer) -> u8 {
+    let committed = entries.iter().any(|entry| entry.manifest_sha256.is_some());
+    if printer.is_json() {
+        printer.document(&serde_json::json!({ "checkpoints": entries }));
+    } else {
+        table::print(entries, printer);
+    }
+    if committed { 0 } else { NOT_FOUND }
+}
+
+fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Failure> {
+    let entries = checkpoints.list(all)?;
+    let code = show(&entries, printer);
+    if entries.is_empty() {
+        printer.note("no checkpoint was ever begun");
+    } else if code == NOT_FOUND {
+        printer.note("nothing was ever committed");
+    }
+    let damaged = checkpoints.damaged_entry_count()?;
+    if damaged > 0 {
+        printer.note(&format!(
+            "{damaged} of the log's entries cannot be read; `trackway checkpoint doctor` says more"
+        ));
+    }
+    Ok(code)
+}
+
+fn verify(checkpoints: &Checkpoints, step: Option<u64>, printer: Printer) -> Result<u8, Failure> {
+    let entries = checkpoints.verify(step, &watch("verifying"))?;
+    let code = show(&entries, printer);
+    if entries.is_empty() {
+        printer.note("nothing was ever committed");
+    }
+    let broken: Vec<_> = entries.iter().filter(|entry| entry.verified == Some(false)).collect();
+    for entry in &broken {
+        printer.note(entry.why.as_deref().unwrap_or("it does not verify"));
+    }
+    if broken.is_empty() {
+        return Ok(code);
+    }
+    let of = entries.len();
+    printer.note(&format!(
+        "{} of {of} committed checkpoints do not verify; `trackway checkpoint doctor` says what can be done",
+        broken.len()
+    ));
+    Ok(INTEGRITY)
+}
+
+fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
+    let target = checkpoints.resume_target(&watch("verifying"))?;
+    if printer.is_json() {
+        printer.document(&target);
+        return Ok(0);
+    }
+    for passed in &target.passed_over {
+        let what = passed.step.map_or_else(|| "a checkpoint".into(), |step| format!("step {step}"));
+        printer.note(&format!("{what} was passed over: {}", passed.why));
+    }
+    if target.cost.steps > 0 {
+        printer.note(&target.cost.in_words());
+    }
+    table::print(&target.checkpoints, printer);
+    Ok(0)
+}
+
+fn explain(story: &Story, printer: Printer) -> Result<u8, Failure> {
+    if printer.is_json() {
+        printer.document(story);
+    } else {
+        for sentence in &story.story {
+            printer.line(&crate::printer::visible(sentence));
+        }
+    }
+    Ok(if story.manifest_error.is_some() { INTEGRITY } else { 0 })
+}
+
+fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
+    let report = checkpoints.doctor(&watch("reading checkpoints"))?;
+    if printer.is_json() {
+        printer.document(&report);
+    } else {
+        doctor_page::print(&report, printer);
+    }
+    Ok(match report.committed_count {
+        _ if report.has_errors() => INTEGRITY,
+        0 => NOT_FOUND,
+        _ => 0,
+    })
+}
+
+fn now(app: &App, run: &str, printer: Printer) -> Result<u8, Failure> {
+    let asked = app.checkpoint_now(run)?;
+    if printer.is_json() {
+        printer.document(&asked);
+    } else {
+        let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
+        printer.note(&format!("request {}: {}{step}", asked.request_id, asked.outcome));
+    }
+    Ok(if asked.outcome == "done" { 0 } else { NOT_COMPLETED })
+}

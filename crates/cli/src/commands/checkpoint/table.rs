@@ -1,0 +1,40 @@
+use trackway_app::checkpoints::CheckpointEntry;
+
+use crate::printer::Printer;
+use crate::units::{bytes, duration, short_hash};
+
+/// Columns that say something of at least one checkpoint are shown, the others are not.
+type Column = (&'static str, fn(&CheckpointEntry) -> String);
+
+const COLUMNS: [Column; 11] = [
+    ("step", |entry| entry.step.to_string()),
+    ("state", |entry| entry.state.clone()),
+    ("verified", |entry| verified(entry).into()),
+    ("size", |entry| entry.size_bytes.map(bytes).unwrap_or_default()),
+    ("shared", |entry| entry.shared_bytes.filter(|shared| *shared > 0).map(bytes).unwrap_or_default()),
+    ("where", |entry| entry.location.clone()),
+    ("age", |entry| entry.age_seconds.map(duration).unwrap_or_default()),
+    ("pins", |entry| entry.pins.join(", ")),
+    ("epoch", |entry| entry.epoch.to_string()),
+    ("manifest", |entry| entry.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
+    ("under", |entry| entry.folder.clone()),
+];
+
+fn verified(entry: &CheckpointEntry) -> &'static str {
+    match entry.verified {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "",
+    }
+}
+
+pub fn print(entries: &[CheckpointEntry], printer: Printer) {
+    if entries.is_empty() {
+        return;
+    }
+    let shown: Vec<&Column> =
+        COLUMNS.iter().filter(|(_, cell)| entries.iter().any(|entry| !cell(entry).is_empty())).collect();
+    let header: Vec<&str> = shown.iter().map(|(name, _)| *name).collect();
+    let rows = entries.iter().map(|entry| shown.iter().map(|(_, cell)| cell(entry)).collect());
+    printer.table(&header, rows.collect());
+}

@@ -1,0 +1,37 @@
+"""Trackway in the training process: the flight record, requests to stop, and checkpoints that resume exactly.
+
+    import trackway
+
+    run = trackway.attach()  # records nothing outside a Trackway attempt
+    start = run.resume(model=model, optimizer=optimizer)
+    for step, batch in run.batches(loader, start=start, steps=10_000):
+        loss = train_step(batch)
+        run.log(step, loss=loss)
+        run.checkpoint(step)
+    run.finish()
+
+`trackway.checkpoint` saves and loads checkpoints without a run. No framework is imported before one of its tensors is
+met, and nothing is ever pickled.
+"""
+
+from . import checkpoint, errors
+from ._loader import WorkerInit
+from ._rng import ProcessRng, seed
+from ._run import Run, Start, attach
+from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
+
+__all__ = [
+    "CheckpointError",
+    "FencedError",
+    "InputError",
+    "IntegrityError",
+    "ProcessRng",
+    "Run",
+    "Start",
+    "StorageError",
+    "WorkerInit",
+    "attach",
+    "checkpoint",
+    "errors",
+    "seed",
+]

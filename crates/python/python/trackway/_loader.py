@@ -1,0 +1,207 @@
+"""Where a loop stands in its data, and how it comes back there.
+
+A loader that keeps its own place (`state_dict()` and `load_state_dict()`) is asked for it. For every other one the
+place is the epoch, the number of batches taken from it, and the random generators as they were when the epoch began:
+with these, iterating anew gives the same batches, and those already taken are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from . import _arrays, _tree
+from ._rng import ProcessRng
+from ._trackway import outlive_sigterm_of_others
+from .errors import InputError
+
+
+class Cursor:
+    """The place in one loader. What `state_dict()` gives depends on the training so far, never on the clock."""
+
+    def __init__(self) -> None:
+        # Epochs finished, and batches taken from the one that is open.
+        self.epoch = 0
+        self.index = 0
+        self._epoch_began: dict[str, Any] | None = None
+        self._loader: Any = None
+        self._stateful: Any = None
+        self._resumed = False
+
+    # A component of a checkpoint
+
+    def state_dict(self) -> dict[str, Any]:
+        state = {"epoch": self.epoch, "index": self.index, "epoch_began": self._epoch_began, "loader": self._stateful}
+        if _tree.is_stateful(self._loader):
+            state["loader"] = self._loader.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epoch, self.index = state["epoch"], state["index"]
+        self._epoch_began, self._stateful = state["epoch_began"], state["loader"]
+        self._resumed = True
+
+    def attend(self, loader: Any) -> None:
+        """Keeps the place of this loader, should it keep one of its own."""
+        self._loader = loader
+
+    # Iterating
+
+    def batches(self, loader: Iterable[Any], *, epochs: int | None, replay: bool, rng: Any) -> Iterator[Any]:
+        """The batches from here on: to the end of the epoch when `epochs` is None, else until so many are finished.
+        `rng` is the state that the process's generators must have before the first one that was not taken yet; None
+        when nothing was resumed."""
+        self._loader = loader
+        if self.index and not self._resumed:
+            self._finish_epoch()  # it was left in the middle: who iterates anew begins anew
+        last = self.epoch + 1 if epochs is None else epochs
+        while self.epoch < last:
+            for batch in self._open(loader, replay, rng):
+                self.index += 1
+                yield batch
+            rng = None
+            if self.index == 0:
+                raise InputError("the loader is empty, so there is nothing to train on")
+            self._finish_epoch()
+            if isinstance(loader, Iterator):
+                return
+
+    def _finish_epoch(self) -> None:
+        self.epoch, self.index, self._epoch_began = self.epoch + 1, 0, None
+
+    def _open(self, loader: Any, replay: bool, rng: Any) -> Iterator[Any]:
+        """Begins the epoch, or goes on in the middle of it."""
+        taken = self.index if self._resumed else 0
+        self._resumed = False
+        _tell_epoch(loader, self.epoch)
+        if self._stateful is not None and _tree.is_stateful(loader):
+            _tree.load_state(loader, self._stateful, ("loader",))
+            self._stateful = None
+            iterator = _iterate(loader)
+        else:
+            iterator = self._rewound(loader, taken, replay)
+        if rng is not None:
+            ProcessRng().load_state_dict(rng)
+        return iterator
+
+    def _rewound(self, loader: Any, taken: int, replay: bool) -> Iterator[Any]:
+        own = _own_generators(loader)
+        if taken and self._epoch_began is not None:
+            _set_generators(own, self._epoch_began)
+        else:
+            self._epoch_began = _generators(own)
+        if taken and not replay and _has_indexes(loader):
+            return _iterate(loader, taken)
+        iterator = _iterate(loader)
+        for index in range(taken):
+            try:
+                next(iterator)
+            except StopIteration:
+                raise InputError(
+                    f"the loader ended after {index} batches, and the checkpoint was saved after {taken} of this "
+                    "epoch: its data or its batch size changed"
+                ) from None
+        return iterator
+
+
+def _tell_epoch(loader: Any, epoch: int) -> None:
+    """Samplers for many ranks, and some data sets, shuffle by the number of the epoch."""
+    for attribute in ("sampler", "batch_sampler", "dataset"):
+        if callable(set_epoch := getattr(getattr(loader, attribute, None), "set_epoch", None)):
+            set_epoch(epoch)
+
+
+def _own_generators(loader: Any) -> list[Any]:
+    """The generators that a loader and its samplers were given, each once, in a fixed order."""
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    holders = [loader, getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None)]
+    found: list[Any] = []
+    for holder in holders:
+        generator = getattr(holder, "generator", None)
+        if _tree.is_generator(generator) and all(generator is not known for known in found):
+            found.append(generator)
+    return found
+
+
+def _generators(own: list[Any]) -> dict[str, Any]:
+    encoder = _tree.Encoder(inline=True)
+    return {"process": ProcessRng().state_dict(), "own": [encoder.encode(generator) for generator in own]}
+
+
+def _set_generators(own: list[Any], began: dict[str, Any]) -> None:
+    if len(own) != len(began["own"]):
+        raise InputError(f"the loader has {len(own)} generators of its own, and had {len(began['own'])} when saved")
+    ProcessRng().load_state_dict(began["process"])
+    decoder = _tree.Decoder()
+    for generator, state in zip(own, began["own"], strict=True):
+        decoder.decode(state, generator, ("loader", "generator"))
+
+
+def _is_torch_loader(loader: Any) -> bool:
+    data = _arrays.loaded("torch.utils.data")
+    return data is not None and isinstance(loader, data.DataLoader)
+
+
+def _has_indexes(loader: Any) -> bool:
+    return _is_torch_loader(loader) and not isinstance(
+        loader.dataset, _arrays.loaded("torch.utils.data").IterableDataset
+    )
+
+
+class WorkerInit:
+    """What a worker process of a DataLoader does first: it outlives a stop that is sent to the whole process group, so
+    that the training can save a checkpoint. Then the script's own function is called, where it has one.
+
+    `run.batches()` sees to it; other loaders may be given `worker_init_fn=trackway.WorkerInit()`."""
+
+    def __init__(self, inner: Callable[[int], None] | None = None):
+        self._inner = inner
+
+    def __call__(self, worker: int) -> None:
+        outlive_sigterm_of_others()
+        if self._inner is not None:
+            self._inner(worker)
+
+
+class _Later:
+    """A sampler without its first draws: they are drawn, and nothing is loaded for them."""
+
+    def __init__(self, sampler: Any, passed: int):
+        self._sampler, self._passed = sampler, passed
+        self._draws: Iterator[Any] = iter(())
+
+    def __iter__(self) -> Iterator[Any]:
+        self._draws = iter(self._sampler)
+        return self
+
+    def __next__(self) -> Any:
+        self.pass_over()
+        return next(self._draws)
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def pass_over(self) -> None:
+        while self._passed:
+            self._passed -= 1
+            next(self._draws, None)
+
+
+def _iterate(loader: Any, passed: int = 0) -> Iterator[Any]:
+    """Begins to iterate, behind the batches that were passed over."""
+    if not _is_torch_loader(loader):
+        return iter(loader)
+    # A DataLoader does not let its sampler be exchanged, but looks it up anew when it is iterated.
+    name = "batch_sampler" if loader.batch_sampler is not None else "sampler"
+    later = _Later(loader.__dict__[name], passed) if passed else loader.__dict__[name]
+    exchanged = {name: later, "worker_init_fn": WorkerInit(loader.worker_init_fn)}
+    kept = {name: loader.__dict__[name] for name in exchanged}
+    loader.__dict__.update(exchanged)
+    try:
+        iterator: Iterator[Any] = iter(loader)
+    finally:
+        loader.__dict__.update(kept)
+    if passed:
+        # Now, and not at the first batch: the random numbers for it are those of the beginning of the epoch.
+        later.pass_over()
+    return iterator

@@ -1,0 +1,55 @@
+"""The random numbers of the process: the generators that every library draws from when it is given none."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from . import _arrays
+
+
+class ProcessRng:
+    """The global generators of Python, NumPy, PyTorch (CPU, CUDA, MPS), as far as their libraries are imported.
+
+    An object with `state_dict()` and `load_state_dict()`, so that it can be a component of a checkpoint."""
+
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"python": random.getstate()}
+        if numpy := _arrays.loaded("numpy"):
+            state["numpy"] = numpy.random.get_state(legacy=False)
+        if torch := _arrays.loaded("torch"):
+            state["torch"] = torch.get_rng_state()
+            if torch.cuda.is_available() and torch.cuda.is_initialized():
+                state["cuda"] = torch.cuda.get_rng_state_all()
+            if torch.backends.mps.is_available():
+                state["mps"] = torch.mps.get_rng_state()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Sets every generator that the state knows and this process has; libraries are imported for it."""
+        random.setstate(state["python"])
+        if "numpy" in state:
+            import numpy
+
+            numpy.random.set_state(state["numpy"])
+        if "torch" in state:
+            import torch
+
+            torch.set_rng_state(state["torch"])
+            if "cuda" in state and torch.cuda.is_available():
+                for device, one in enumerate(state["cuda"][: torch.cuda.device_count()]):
+                    torch.cuda.set_rng_state(one, device)
+            if "mps" in state and torch.backends.mps.is_available():
+                torch.mps.set_rng_state(state["mps"])
+
+
+def seed(number: int) -> None:
+    """Seeds the global generators of Python, and of NumPy and PyTorch (every device) where they are imported.
+
+    A generator that is not seeded begins differently in each process, also when nothing ever draws from it; then no
+    two launches end in the same state, and `trackway prove` says so."""
+    random.seed(number)
+    if numpy := _arrays.loaded("numpy"):
+        numpy.random.seed(number % (1 << 32))
+    if torch := _arrays.loaded("torch"):
+        torch.manual_seed(number)

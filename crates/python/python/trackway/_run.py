@@ -1,0 +1,301 @@
+"""The run as a training script sees it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from . import _state
+from ._loader import Cursor
+from ._metrics import as_floats
+from ._rng import ProcessRng
+from ._trackway import Recorder
+from .errors import InputError
+
+Batch = TypeVar("Batch")
+
+# Components that every checkpoint of a run has, and that no other may be called.
+RNG, CURSOR = "rng", "cursor"
+
+
+class Start(int):
+    """The step to go on with, and what the resume brought back. An `int`: 1 when nothing was resumed.
+
+    `resumed`: whether there was a checkpoint. `state`: the restored value of each component that is no object and no
+    dict (those are filled in place): `params = start.state["params"]`. `metrics`: the values saved with the
+    checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
+
+    resumed: bool
+    state: dict[str, Any]
+    metrics: dict[str, float]
+    fallbacks: list[tuple[int | None, str]]
+
+    def __new__(
+        cls,
+        step: int,
+        *,
+        resumed: bool = False,
+        state: dict[str, Any] | None = None,
+        metrics: dict[str, float] | None = None,
+        fallbacks: list[tuple[int | None, str]] | None = None,
+    ) -> Start:
+        start = super().__new__(cls, step)
+        start.resumed, start.state = resumed, state or {}
+        start.metrics, start.fallbacks = metrics or {}, fallbacks or []
+        return start
+
+
+class Run(Recorder):
+    """A training process and its flight record, control file and checkpoints. Made by `trackway.attach()`.
+
+    Outside a Trackway attempt nothing is recorded or saved, and the loop runs the same."""
+
+    def __init__(self) -> None:
+        self._components: dict[str, Any] = {}
+        self._cursor = Cursor()
+        self._next_step = 1
+        # What the generators of the process must be before the next batch; set by a resume.
+        self._rng_to_come: Any = None
+        self._last_step: int | None = None
+        self._saved_step: int | None = None
+        self._prepared = False
+        # An attempt may have no place for checkpoints.
+        self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
+        # What the last `checkpoint` of this step saw; None before it.
+        self._stop_seen: bool | None = None
+        self._sigterm_watched = False
+        self._process = os.getpid()
+        if self.enabled:
+            atexit.register(self._at_exit)
+
+        else:
+            # Outside an attempt the loop should pay next to nothing.
+            self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
+
+    # The record: never raises for a value, never waits for anything but one write
+
+    def log(self, step: int, values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+        """Records the values of metrics at a step; one to two microseconds for a few of them. Names that are no
+        identifiers go into `values`, a dict. A value is a number or a tensor of one element; what is none is passed
+        over, and an event `value_unusable` says so once per name. NaN and infinities are kept.
+
+        A tensor on a device is waited for, as `float(tensor)` would: log such values every few steps."""
+        self._log(step, values, named)
+
+    def event(self, kind: str, /, *, step: int | None = None, **fields: Any) -> None:
+        """Records something that happened, such as `epoch_finished`; the fields are written as text."""
+        self._event(kind, step, fields)
+
+    def param(self, name: str, value: Any, /) -> None:
+        """Records a parameter of the run; the value is written as text."""
+        self._param(name, value)
+
+    def heartbeat(self, step: int, /) -> None:
+        """Says that the process is alive and at this step, where nothing is logged for long."""
+        self._heartbeat(step)
+
+    # Resuming
+
+    def resume(self, *, loader: Iterable[Any] | None = None, **components: Any) -> Start:
+        """Brings back the newest checkpoint that verifies, and remembers what every later checkpoint consists of.
+
+        A component may be a PyTorch module, optimizer, scheduler or scaler, a random generator, any object with
+        `state_dict()` and `load_state_dict()`, or a dict or list of tensors (NumPy, PyTorch, JAX) and plain values.
+        Objects, dicts, lists and the tensors of PyTorch and NumPy in them are filled in place. Everything else, such
+        as a pytree of JAX, is in `state` of the result, and is handed to `checkpoint(step, state={…})` again, since
+        the program makes a new one at each step.
+
+        The random generators of Python, NumPy and PyTorch, and the place in the data of `batches()`, are kept without
+        being named. A `loader` is only needed here when it keeps its own place and is not given to `batches()`.
+
+        Returns the step to go on with: 1 when nothing was ever committed, and outside an attempt. Steps count from 1;
+        a checkpoint of step N holds the state after N updates.
+
+        Raises IntegrityError when checkpoints were committed and none verifies, FencedError when a newer attempt owns
+        them, InputError when a component does not fit, or one that is in none of them is asked for."""
+        for name in components:
+            if _state.check_name(name) in (RNG, CURSOR):
+                raise InputError(f"`{name}` is kept without being named; choose another name for this component")
+        self._components = dict(components)
+        if loader is not None:
+            self._cursor.attend(loader)
+        loaded = self._resume()
+        if loaded is None:
+            return Start(1)
+        stored = _state.Stored(loaded)
+        models = _state.models_in(components)
+        restored = {name: stored.restore(name, target, models=models) for name, target in components.items()}
+        self._restore_place(stored)
+        self._next_step = loaded.step + 1
+        kept = {name: value for name, value in restored.items() if value is not components[name]}
+        self._note_unused(stored, components, loaded.step)
+        return Start(
+            self._next_step, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
+        )
+
+    def _restore_place(self, stored: _state.Stored) -> None:
+        names = stored.names
+        if CURSOR in names:
+            stored.restore(CURSOR, self._cursor)
+        if RNG in names:
+            self._rng_to_come = stored.restore(RNG)
+            ProcessRng().load_state_dict(self._rng_to_come)
+
+    def _note_unused(self, stored: _state.Stored, components: Mapping[str, Any], step: int) -> None:
+        if unused := [name for name in stored.names if name not in {*components, RNG, CURSOR}]:
+            self.event("resume_left_out", step=step, components=", ".join(unused))
+
+    # The loop
+
+    def batches(
+        self,
+        loader: Iterable[Batch],
+        *,
+        start: int | None = None,
+        steps: int | None = None,
+        epochs: int | None = None,
+        replay: bool = True,
+    ) -> Iterator[tuple[int, Batch]]:
+        """Numbers and batches of the steps that are still to be done; ends early when `should_stop()` says so.
+
+        `start` is what `resume()` returned (and may be left out). `steps`: the last step. `epochs`: after how many
+        passes through the loader the training is done, those before the resume included; as many as needed when only
+        `steps` is given. When neither is given, the rest of this pass: for a loop of its own over
+        `range(run.epoch, epochs)`. Steps are numbered on from call to call.
+
+        After a resume in the middle of an epoch, the batches that were taken are loaded again and thrown away, which
+        gives bit-equal batches whatever the data set does. `replay=False` passes over their indexes only: as exact
+        where loading an item draws no random numbers, and much faster. A loader that keeps its own place
+        (`state_dict()`) is not replayed.
+
+        Raises InputError when the loader is empty or shorter than it was."""
+        step = max(self._next_step, int(start or 1))
+        if epochs is None and steps is not None:
+            epochs = sys.maxsize
+        self._last_step = steps
+        self._watch_sigterm()
+        if steps is not None and step > steps:
+            return
+        batches = self._cursor.batches(loader, epochs=epochs, replay=replay, rng=self._rng_to_come)
+        self._rng_to_come = None
+        if self.should_stop():
+            return
+        one_more = True
+        for batch in batches:
+            self._stop_seen = None
+            self._next_step = step + 1
+            yield step, batch
+            if step == steps:
+                return
+            if self._stop_asked():
+                # Asked for after this step's `checkpoint`: one more step, so that the next one sees it and saves.
+                if self._stop_seen is not False or not one_more:
+                    return
+                one_more = False
+            step += 1
+
+    @property
+    def epoch(self) -> int:
+        """Passes through the loader that are finished."""
+        return self._cursor.epoch
+
+    def should_stop(self) -> bool:
+        """Whether to save a checkpoint and end: asked for by Trackway or by SIGTERM, or a newer attempt took over.
+
+        From the first call on (and from the first of `batches()`), SIGTERM no longer ends the process inside an
+        attempt, but is answered here."""
+        self._watch_sigterm()
+        return self._stop_asked()
+
+    def _watch_sigterm(self) -> None:
+        if self._sigterm_watched or not self.enabled:
+            return
+        self._sigterm_watched = True
+        # A script with a handler of its own knows why.
+        if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
+            self.stop_on_sigterm()
+
+    # Checkpoints
+
+    def checkpoint(
+        self,
+        step: int,
+        *,
+        state: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, float] | None = None,
+        force: bool = False,
+        wait: bool = False,
+    ) -> bool:
+        """Saves a checkpoint when it is time to: by the cadence of the run file, when Trackway asks for one, before a
+        stop, at the last step of `batches(steps=…)`, or by `force`. Call it at the end of each step.
+
+        Tensors are copied before this returns; they may change right after. `state` adds components to those given
+        to `resume()`, or replaces them. `metrics` are kept in the checkpoint. `wait` returns after the commit.
+
+        Returns whether a checkpoint was begun: False when it was not time, outside an attempt, or when the one before
+        is still being written (an event says so). `force`, `wait` and the last step wait for the one before instead.
+
+        Raises InputError for a state that cannot be stored, FencedError when the process must stop, StorageError when
+        the disk refused this checkpoint or the one before."""
+        if not self._saves:
+            return False
+        components = {**self._components, **(state or {}), CURSOR: self._cursor, RNG: ProcessRng()}
+        if not self._prepared:
+            # Now the optimizer has its state. What cannot be stored is told at the first step, not at the first save.
+            self._prepared = True
+            self._prepare(_state.size_bytes(components))
+        due = self._checkpoint_due(step)
+        self._stop_seen = self._stop_asked()
+        last = step == self._last_step
+        if not (due or force or last) or step == self._saved_step:
+            return False
+        if force or last or wait:
+            self._wait()
+        values = as_floats(metrics)
+        stage = self._begin(step)
+        if stage is None:
+            return False
+        _state.stage(stage, components)
+        stage.submit(values)
+        self._saved_step = step
+        if wait:
+            self._wait()
+        return True
+
+    # The end
+
+    def finish(self) -> None:
+        """Waits for a checkpoint that is being written and ends the record in order. Also done when the interpreter
+        exits; recording afterwards begins another segment.
+
+        Raises what went wrong with the checkpoint."""
+        try:
+            self._wait()
+        finally:
+            self._finish()
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._process:
+            self._finish()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+
+def _nothing(*_arguments: Any, **_named: Any) -> None:
+    pass
+
+
+def attach() -> Run:
+    """The run of this process. Outside a Trackway attempt one that records nothing. Never fails."""
+    return Run()

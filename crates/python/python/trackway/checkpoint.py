@@ -1,0 +1,182 @@
+"""Checkpoints without a run: the same protocol, the same files.
+
+    from trackway import checkpoint
+
+    checkpoint.save("ckpt", {"model": model, "optimizer": optimizer}, step=100)
+    state = checkpoint.load("ckpt")                                       # new values
+    checkpoint.load("ckpt", into={"model": model, "optimizer": optimizer})  # or put in place
+
+A folder written to by `save` belongs to one training: the process that saves last claims it, and others that go on
+saving there get FencedError.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import operator
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import _state
+from ._metrics import as_floats as _metrics
+from ._trackway import Root, list_checkpoints, load_checkpoint, verify_checkpoint
+from .errors import InputError
+
+Path = str | os.PathLike[str]
+
+# The roots that this process writes to. A forked child claims its own.
+_roots: dict[tuple[int, str], Root] = {}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One checkpoint of a root. `state`: writing, abandoned, committed, superseded, suspect or retired."""
+
+    number: int
+    step: int
+    epoch: int
+    state: str
+    object_prefix: str
+    size_bytes: int | None
+    at: str
+    why: str | None
+    run_id: str
+    attempt_id: str
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What `save` keeps: the `last` N that could be resumed from (never fewer than two), the first at or behind every
+    multiple of `every` steps, and the best by a metric, such as "val_loss" or "max accuracy". What none of them wants
+    is deleted, only after newer checkpoints were verified, and never when it is pinned."""
+
+    last: int | None = None
+    every: int | None = None
+    best: str | None = None
+
+
+def save(
+    path: Path,
+    state: Any,
+    *,
+    step: int,
+    metrics: Mapping[str, float] | None = None,
+    keep: Keep | int | None = None,
+    wait: bool = True,
+) -> None:
+    """Saves a state and commits it; when this returns, it survives power loss.
+
+    `state`: a dict of components (models, optimizers, dicts of tensors, generators, `trackway.ProcessRng()`), or one
+    of them. `wait=False` returns as soon as everything is copied, after waiting for the save before; `wait_for(path)`
+    and the next `save` raise what went wrong. A tensor is copied once; it may change as soon as this returns. A `keep`
+    of N keeps the last N; without one everything is kept.
+
+    Raises InputError for what cannot be stored, StorageError, FencedError when another process claimed the folder."""
+    values = _metrics(metrics)
+    root = _root(path)
+    step = _step(step)
+    root.wait()
+    rules = Keep(last=keep) if isinstance(keep, int) else keep or Keep()
+    root.keep(rules.last, rules.every, rules.best)
+    stage = root.begin(step)
+    _state.stage(stage, _state.split(state))
+    stage.submit(values)
+    if wait:
+        root.wait()
+
+
+def wait_for(path: Path) -> None:
+    """Waits until what `save(…, wait=False)` began here is committed, and raises what made it fail."""
+    _root(path).wait()
+
+
+def load(path: Path, *, step: int | None = None, into: Any = None, framework: str | None = None) -> Any:
+    """The newest checkpoint that verifies, or that of `step`; every byte is checked.
+
+    Without `into`: new values; tensors are views of the bytes that were read, of the framework they were saved from
+    or of `framework` ("numpy", "torch", "jax"). `into` has the form of what was saved: objects, containers and
+    tensors in it are filled in place; what cannot be filled is new in the result.
+
+    Raises InputError when there is nothing to load, or it does not fit; IntegrityError when nothing verifies."""
+    if framework not in (None, "numpy", "torch", "jax"):
+        raise InputError(f"framework is {framework!r}; it can be 'numpy', 'torch' or 'jax'")
+    loaded = load_checkpoint(os.path.abspath(path), None if step is None else _number(path, _step(step)))
+    if loaded is None:
+        raise InputError(f"{os.fspath(path)} holds no committed checkpoint")
+    stored = _state.Stored(loaded)
+    names = stored.names
+    if not names:
+        if into is not None:
+            raise InputError("this checkpoint was not saved from Python; load it without `into`")
+        return stored.foreign(framework or "numpy")
+    if into is not None:
+        return _load_into(stored, into, framework)
+    values = {name: stored.restore(name, framework=framework) for name in names}
+    return _joined(values)
+
+
+def list(path: Path) -> builtins.list[Checkpoint]:  # noqa: A001
+    """Every checkpoint of a root, in the order in which they were written."""
+    fields = Checkpoint.__dataclass_fields__
+    entries = json.loads(list_checkpoints(os.path.abspath(path)))
+    return [Checkpoint(**{name: entry[name] for name in fields}) for entry in entries]
+
+
+def verify(path: Path, *, step: int | None = None) -> dict[int, str | None]:
+    """What is wrong with each committed checkpoint, by step; None: every byte is as it was committed."""
+    return {
+        found.step: verify_checkpoint(os.path.abspath(path), found.number)
+        for found in list(path)
+        if found.state in ("committed", "superseded", "suspect") and step in (None, found.step)
+    }
+
+
+def _root(path: Path) -> Root:
+    key = (os.getpid(), os.path.abspath(path))
+    if key not in _roots:
+        _roots[key] = Root(key[1])
+    return _roots[key]
+
+
+def _step(step: Any) -> int:
+    try:
+        number = operator.index(step)
+    except TypeError:
+        raise InputError(f"step is {step!r}; it must be a whole number") from None
+    if not 0 <= number < 1 << 63:
+        raise InputError(f"step is {number}; it must not be negative")
+    return number
+
+
+def _number(path: Path, step: int) -> int:
+    found = [one for one in list(path) if one.state in ("committed", "superseded")]
+    numbers = [one.number for one in found if one.step == step]
+    if not numbers:
+        steps = ", ".join(str(one.step) for one in found) or "none"
+        raise InputError(f"{os.fspath(path)} holds no committed checkpoint of step {step}; it holds {steps}")
+    return numbers[-1]
+
+
+def _joined(values: dict[str, Any]) -> Any:
+    """What `split` took apart."""
+    rest = values.pop(_state.REST, None)
+    if not values:
+        return rest
+    return {**values, **rest} if type(rest) is dict else values
+
+
+def _load_into(stored: _state.Stored, into: Any, framework: str | None) -> Any:
+    parts = _state.split(into)
+    models = _state.models_in(parts)
+    restored = {
+        name: stored.restore(name, target, framework=framework, models=models) for name, target in parts.items()
+    }
+    if into is parts.get(next(iter(parts))) and len(parts) == 1:
+        return next(iter(restored.values()))
+    into.update({name: value for name, value in restored.items() if name in into})
+    if type(rest := restored.get(_state.REST)) is dict and _state.REST not in into:
+        into.update(rest)
+    return into

@@ -1,0 +1,25 @@
+//! The bridge between Python and recorder and checkpoint. It converts, releases the GIL, and decides nothing: what a
+//! state consists of and how a loop goes on is told in Python, in `python/trackway/`.
+
+mod error;
+mod loaded;
+mod memory;
+mod recorder;
+mod root;
+mod stage;
+mod wait;
+
+/// The compiled half of the package `trackway`. Not for direct use; see `trackway`.
+#[pyo3::pymodule]
+mod _trackway {
+    #[pymodule_export]
+    use crate::loaded::Loaded;
+    #[pymodule_export]
+    use crate::memory::Region;
+    #[pymodule_export]
+    use crate::recorder::{Recorder, outlive_sigterm_of_others};
+    #[pymodule_export]
+    use crate::root::{Root, list_checkpoints, load_checkpoint, verify_checkpoint};
+    #[pymodule_export]
+    use crate::stage::Stage;
+}

@@ -1,0 +1,63 @@
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use trackway_checkpoint::bulk::LoadedFile;
+use trackway_recorder::LoadedCheckpoint;
+
+use crate::error::input;
+use crate::memory::Region;
+
+/// A committed checkpoint that verified, with its files in memory.
+#[pyclass(frozen, module = "trackway._trackway")]
+pub struct Loaded {
+    checkpoint: LoadedCheckpoint,
+    files: Mutex<BTreeMap<String, LoadedFile>>,
+}
+
+impl Loaded {
+    pub fn new((checkpoint, files): (LoadedCheckpoint, Vec<LoadedFile>)) -> Self {
+        let files = files.into_iter().map(|file| (file.name().to_owned(), file)).collect();
+        Self { checkpoint, files: Mutex::new(files) }
+    }
+}
+
+#[pymethods]
+impl Loaded {
+    #[getter]
+    fn step(&self) -> u64 {
+        self.checkpoint.step
+    }
+
+    /// The number of its commit.
+    #[getter]
+    fn number(&self) -> u64 {
+        self.checkpoint.info.number
+    }
+
+    /// Name and kind of each file.
+    #[getter]
+    fn files(&self) -> Vec<(String, String)> {
+        let pair =
+            |file: &trackway_checkpoint::ManifestFile| (file.name.clone(), file.kind.as_str().to_owned());
+        self.checkpoint.files().iter().map(pair).collect()
+    }
+
+    #[getter]
+    fn metrics(&self) -> Vec<(String, f64)> {
+        self.checkpoint.manifest.metrics.iter().map(|(name, value)| (name.clone(), *value)).collect()
+    }
+
+    /// Step (`None` when unknown) of each newer checkpoint that was passed over, and why.
+    #[getter]
+    fn fallbacks(&self) -> Vec<(Option<u64>, String)> {
+        self.checkpoint.fallbacks.iter().map(|fallback| (fallback.step, fallback.why.clone())).collect()
+    }
+
+    /// Hands out the memory of a file, once.
+    fn take(&self, py: Python<'_>, name: &str) -> PyResult<Region> {
+        let file = self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        file.map(Region::of_file)
+            .ok_or_else(|| input(py, &format!("`{name}` was taken already, or is not there")))
+    }
+}

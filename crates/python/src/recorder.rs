@@ -1,0 +1,190 @@
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
+
+use crate::error::to_python;
+use crate::loaded::Loaded;
+use crate::stage::{Stage, Target};
+use crate::wait;
+
+/// How many different complaints about unusable values are recorded; a loop must not fill its record with them.
+const MAX_COMPLAINTS: usize = 100;
+
+/// The recorder of this process. The methods that record never raise and wait for nothing but one `write(2)`.
+#[pyclass(subclass, frozen, module = "trackway._trackway")]
+pub struct Recorder {
+    inner: trackway_recorder::Recorder,
+    complaints: Mutex<HashSet<String>>,
+}
+
+#[pymethods]
+impl Recorder {
+    #[new]
+    #[pyo3(signature = (*_arguments, **_named))]
+    fn new(_arguments: &Bound<'_, PyAny>, _named: Option<&Bound<'_, PyDict>>) -> Self {
+        let inner = trackway_recorder::Recorder::attach();
+        Self { inner, complaints: Mutex::new(HashSet::new()) }
+    }
+
+    /// Whether anything is recorded: false outside an attempt.
+    #[getter]
+    fn enabled(&self) -> bool {
+        self.inner.enabled()
+    }
+
+    /// What cannot be turned into a float is passed over, and an event says so once per name.
+    #[pyo3(name = "_log", signature = (step, values, named, /))]
+    fn log<'py>(&self, step: &Bound<'py, PyAny>, values: &Bound<'py, PyAny>, named: &Bound<'py, PyDict>) {
+        let Ok(step) = step.extract::<u64>() else {
+            return self.complain("log", "step", step);
+        };
+        let mut metrics = Metrics::with_room_for(named.len());
+        match values.cast::<PyDict>() {
+            Ok(values) => metrics.take(self, values),
+            Err(_) if values.is_none() => {}
+            Err(_) => self.complain("log", "values", values),
+        }
+        metrics.take(self, named);
+        metrics.with_pairs(|pairs| self.inner.log(step, pairs));
+    }
+
+    #[pyo3(name = "_event", signature = (kind, step, fields, /))]
+    fn event<'py>(&self, kind: &Bound<'py, PyAny>, step: &Bound<'py, PyAny>, fields: &Bound<'py, PyDict>) {
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (text(&name), text(&value))).collect();
+        let pairs: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        self.inner.event(&text(kind), step.extract().ok(), &pairs);
+    }
+
+    #[pyo3(name = "_param", signature = (name, value, /))]
+    fn param(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+        self.inner.param(&text(name), &text(value));
+    }
+
+    #[pyo3(name = "_heartbeat", signature = (step, /))]
+    fn heartbeat(&self, step: &Bound<'_, PyAny>) {
+        if let Ok(step) = step.extract() {
+            self.inner.heartbeat(step);
+        }
+    }
+
+    /// From now on SIGTERM makes `should_stop()` true instead of ending the process.
+    fn stop_on_sigterm(&self) {
+        self.inner.stop_on_sigterm();
+    }
+
+    #[pyo3(name = "_stop_asked")]
+    fn stop_asked(&self) -> bool {
+        self.inner.should_stop()
+    }
+
+    #[pyo3(name = "_checkpoint_due")]
+    fn checkpoint_due(&self, step: u64) -> bool {
+        self.inner.checkpoint_due(step)
+    }
+
+    /// Takes memory for checkpoints of so many bytes ahead, in the background.
+    #[pyo3(name = "_prepare")]
+    fn prepare(&self, py: Python<'_>, size_bytes: u64) -> PyResult<()> {
+        py.detach(|| self.inner.prepare_checkpoints(size_bytes)).map_err(|error| to_python(py, &error))
+    }
+
+    /// Begins a checkpoint. `None`: outside an attempt, and when the one before is still being written.
+    #[pyo3(name = "_begin")]
+    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Option<Stage>> {
+        if !self.inner.enabled() {
+            return Ok(None);
+        }
+        let begun = py.detach(|| self.inner.stage_checkpoint(step)).map_err(|error| to_python(py, &error))?;
+        Ok(begun.map(|stage| Stage::new(Target::Run(stage))))
+    }
+
+    /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail.
+    #[pyo3(name = "_wait")]
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        wait::until(py, |at_most| self.inner.wait_for_checkpoint(at_most))?;
+        let failure = py.detach(|| self.inner.checkpoint_failure());
+        failure.map_or(Ok(()), |error| Err(to_python(py, &error)))
+    }
+
+    #[pyo3(name = "_resume")]
+    fn resume(&self, py: Python<'_>) -> PyResult<Option<Loaded>> {
+        let loaded = py.detach(|| self.inner.resume_read()).map_err(|error| to_python(py, &error))?;
+        Ok(loaded.map(Loaded::new))
+    }
+
+    #[pyo3(name = "_finish")]
+    fn finish(&self, py: Python<'_>) {
+        py.detach(|| self.inner.finish());
+    }
+}
+
+impl Recorder {
+    /// Records once per name that a value could not be used.
+    fn complain(&self, method: &str, name: &str, value: &Bound<'_, PyAny>) {
+        let found = value.get_type().qualname().map(|name| name.to_string()).unwrap_or_default();
+        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        if complaints.len() < MAX_COMPLAINTS && complaints.insert(name.to_owned()) {
+            self.inner.event(
+                "value_unusable",
+                None,
+                &[("method", method), ("name", name), ("found", &found)],
+            );
+        }
+    }
+}
+
+/// Names and values on their way into the record. The strings of the interpreter are not copied.
+struct Metrics<'py> {
+    names: Vec<Bound<'py, PyString>>,
+    values: Vec<f64>,
+}
+
+impl<'py> Metrics<'py> {
+    fn with_room_for(count: usize) -> Self {
+        Self { names: Vec::with_capacity(count), values: Vec::with_capacity(count) }
+    }
+
+    fn take(&mut self, recorder: &Recorder, values: &Bound<'py, PyDict>) {
+        for (name, value) in values.iter() {
+            match (name.cast_into::<PyString>(), number(&value)) {
+                (Ok(name), Ok(number)) => {
+                    self.names.push(name);
+                    self.values.push(number);
+                }
+                (Ok(name), Err(_)) => recorder.complain("log", &text(&name), &value),
+                (Err(_), _) => recorder.complain("log", "a name that is no text", &value),
+            }
+        }
+    }
+
+    fn with_pairs(&self, record: impl FnOnce(&[(&str, f64)])) {
+        let readable = self.names.iter().zip(&self.values);
+        let pairs: Vec<_> =
+            readable.filter_map(|(name, value)| Some((name.to_str().ok()?, *value))).collect();
+        record(&pairs);
+    }
+}
+
+/// The value as a float: numbers as they are, tensors of one element by their `item()`.
+fn number(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let plain = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
+    if !plain && let Some(item) = value.getattr_opt(intern!(value.py(), "item"))? {
+        return item.call0()?.extract();
+    }
+    value.extract()
+}
+
+/// The value as `str()` gives it; empty when even that fails.
+fn text(value: &Bound<'_, PyAny>) -> String {
+    value.str().map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Makes a worker process outlive a SIGTERM that does not come from its parent. Never raises.
+#[pyfunction]
+pub fn outlive_sigterm_of_others() {
+    // Without the handler the worker is as it was: it ends, and the parent tells.
+    let _ = trackway_recorder::outlive_sigterm_of_others();
+}

@@ -1,0 +1,80 @@
+"""Shared by the tests: frameworks that may be missing, and an attempt without `trackway run` around it."""
+
+import importlib
+import os
+import random
+
+import pytest
+
+ULID_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def need(framework: str):
+    """The module of a framework. Without it a test is skipped, which is printed; where TRACKWAY_TEST_FRAMEWORKS=1
+    says that all of them are there, it fails."""
+    try:
+        return importlib.import_module(framework)
+    except ImportError as error:
+        if os.environ.get("TRACKWAY_TEST_FRAMEWORKS") == "1":
+            raise
+        pytest.skip(f"{framework} is not installed ({error})", allow_module_level=True)
+
+
+def attempt_environment(folder, epoch=1, run_id=None, **more):
+    """What `trackway run` tells the script of an attempt."""
+    ulid = "".join(random.SystemRandom().choices(ULID_DIGITS, k=25))
+    return {
+        "TRACKWAY_RUN": run_id or "run_01aaaaaaaaaaaaaaaaaaaaaaaa",
+        "TRACKWAY_ATTEMPT": f"att_0{ulid}",
+        "TRACKWAY_EPOCH": str(epoch),
+        "TRACKWAY_RECORD": str(folder / f"record-{epoch}"),
+        "TRACKWAY_CONTROL": str(folder / f"control-{epoch}"),
+        "TRACKWAY_CHECKPOINTS": str(folder / "checkpoints"),
+        **{name: str(value) for name, value in more.items()},
+    }
+
+
+@pytest.fixture
+def attempt(tmp_path, monkeypatch):
+    """Starts attempts in this process: `attempt(epoch=2, TRACKWAY_CHECKPOINT_EVERY_STEPS=5)` returns their run."""
+    import trackway
+
+    runs = []
+
+    def start(epoch=1, **more):
+        for run in runs:
+            run._wait()  # as if the process had ended in order
+        for name, value in attempt_environment(tmp_path, epoch, **more).items():
+            monkeypatch.setenv(name, value)
+        run = trackway.attach()
+        run._sigterm_watched = True  # pytest keeps its own handling of signals
+        runs.append(run)
+        return run
+
+    yield start
+    for run in runs:
+        run._finish()
+
+
+def record_bytes(folder, epoch=1):
+    """All segments of an attempt, as they are."""
+    return b"".join(path.read_bytes() for path in sorted((folder / f"record-{epoch}").iterdir()))
+
+
+def newest(root):
+    """The folder of the newest checkpoint of a root."""
+    from trackway import checkpoint
+
+    return root / checkpoint.list(root)[-1].object_prefix
+
+
+def bits(value):
+    """What two tensors are compared by."""
+    if hasattr(value, "untyped_storage"):
+        import torch
+
+        flat = value.detach().contiguous().view(-1)
+        return bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""
+    import numpy
+
+    return numpy.ascontiguousarray(numpy.asarray(value)).tobytes()

@@ -1,0 +1,254 @@
+"""The run: the record, requests to stop and to save, resuming, and what happens outside an attempt."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import trackway
+from conftest import attempt_environment, need, record_bytes
+from trackway import FencedError, InputError, IntegrityError, checkpoint
+
+
+def test_outside_an_attempt_nothing_happens(tmp_path, monkeypatch):
+    """Proves that the same script runs without Trackway: nothing is written, nothing is asked for, nothing raises."""
+    monkeypatch.chdir(tmp_path)
+    with trackway.attach() as run:
+        assert not run.enabled
+        start = run.resume(model={"w": [1.0]})
+        assert start == 1 and not start.resumed
+        assert list(run.batches("abc", start=start)) == [(1, "a"), (2, "b"), (3, "c")]
+        run.log(1, loss=2.0)
+        run.event("x", step=1, why="y")
+        run.param("lr", 0.1)
+        run.heartbeat(1)
+        assert not run.checkpoint(1, force=True) and not run.should_stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_recorded(attempt, tmp_path):
+    """Proves that metrics, events and parameters stand in the record, also those whose names are no identifiers."""
+    run = attempt()
+    run.log(3, {"train/loss": 0.5}, accuracy=1)
+    run.event("epoch_finished", step=3, epoch=1)
+    run.param("learning_rate", 0.25)
+    run.heartbeat(4)
+    run.finish()
+    record = record_bytes(tmp_path)
+    for word in [b"train/loss", b"accuracy", b"epoch_finished", b"learning_rate", b"0.25"]:
+        assert word in record
+
+
+def test_logging_never_raises(attempt, tmp_path):
+    """Proves that values which are no numbers are passed over, told once by name, and never stop a training."""
+
+    class Broken:
+        def __str__(self):
+            raise RuntimeError("no")
+
+        def __float__(self):
+            raise RuntimeError("no")
+
+    run = attempt()
+    for _ in range(3):
+        run.log(1, lost="text", none=None, broken=Broken(), kept=1.5)
+        run.log("x", a=1)
+        run.log(-1, a=1)
+        run.log(1, "no dict")
+        run.log(1, {1: 2.0})
+        run.event(Broken(), step="x", value=Broken())
+        run.param(Broken(), Broken())
+        run.heartbeat(None)
+    run.finish()
+    record = record_bytes(tmp_path)
+    assert record.count(b"value_unusable") == 6 and record.count(b"lost") == 1 and b"kept" in record
+
+
+def test_tensors_are_numbers(attempt, tmp_path, recwarn):
+    """Proves that tensors of one element are logged, without a warning about gradients."""
+    torch = need("torch")
+    run = attempt()
+    run.log(1, loss=torch.tensor(1.0, requires_grad=True) * 2, half=torch.tensor([0.5], dtype=torch.bfloat16))
+    run.finish()
+    assert b"value_unusable" not in record_bytes(tmp_path) and not recwarn.list
+
+
+def control(folder, *commands):
+    lines = [json.dumps({"version": 1, "id": number, "command": command}) for number, command in enumerate(commands, 1)]
+    (folder / "control-1").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_a_stop_ends_the_loop(attempt, tmp_path):
+    """Proves that a stop ends `batches` behind a checkpoint of the step that was reached."""
+    run = attempt()
+    state = {"n": 0}
+    run.resume(values=state)
+    for step, _ in run.batches(range(100)):
+        state["n"] = step
+        if step == 4:
+            control(tmp_path, "stop")
+            while not run.should_stop():  # the control file is looked at ten times a second
+                pass
+        run.checkpoint(step)
+    assert step == 4
+    run.finish()
+    again = attempt(epoch=2)
+    back = {"n": 0}
+    assert again.resume(values=back) == 5 and back == {"n": 4}
+
+
+def test_a_loop_over_epochs(attempt):
+    """Proves that a script with its own loop over epochs resumes in the middle of one, at its end and between two."""
+
+    def train(run, stop_at=None):
+        seen = []
+        start = run.resume()
+        for epoch in range(run.epoch, 3):
+            for step, item in run.batches("abcd", start=start):
+                seen.append((epoch, step, item))
+                run.checkpoint(step, force=step == stop_at, wait=True)
+                if step == stop_at:
+                    return seen
+        return seen
+
+    whole = train(trackway.attach())
+    assert [step for _, step, _ in whole] == list(range(1, 13)) and whole[5] == (1, 6, "b")
+    epoch = 0
+    for stop_at in (3, 4, 8, 9):
+        epoch += 1
+        first = train(attempt(epoch=epoch), stop_at)
+        assert whole[: len(whole)][stop_at - len(first) : stop_at] == first
+    assert train(attempt(epoch=epoch + 1)) == whole[9:]
+
+
+def test_a_pass_that_was_left_is_over(attempt):
+    """Proves that leaving a loop and beginning another one begins a new pass, as with any iterable."""
+    run = attempt()
+    assert next(iter(run.batches("abc"))) == (1, "a")
+    assert list(run.batches("abc")) == [(2, "a"), (3, "b"), (4, "c")]
+    assert run.epoch == 2
+    assert list(run.batches("ab", epochs=3)) == [(5, "a"), (6, "b")]
+    assert list(run.batches(iter("xy"), epochs=9)) == [(7, "x"), (8, "y")]
+
+
+def test_a_checkpoint_on_demand(attempt, tmp_path):
+    """Proves that a command of the control file makes the next `checkpoint` save."""
+    run = attempt()
+    assert not run.checkpoint(1)
+    control(tmp_path, "checkpoint_now")
+    while not run._checkpoint_due(2):
+        pass
+    assert run.checkpoint(2, wait=True)
+    assert [one.step for one in checkpoint.list(tmp_path / "checkpoints")] == [2]
+
+
+def test_the_cadence_of_the_run_file(attempt, tmp_path):
+    """Proves that `checkpoint` saves when the run file says so, and at the last step."""
+    run = attempt(TRACKWAY_CHECKPOINT_EVERY_STEPS=3)
+    run.resume()
+    saved = []
+    for step, _ in run.batches(range(8), steps=8):
+        if run.checkpoint(step, metrics={"loss": step}, wait=True):
+            saved.append(step)
+    assert saved == [3, 6, 8]
+    run.finish()
+    start = attempt(epoch=2).resume()
+    assert start.metrics == {"loss": 8.0}
+
+
+def test_a_newer_attempt_fences(attempt):
+    """Proves that an attempt that was replaced is told to stop, and saves nothing more."""
+    old = attempt()
+    assert old.checkpoint(1, force=True, wait=True)
+    new = attempt(epoch=2)
+    assert new.resume() == 2
+    with pytest.raises(FencedError):
+        old.checkpoint(2, force=True, wait=True)
+    assert old.should_stop()
+
+
+def test_damage_steps_back_and_is_told(attempt, tmp_path):
+    """Proves that a damaged checkpoint is passed over with the reason, and that damage everywhere is an error."""
+    run = attempt()
+    for step in (1, 2):
+        run.checkpoint(step, state={"values": {"n": step}}, force=True, wait=True)
+    run.finish()
+    folders = [tmp_path / "checkpoints" / one.object_prefix for one in checkpoint.list(tmp_path / "checkpoints")]
+    (folders[1] / "values.json").write_bytes(b"{}")
+    values = {"n": 0}
+    start = attempt(epoch=2).resume(values=values)
+    assert start == 2 and values == {"n": 1}
+    assert [(step, "values.json" in why) for step, why in start.fallbacks] == [(2, True)]
+    (folders[0] / "values.json").write_bytes(b"{}")
+    with pytest.raises(IntegrityError):
+        attempt(epoch=3).resume(values=values)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda run: run.resume(rng={}), ["`rng`", "without being named"]),
+        (lambda run: run.resume(**{"a-b": {}}), ["'a-b'", "letters"]),
+        (lambda run: run.checkpoint(1, state={"f": print}, force=True), ["f is a builtin_function_or_method"]),
+        (lambda run: run.checkpoint(1, metrics={"loss": "x"}, force=True), ["metrics", "numbers"]),
+        (lambda run: list(run.batches([], steps=3)), ["empty"]),
+    ],
+)
+def test_wrong_input_is_told(attempt, call, words):
+    """Proves that a mistake is answered with what is wrong and where."""
+    with pytest.raises(InputError) as caught:
+        call(attempt())
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_a_component_that_is_not_there(attempt):
+    """Proves that asking for what no checkpoint holds is told, with what it holds."""
+    run = attempt()
+    run.checkpoint(1, state={"values": {"n": 1}}, force=True, wait=True)
+    run.finish()
+    with pytest.raises(InputError, match="no `ema`; it holds .*`values`"):
+        attempt(epoch=2).resume(ema={})
+
+
+def test_forked_children_may_log(attempt, tmp_path):
+    """Proves that a forked process records on its own, and that ending it as a pool does ends it."""
+    import multiprocessing
+
+    run = attempt()
+    run.stop_on_sigterm()
+    run.log(1, parent=1)
+    try:
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=lambda: (run.log(2, child=1), run.event("in_child"), signal.pause()))
+        child.start()
+        while b"in_child" not in record_bytes(tmp_path):
+            pass
+        child.terminate()
+        child.join(30)
+        assert child.exitcode == -signal.SIGTERM
+        run.finish()
+        assert b"parent" in record_bytes(tmp_path) and b"child" in record_bytes(tmp_path)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_a_script_that_just_ends_keeps_its_checkpoint(tmp_path):
+    """Proves that a checkpoint which is still being written when the script ends is finished first."""
+    code = "import trackway; trackway.attach().checkpoint(7, state={'values': {'n': 1}}, force=True)"
+    environment = {**os.environ, **attempt_environment(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert [one.state for one in checkpoint.list(tmp_path / "checkpoints")] == ["committed"]
+
+
+def test_own_handlers_are_left_alone(tmp_path):
+    """Proves that a script which handles SIGTERM itself goes on doing so."""
+    code = (
+        "import os, signal, trackway\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('mine', flush=True))\n"
+        "run = trackway.attach(); run.should_stop(); os.kill(os.getpid(), signal.SIGTERM); assert not run.should_stop()"
+    )
+    environment = {**os.environ, **attempt_environment(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "mine\n"
