@@ -87,4 +87,6 @@ pub trait Reporter: Sync {
     fn progress(&self, progress: &Progress);
     /// Data files are being read: bytes done of bytes in all.
     fn reading_data(&self, done_bytes: u64, total_bytes: u64);
+    /// A checkpoint is on its way to the remote at the end of a run: bytes that arrived of bytes in all.
+    fn uploading(&self, _done_bytes: u64, _total_bytes: u64) {}
 }

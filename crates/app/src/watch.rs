@@ -8,6 +8,7 @@ use crate::error::AppError;
 use crate::home::attempt_file;
 use crate::report::Progress;
 use crate::run::live_record::LiveRecord;
+use crate::run::remote::RemoteStatus;
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
@@ -39,6 +40,8 @@ pub struct View {
     pub curve: Vec<f64>,
     /// Budgets that were spent from.
     pub budgets: Vec<Budget>,
+    /// How its remote stands; it has none.
+    pub remote: Option<RemoteStatus>,
     /// Nothing more will change.
     pub ended: bool,
 }
@@ -97,6 +100,7 @@ impl Watcher<'_> {
             eta_seconds: None,
             curve: Vec::new(),
             budgets,
+            remote: RemoteStatus::read(&self.app.home.run_folder(self.run_id)),
         };
         let Some(attempt) = attempt else { return Ok(view) };
         let now = self.app.clock.now();

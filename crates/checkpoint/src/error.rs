@@ -140,6 +140,17 @@ pub enum CheckpointError {
     /// A file name or a manifest breaks a rule of the format.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// The remote that should hold the truth of this root is empty.
+    #[error(
+        "{location} holds no checkpoints, and {} has some that were committed: is it the right remote?",
+        root.display()
+    )]
+    RemoteEmpty {
+        /// The remote.
+        location: String,
+        /// The root.
+        root: PathBuf,
+    },
     /// A checkpoint without any file.
     #[error("the checkpoint of step {step} was given no file; write at least one")]
     Empty {
@@ -250,7 +261,9 @@ impl CheckpointError {
             | Self::Forked
             | Self::Manifest(_) => ErrorKind::Input,
             Self::Storage { .. } | Self::Memory { .. } => ErrorKind::Storage,
-            Self::Damaged { .. } | Self::NothingVerifies { .. } => ErrorKind::Integrity,
+            Self::Damaged { .. } | Self::NothingVerifies { .. } | Self::RemoteEmpty { .. } => {
+                ErrorKind::Integrity
+            }
             Self::State { .. } | Self::Panicked { .. } => ErrorKind::State,
         }
     }

@@ -19,7 +19,8 @@
 //!
 //! **Many ranks** write one checkpoint together and go back together: [`RankedRoot`].
 //!
-//! The format is stated in `docs/formats/checkpoint-manifest.md`. Not here: uploads.
+//! The format is stated in `docs/formats/checkpoint-manifest.md`. The training process writes to a disk; uploads and what
+//! several machines have in common are the module `remote`, which it knows nothing of.
 
 pub mod bulk;
 pub mod doctor;
@@ -30,6 +31,8 @@ mod house;
 mod keeper;
 mod load;
 mod ranks;
+#[cfg(any(test, feature = "remote"))]
+pub mod remote;
 mod retention;
 mod root;
 mod settings;
@@ -51,7 +54,7 @@ pub use history::{CheckpointInfo, PinInfo, State};
 pub use house::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
 pub use ranks::{Decliner, RankError, RankGroup, RankedRoot, RankedSave};
-pub use retention::{Best, KeepReason, MIN_KEPT, Retention, RetentionPlan, RetireReason};
+pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 pub use verify::Defect;

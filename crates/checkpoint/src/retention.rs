@@ -9,6 +9,9 @@ use crate::history::{CommitRecord, History};
 
 /// How many checkpoints retention keeps at the least.
 pub const MIN_KEPT: usize = 2;
+/// The most checkpoints that stay for the only reason that no second place has them: while a remote is out of reach, a
+/// disk must not fill up with what no rule wants.
+pub const MAX_ONLY_COPIES: usize = 8;
 
 /// What to keep. What several rules want is kept once; what no rule wants may be deleted.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +22,8 @@ pub struct Retention {
     pub every_steps: Option<Step>,
     /// The best by a metric.
     pub best: Option<Best>,
-    /// Delete only what is at a second place too: with a remote, this disk may hold the only copy.
+    /// With a remote: what is newer than the newest that is there too stays, up to [`MAX_ONLY_COPIES`]. Older ones that
+    /// no rule keeps are not needed there either.
     pub only_uploaded: bool,
 }
 
@@ -136,27 +140,37 @@ impl Age {
 
 /// Decides about every commit that is not retired yet. Without `age`, those that a resume never comes to stay.
 pub(crate) fn plan(history: &History, policy: &Retention, now: Timestamp, age: Option<Age>) -> RetentionPlan {
-    let chain = history.live_chain();
+    plan_along(history, policy, now, age, &history.live_chain())
+}
+
+/// The same with the rules applied to some of the commits that a resume could take, newest first.
+pub(crate) fn plan_along(
+    history: &History,
+    policy: &Retention,
+    now: Timestamp,
+    age: Option<Age>,
+    chain: &[u64],
+) -> RetentionPlan {
     let mut plan = RetentionPlan::default();
     for number in chain.iter().take(policy.last.max(MIN_KEPT)) {
         plan.keep(*number, KeepReason::Last);
     }
-    for number in every(history, policy, &chain) {
+    for number in every(history, policy, chain) {
         plan.keep(number, KeepReason::Every);
     }
-    for number in best(history, policy, &chain) {
+    for number in best(history, policy, chain) {
         plan.keep(number, KeepReason::Best);
     }
     for pin in history.pins().filter(|pin| !has_expired(pin.body.until.as_deref(), now)) {
         plan.keep(pin.body.commit, KeepReason::Pinned(pin.body.name.clone()));
     }
-    let on_branch: BTreeSet<u64> = chain.into_iter().collect();
+    for number in only_copies(history, policy, chain) {
+        plan.keep(number, KeepReason::NotUploaded);
+    }
+    let on_branch: BTreeSet<u64> = history.live_chain().into_iter().collect();
     let settled = history.newest_epoch_stands();
     for (number, record) in history.commits().filter(|(_, record)| !record.retired) {
         let why = reason_to_go(record, on_branch.contains(&number));
-        if policy.only_uploaded && why == RetireReason::Superseded && record.uploaded_to.is_none() {
-            plan.keep(number, KeepReason::NotUploaded);
-        }
         if why != RetireReason::Superseded && !age.is_some_and(|age| age.has_passed(&record.at)) {
             plan.keep(number, KeepReason::Recent);
         }
@@ -208,6 +222,15 @@ fn best(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
     let mut ranked: Vec<_> = chain.iter().filter_map(measured).collect();
     ranked.sort_by(|left, right| left.0.total_cmp(&right.0));
     ranked.into_iter().take(best.count).map(|(_, number)| number).collect()
+}
+
+fn only_copies(history: &History, policy: &Retention, chain: &[u64]) -> Vec<u64> {
+    if !policy.only_uploaded {
+        return Vec::new();
+    }
+    let nowhere_else =
+        |number: &&u64| history.commit(**number).is_some_and(|record| record.uploaded_to.is_none());
+    chain.iter().take_while(nowhere_else).take(MAX_ONLY_COPIES).copied().collect()
 }
 
 /// Whether a pin ended by itself. One whose end cannot be read stands: better too much than too little.

@@ -31,6 +31,16 @@ impl World {
         Self { folder, run_id: RunId::new(ids.as_ref()), clock, ids }
     }
 
+    /// Another machine with the same run: a disk of its own.
+    pub(crate) fn other_machine(&self) -> Self {
+        let (clock, ids) = (self.clock.clone(), self.ids.clone());
+        Self { run_id: self.run_id, clock, ids, ..Self::new() }
+    }
+
+    pub(crate) fn run_id(&self) -> RunId {
+        self.run_id
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("train-1")
     }

@@ -146,14 +146,14 @@ pub(crate) fn read_verified(disk: &dyn Disk, folder: &Path, file: &ManifestFile)
     Ok(bytes)
 }
 
-fn check_size(file: &ManifestFile, found_bytes: u64) -> Result<(), Defect> {
+pub(crate) fn check_size(file: &ManifestFile, found_bytes: u64) -> Result<(), Defect> {
     if found_bytes == file.size_bytes {
         return Ok(());
     }
     Err(Defect::Size { name: file.name.clone(), expected_bytes: file.size_bytes, found_bytes })
 }
 
-fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
+pub(crate) fn check_hash(file: &ManifestFile, found: &blake3::Hash) -> Result<(), Defect> {
     let found = found.to_hex();
     if found.as_str() == file.blake3 {
         return Ok(());

@@ -23,7 +23,8 @@ pub struct CheckpointEntry {
     pub manifest_sha256: Option<String>,
     /// `writing`, `committed`, `superseded`, `suspect`, `abandoned` or `retired`.
     pub state: String,
-    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, or `none` once they are deleted.
+    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, `waiting` (here, and on their way to the remote)
+    /// or `none` once they are deleted.
     #[serde(rename = "where")]
     pub location: String,
     /// Where the second copy is.

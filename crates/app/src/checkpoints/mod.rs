@@ -18,8 +18,8 @@ mod story;
 
 use std::path::{Path, PathBuf};
 
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, Housekeeper};
-use trackway_core::{Clock as _, Step, Timestamp};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, Housekeeper, State};
+use trackway_core::{Clock as _, LaunchKind, Step, Timestamp};
 use trackway_ledger::{AttemptRow, RunRow};
 use trackway_recorder::{SystemClock, SystemIds};
 
@@ -35,9 +35,10 @@ pub use story::{KindLine, Story};
 
 pub(crate) use fall_back::{Pace, told as fall_back_notice};
 pub(crate) use load_crash::step_back;
-pub(crate) use policy::keep_variables;
+pub(crate) use policy::{keep_variables, policy_of};
 
 use crate::error::{AppError, ErrorKind};
+use crate::run::remote::{RemotePlan, one_per_prefix};
 use crate::{App, FULL_STAGE};
 
 /// What the log of a run's checkpoint root says; empty when nothing was ever begun.
@@ -64,6 +65,8 @@ pub struct Checkpoints {
     subject: String,
     /// Whose they are, when the ledger knows.
     run: Option<RunFacts>,
+    /// Where their truth is, when it is not here.
+    remote: Option<RemotePlan>,
     clock: SystemClock,
     ids: SystemIds,
 }
@@ -82,7 +85,9 @@ impl App {
     pub fn checkpoints(&self, run: &str) -> Result<Checkpoints, AppError> {
         let row = self.find_run(run)?;
         let attempts = self.attempts_of_kind(row.run_id, row.kind)?;
+        let remote = RemotePlan::of_run(self, &row).filter(|_| row.kind == LaunchKind::Train);
         Ok(Checkpoints {
+            remote,
             root: self.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
             subject: row.run_id.to_string(),
             run: Some(RunFacts { row, attempts }),
@@ -114,7 +119,14 @@ impl Checkpoints {
                 .hint("name the folder that holds `log` and `step-…`"));
         }
         let subject = quoted(&root.to_string_lossy());
-        Ok(Self { root: root.to_owned(), subject, run: None, clock: SystemClock, ids: SystemIds })
+        Ok(Self {
+            root: root.to_owned(),
+            subject,
+            run: None,
+            remote: None,
+            clock: SystemClock,
+            ids: SystemIds,
+        })
     }
 
     /// The folder.
@@ -123,15 +135,37 @@ impl Checkpoints {
         &self.root
     }
 
-    /// Every checkpoint, newest first; those deleted already only when `all` are asked for.
+    /// Every checkpoint, newest first; those deleted already only when `all` are asked for. With a remote that answers,
+    /// those that are only there come last.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub fn list(&self, all: bool) -> Result<Vec<CheckpointEntry>, AppError> {
         let view = self.view()?;
-        let infos = view.list().into_iter().rev();
-        let shown = infos.filter(|info| all || info.state != trackway_checkpoint::State::Retired);
-        Ok(shown.map(|info| self.entry(&view, info)).collect())
+        let infos = if all { view.list() } else { one_per_prefix(view.list()) };
+        let shown = infos.into_iter().rev().filter(|info| all || info.state != State::Retired);
+        let mut entries: Vec<_> = shown.map(|info| self.entry(&view, info)).collect();
+        let here = |info: &CheckpointInfo| {
+            entries.iter().any(|entry: &CheckpointEntry| entry.object_prefix == info.object_prefix)
+        };
+        let there: Vec<_> = self.only_there().into_iter().rev().filter(|info| !here(info)).collect();
+        entries.extend(there.into_iter().map(|info| self.remote_entry(&view, info)));
+        Ok(entries)
+    }
+
+    /// What the remote holds, when there is one and it was not out of reach a moment ago.
+    fn only_there(&self) -> Vec<CheckpointInfo> {
+        let answers =
+            |remote: &&RemotePlan| remote.status().is_none_or(|status| status.out_of_reach_since.is_none());
+        let infos = self.remote.as_ref().filter(answers).and_then(|remote| remote.list().ok());
+        let held = |info: &CheckpointInfo| info.uploaded_to.is_some() && info.state != State::Retired;
+        infos.unwrap_or_default().into_iter().filter(held).collect()
+    }
+
+    fn remote_entry(&self, view: &CheckpointView, info: CheckpointInfo) -> CheckpointEntry {
+        // Its number is one of the other log.
+        let info = CheckpointInfo { pins: Vec::new(), ..info };
+        CheckpointEntry { location: "remote".into(), shared_bytes: None, ..self.entry(view, info) }
     }
 
     /// How many entries of the log cannot be read.
@@ -148,7 +182,6 @@ impl Checkpoints {
     /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read. Damage is no error but
     /// `verified: false`.
     pub fn verify(&self, step: Option<Step>, watch: &Watch) -> Result<Vec<CheckpointEntry>, AppError> {
-        use trackway_checkpoint::State;
         let here = |info: &CheckpointInfo| {
             matches!(info.state, State::Committed | State::Superseded | State::Suspect)
                 && step.is_none_or(|step| info.step == step)
@@ -189,7 +222,13 @@ impl Checkpoints {
     }
 
     fn entry(&self, view: &CheckpointView, info: CheckpointInfo) -> CheckpointEntry {
-        CheckpointEntry::new(view, info, self.now())
+        let committed = matches!(info.state, State::Committed | State::Superseded);
+        let waits = committed && info.on_branch && info.uploaded_to.is_none() && self.remote.is_some();
+        let mut entry = CheckpointEntry::new(view, info, self.now());
+        if waits {
+            entry.location = "waiting".into();
+        }
+        entry
     }
 
     /// What people call it.
@@ -201,7 +240,6 @@ impl Checkpoints {
     }
 
     fn choose(&self, view: &CheckpointView, which: Which) -> Result<CheckpointInfo, AppError> {
-        use trackway_checkpoint::State;
         let mut infos: Vec<_> =
             view.list().into_iter().filter(|info| info.manifest_sha256.is_some()).collect();
         match which {

@@ -33,7 +33,7 @@ pub fn keep_variables(section: &CheckpointSection) -> Vec<(String, String)> {
 }
 
 /// What the run file keeps. Without a word about it everything that a resume could come to stays.
-fn policy_of(section: &CheckpointSection) -> Retention {
+pub fn policy_of(section: &CheckpointSection) -> Retention {
     let best = section.keep_best.as_ref().map(|best| Best {
         metric: best.metric.clone(),
         more_is_better: best.goal == Goal::Max,

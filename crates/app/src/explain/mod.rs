@@ -25,6 +25,7 @@ use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
 use crate::report::Stream;
+use crate::run::remote::RemoteStatus;
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
@@ -77,6 +78,7 @@ impl App {
             termination: termination(attempt),
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
             checkpoints,
+            remote: RemoteStatus::read(&self.home.run_folder(run.run_id)),
             fall_back: of_run.fall_back_of(attempt)?,
             resume_proof: self.proof_card(run, attempt)?,
             cadence: self.cadence_advice(run, attempt, &attempts)?,

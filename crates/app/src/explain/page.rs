@@ -7,6 +7,7 @@ pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
 use crate::checkpoints::FallBackCost;
+use crate::run::remote::RemoteStatus;
 
 /// Everything an engineer who never saw the attempt needs to know about it.
 #[derive(Debug, Clone, Serialize)]
@@ -33,6 +34,8 @@ pub struct Explanation {
     pub termination: Option<Termination>,
     /// The run's checkpoints, newest first.
     pub checkpoints: Vec<CheckpointLine>,
+    /// How the run's remote stands; it has none.
+    pub remote: Option<RemoteStatus>,
     /// What the attempt lost because newer checkpoints were passed over; none when it took the newest.
     pub fall_back: Option<FallBack>,
     /// The step a resume would continue from.

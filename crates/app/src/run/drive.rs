@@ -13,6 +13,7 @@ use super::launch::{Additions, Launched, launch_next};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
+use super::remote::replication::Replication;
 use super::supervise::{Ended, Watched, supervise};
 use super::watchdog::Limits;
 use super::{RunOutcome, interrupt};
@@ -45,6 +46,8 @@ pub fn drive(
 ) -> Result<RunOutcome, AppError> {
     let run_id = prepared.run.run_id;
     let mut injection = injection;
+    let replication = prepared.remote.clone().map(Replication::start);
+    let mut asked_for = true;
     let mut next = first_step(app, &prepared, reporter)?;
     loop {
         let launched = match next {
@@ -55,11 +58,12 @@ pub fn drive(
                 app.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
                 let additions = Additions { set, rehearsal };
-                launch_next(app, &prepared, previous.as_ref(), &additions, reporter)?
+                launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
+        asked_for = false;
         let asked_fault = injection.take();
-        match watch(app, &prepared, &launched, asked_fault, None, reporter)? {
+        match watch(app, &prepared, &launched, replication.as_ref(), asked_fault, None, reporter)? {
             Ended::Attempt => tell_unreached(app, &launched, asked_fault, reporter),
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
@@ -67,7 +71,7 @@ pub fn drive(
                         "let go of the run; the attempt goes on. Take it up with: trackway resume {run_id}"
                     ),
                 });
-                break;
+                return app.outcome(run_id);
             }
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
         }
@@ -75,7 +79,9 @@ pub fn drive(
         report_end(&sealed, reporter);
         next = after(app, &prepared, &sealed.decision, reporter)?;
     }
-    app.outcome(run_id)
+    let remote = replication.map(|replication| replication.finish(reporter));
+    let outcome = app.outcome(run_id)?;
+    Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
 }
 
 fn out_of_sight(launched: &Launched, why: &str) -> AppError {
@@ -107,8 +113,8 @@ pub fn rehearse(
 ) -> Result<Sealed, AppError> {
     app.set_run_state(prepared.run.run_id, RunState::Running)?;
     let additions = Additions { rehearsal: rehearsal.environment.clone(), ..Additions::default() };
-    let launched = launch_next(app, prepared, previous, &additions, reporter)?;
-    match watch(app, prepared, &launched, rehearsal.injection, rehearsal.handshake_seconds, reporter)? {
+    let launched = launch_next(app, prepared, previous, &additions, true, reporter)?;
+    match watch(app, prepared, &launched, None, rehearsal.injection, rehearsal.handshake_seconds, reporter)? {
         Ended::Attempt => seal_patiently(app, &launched, reporter),
         Ended::Detached => Err(AppError::new(ErrorKind::Fault, "let go of the rehearsal before it ended")),
         Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
@@ -150,6 +156,7 @@ fn watch(
     app: &App,
     prepared: &Prepared,
     launched: &Launched,
+    replication: Option<&Replication>,
     injection: Option<Injection>,
     handshake_seconds: Option<f64>,
     reporter: &dyn Reporter,
@@ -169,6 +176,7 @@ fn watch(
         injection,
         attached: launched.attached,
         running_seconds,
+        fenced: &|| replication.and_then(|replication| replication.fenced(row)),
     };
     let mut told = false;
     let mut touch = |record: &LiveRecord| {

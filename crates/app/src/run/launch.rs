@@ -10,6 +10,8 @@ use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, RunState};
 
 use super::prepare::Prepared;
+use super::remote::RemotePlan;
+use super::remote::stage_in::stage_in;
 use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
 use crate::error::{AppError, ErrorKind};
@@ -36,18 +38,27 @@ pub struct Additions {
     pub rehearsal: BTreeMap<String, String>,
 }
 
-/// Launches the attempt after `previous`.
+/// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
+/// `previous`.
 pub fn launch_next(
     app: &App,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
     additions: &Additions,
+    asked_for: bool,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
     if previous.is_some() {
         tell_step_back(app, prepared, reporter);
     }
-    let mut row = planned_row(app, prepared, previous, &additions.set, reporter)?;
+    let mut row = planned_row(app, prepared, previous, &additions.set);
+    match &prepared.remote {
+        None => note_resume(&mut row, resume_target(app, prepared, reporter)?),
+        Some(remote) => {
+            let follows = previous.filter(|_| !asked_for);
+            stage_in_for(app, remote, &mut row, follows, reporter)?;
+        }
+    }
     let spec = spec_of(app, prepared, &row, additions);
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     if let Some(previous) = previous {
@@ -118,8 +129,7 @@ fn planned_row(
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
     set: &BTreeMap<String, String>,
-    reporter: &dyn Reporter,
-) -> Result<AttemptRow, AppError> {
+) -> AttemptRow {
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
     let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
@@ -133,11 +143,38 @@ fn planned_row(
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
     apply_changes(&mut row, &app.redactor.settings(set));
     note_capture(&mut row, &prepared.capture);
-    if let Some(target) = resume_target(app, prepared, reporter)? {
+    row
+}
+
+fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
+    if let Some(target) = target {
         row.resumed_from_step = Some(target.step);
         row.resumed_from_manifest_sha256 = target.manifest_sha256;
     }
-    Ok(row)
+}
+
+/// The remote grants the epoch and says what the attempt resumes from. A committed step that the ledger knows of and
+/// the remote does not is an error here too.
+fn stage_in_for(
+    app: &App,
+    remote: &RemotePlan,
+    row: &mut AttemptRow,
+    follows: Option<&AttemptRow>,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    let staged = stage_in(app, remote, row, follows, reporter)?;
+    let run = app.find_run(&row.run_id.to_string())?;
+    if staged.step.is_none() && run.last_committed_step.is_some() {
+        app.set_run_state(run.run_id, RunState::Failed)?;
+        let message =
+            format!("not launched: the ledger knows a committed step, and {} has none", staged.location);
+        return Err(AppError::new(ErrorKind::Integrity, message)
+            .hint("bring the checkpoints back, or start a new run"));
+    }
+    row.epoch = Some(staged.epoch);
+    row.resumed_from_step = staged.step;
+    row.resumed_from_manifest_sha256 = staged.manifest_sha256;
+    Ok(())
 }
 
 /// The checkpoint the attempt should resume from, every byte of it read. Committed steps that cannot be resumed from
@@ -226,6 +263,9 @@ fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additio
     environment.extend(additions.set.clone());
     environment.extend(additions.rehearsal.clone());
     environment.extend(keep_variables(&plan.checkpoint));
+    if let Some(remote) = &prepared.remote {
+        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.location());
+    }
     LaunchSpec {
         run_id: row.run_id,
         attempt_id: row.attempt_id,

@@ -10,6 +10,7 @@ pub(crate) mod live_record;
 pub(crate) mod lock;
 mod policy;
 mod prepare;
+pub mod remote;
 mod supervise;
 mod watchdog;
 
@@ -21,6 +22,7 @@ pub(crate) use prepare::{Prepared, Start, begin, read};
 
 use serde::Serialize;
 use trackway_core::{AttemptId, RunId, Step};
+use trackway_ledger::RunState;
 
 use crate::App;
 use crate::error::AppError;
@@ -52,6 +54,8 @@ pub struct RunOutcome {
     pub evaluation: Option<serde_json::Value>,
     /// The verdicts of its gates.
     pub gates: Vec<serde_json::Value>,
+    /// How its remote stands; it has none.
+    pub remote: Option<remote::RemoteStatus>,
 }
 
 /// How an attempt ended.
@@ -92,12 +96,18 @@ impl App {
         drive::drive(self, prepared, request.injection, reporter)
     }
 
-    /// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided.
+    /// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided. Of one that
+    /// completed, what is not at its remote yet is sent there.
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
     pub fn resume(&self, run: &str, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
         let row = self.find_run(run)?;
+        if row.state == RunState::Completed
+            && let Some(remote) = self.settle_remote(&row, reporter)
+        {
+            return Ok(RunOutcome { remote: Some(remote), ..self.outcome(row.run_id)? });
+        }
         let prepared = prepare::take_up(self, &row)?;
         drive::drive(self, prepared, None, reporter)
     }
@@ -116,6 +126,7 @@ impl App {
             attempts: attempts.into_iter().map(AttemptOutcome::from_row).collect(),
             evaluation: None,
             gates: Vec::new(),
+            remote: remote::RemoteStatus::read(&self.home.run_folder(run_id)),
         })
     }
 }

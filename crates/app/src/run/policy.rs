@@ -173,6 +173,12 @@ pub fn budget_limits(run: &RunRow) -> Vec<(&'static str, f64)> {
     attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect()
 }
 
+/// How often and how long a storage that does not answer is tried before an attempt is launched.
+pub fn storage_budget(run: &RunRow) -> AttemptBudget {
+    let policy = policy_of(&retry_section(run));
+    policy.by_reason.get(&TerminationReason::StorageError).copied().unwrap_or(policy.infrastructure)
+}
+
 /// A command without a run file is launched once: nobody said that it may be repeated.
 fn once(decision: Decision) -> Decision {
     if !decision.launches() {

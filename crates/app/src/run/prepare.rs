@@ -11,6 +11,7 @@ use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilte
 use super::RunRequest;
 use super::job::{Job, Source, StoredJob, data_sha256};
 use super::lock::RunLock;
+use super::remote::RemotePlan;
 use crate::App;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
@@ -24,6 +25,8 @@ pub struct Prepared {
     pub job: Job,
     /// What it starts from, captured once for all of its attempts in this process.
     pub capture: Capture,
+    /// The remote that holds the truth of its checkpoints, when it has one.
+    pub remote: Option<RemotePlan>,
     /// Held until the run is let go of.
     _lock: RunLock,
 }
@@ -89,7 +92,9 @@ pub fn begin(
         name: run.name.clone(),
         config_sha256: run.config_sha256.clone(),
     });
-    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), _lock: lock })
+    // A rehearsal is nobody's truth.
+    let remote = RemotePlan::of(app, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
+    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, _lock: lock })
 }
 
 /// A run whose supervisor is gone, as it was prepared.
@@ -123,7 +128,8 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
         .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
     let job = Job::restore(stored, &app.redactor)?;
     let capture = capture_surroundings(app, &job);
-    Ok(Prepared { run, job, capture, _lock: lock })
+    let remote = RemotePlan::of(app, run.run_id, &job.plan.checkpoint);
+    Ok(Prepared { run, job, capture, remote, _lock: lock })
 }
 
 fn resolve_data(app: &App, job: &Job, reporter: &dyn Reporter) -> Result<Vec<DataManifest>, AppError> {

@@ -37,6 +37,8 @@ pub struct Watched<'a> {
     pub attached: bool,
     /// How long it has been running, when it was.
     pub running_seconds: f64,
+    /// Why the attempt must stop because another one was granted the run; `None`: it was not.
+    pub fenced: &'a dyn Fn() -> Option<String>,
 }
 
 /// How supervising ended.
@@ -142,6 +144,7 @@ pub fn supervise(
             return Ended::Detached;
         }
         supervisor.obey_interrupts();
+        supervisor.obey_fence();
         supervisor.intervene(now_micros);
         if now_micros - touched_micros >= TOUCH_MICROS {
             touch(&supervisor.record);
@@ -185,6 +188,15 @@ impl Supervisor<'_> {
             self.kill(ActionKind::StopRequested, &format!("{why}, for the second time"));
         }
         self.stop_requests_seen = requests;
+    }
+
+    /// Whatever a fenced attempt does from here on is lost.
+    fn obey_fence(&mut self) {
+        if !self.stopping
+            && let Some(why) = (self.watched.fenced)()
+        {
+            self.stop(ActionKind::Fenced, &why);
+        }
     }
 
     fn intervene(&mut self, now_micros: i64) {

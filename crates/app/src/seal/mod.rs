@@ -18,6 +18,8 @@ use self::evidence::{End, gather};
 use crate::actions;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::run::remote::one_per_prefix;
+use crate::run::remote::stage_in::StageInReport;
 use crate::run::{Decided, decide};
 use crate::{App, FULL_STAGE};
 
@@ -74,6 +76,7 @@ fn write_down(
     let run = run_after(app, &row, &checkpoints, decided.run_state)?;
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
+    events.extend(stage_in_events(app, &row));
     events.extend(closed.events);
     events.extend(lost_output(&row));
     let seal = AttemptSeal {
@@ -244,7 +247,7 @@ fn checkpoint_rows(app: &App, row: &AttemptRow) -> Result<Vec<CheckpointRow>, Ap
     let root = app.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
-    let rows = view.list().into_iter().map(|info| CheckpointRow {
+    let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
         run_id: info.run_id,
         attempt_id: info.attempt_id,
         step: info.step,
@@ -298,6 +301,20 @@ fn action_events(app: &App, row: &AttemptRow) -> Result<Vec<EventRow>, AppError>
         source: "supervisor".into(),
     };
     Ok(actions.into_iter().enumerate().map(event).collect())
+}
+
+/// What staging in from the remote found, as history.
+fn stage_in_events(app: &App, row: &AttemptRow) -> Vec<EventRow> {
+    let Some(report) = StageInReport::read(&app.home.attempt_folder(row.attempt_id)) else {
+        return Vec::new();
+    };
+    let at = report.at.parse().ok().or(row.started_at).unwrap_or_else(|| app.clock.now());
+    let event = |(place, message): (usize, String)| EventRow {
+        event_id: format!("{}:stage_in:{place}", row.attempt_id),
+        step: report.step,
+        ..note(row, "checkpoint_stage_in", at, message)
+    };
+    report.sentences().into_iter().enumerate().map(event).collect()
 }
 
 fn costs(row: &AttemptRow) -> Vec<CostRow> {

@@ -17,7 +17,7 @@ mod chunks;
 mod copy;
 mod mapping;
 mod memory;
-mod parallel;
+pub(crate) mod parallel;
 mod plan;
 mod read;
 mod reshard;

@@ -21,6 +21,8 @@ const ASIDE_PREFIX: &str = ".new-";
 pub(super) const HINT_PATH: &str = "log/hint.json";
 /// Where ranks say what they wrote.
 const VOTES_FOLDER: &str = "votes";
+/// Where checkpoints are put together that come from a remote.
+const INCOMING_FOLDER: &str = "incoming";
 
 /// Everything in a root but the bytes of checkpoints.
 pub(super) struct Survey {
@@ -84,7 +86,7 @@ impl Survey {
         for name in list(root).map_err(CheckpointError::storage("list", root))? {
             match name.as_str() {
                 LOG_FOLDER => survey.read_log(),
-                VOTES_FOLDER => {}
+                VOTES_FOLDER | INCOMING_FOLDER => {}
                 _ if name.starts_with("step-") && root.join(&name).is_dir() => survey.read_step(&name),
                 _ => survey.stranger(name),
             }

@@ -138,6 +138,12 @@ impl History {
         self.commits.get(&number)
     }
 
+    /// The number of the entry up to which commits do not count, because the truth is kept elsewhere.
+    #[cfg(any(test, feature = "remote"))]
+    pub fn truth_begins(&self) -> u64 {
+        self.truth_begins
+    }
+
     pub fn commits(&self) -> impl Iterator<Item = (u64, &CommitRecord)> {
         self.commits.iter().map(|(number, record)| (*number, record))
     }
@@ -241,6 +247,7 @@ impl History {
             self.truth_begins = number;
             return;
         };
+        self.begun.retain(|_, begun| Some(&begun.body.object_prefix) != adopt.folder.as_ref());
         let mut record = CommitRecord::new(at, body, adopt.epoch);
         record.number_there = adopt.number_there;
         record.adopted_into = adopt.folder;

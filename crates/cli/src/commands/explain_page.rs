@@ -25,6 +25,7 @@ pub fn print(printer: Printer, page: &Explanation) {
     same_inputs(printer, page);
     timeline(printer, &page.timeline);
     checkpoints(printer, page);
+    remote(printer, page);
     resume_proof(printer, page);
     page.cadence.iter().for_each(|advice| cadence(printer, advice));
     decisions(printer, &page.retries);
@@ -282,6 +283,13 @@ fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Ve
         checkpoint.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into(),
         checkpoint.kept_because.join(", "),
     ]
+}
+
+/// Where the checkpoints are beside this machine.
+fn remote(printer: Printer, page: &Explanation) {
+    if let Some(remote) = &page.remote {
+        printer.line(&format!("  remote: {}, as of {}", remote.sentence(), remote.at));
+    }
 }
 
 fn resume_proof(printer: Printer, page: &Explanation) {

@@ -52,6 +52,7 @@ pub struct Live {
     printer: Printer,
     status: Option<ProgressBar>,
     reading: BytesBar,
+    uploading: BytesBar,
     /// The script's last output did not end its line.
     mid_line: AtomicBool,
 }
@@ -66,7 +67,8 @@ impl Live {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { printer, status, reading: BytesBar::new("reading data"), mid_line: AtomicBool::new(false) }
+        let (reading, uploading) = (BytesBar::new("reading data"), BytesBar::new("uploading"));
+        Self { printer, status, reading, uploading, mid_line: AtomicBool::new(false) }
     }
 
     /// Takes the status line away.
@@ -120,6 +122,10 @@ impl Reporter for Live {
 
     fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
         self.reading.at(done_bytes, total_bytes);
+    }
+
+    fn uploading(&self, done_bytes: u64, total_bytes: u64) {
+        self.uploading.at(done_bytes, total_bytes);
     }
 }
 

@@ -57,6 +57,9 @@ fn show(view: &View, printer: Printer) {
     }
     let committed = progress.last_committed_step.map_or_else(|| "none".into(), |step| step.to_string());
     printer.line(&format!("  committed  {committed}"));
+    if let Some(remote) = &view.remote {
+        printer.line(&format!("  remote     {}", remote.sentence()));
+    }
     if let Some(heartbeat_at) = progress.heartbeat_at {
         printer.line(&format!("  heartbeat  {heartbeat_at}"));
     }

@@ -17,7 +17,7 @@ pub fn wine_mlp() -> Option<PathBuf> {
     None
 }
 
-const STEPS: u64 = 240;
+pub const STEPS: u64 = 240;
 
 fn wine_run_file(home: &Home, name: &str, wine: &Path, step_millis: u32) -> String {
     let text = format!(
@@ -30,7 +30,7 @@ fn wine_run_file(home: &Home, name: &str, wine: &Path, step_millis: u32) -> Stri
 }
 
 /// The digest of the final weights of a run, as the job told it.
-fn final_digest(home: &Home, name: &str) -> String {
+pub fn final_digest(home: &Home, name: &str) -> String {
     let rows = home.sql(&format!(
         "select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'final' and r.name = '{name}'"
     ));

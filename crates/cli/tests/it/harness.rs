@@ -12,6 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Home {
     folder: tempfile::TempDir,
+    environment: Vec<(String, String)>,
 }
 
 pub struct Answer {
@@ -22,7 +23,12 @@ pub struct Answer {
 
 impl Home {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder") }
+        Self { folder: tempfile::tempdir().expect("a temporary folder"), environment: Vec::new() }
+    }
+
+    /// The same with more in the environment of every command.
+    pub fn with(environment: &[(String, String)]) -> Self {
+        Self { environment: environment.to_vec(), ..Self::new() }
     }
 
     /// The folder the commands run in.
@@ -49,6 +55,7 @@ impl Home {
             .env("TRACKWAY_HOME", self.state())
             .stdin(Stdio::null());
         command.env_remove("TRACKWAY_LEDGER").env("NO_COLOR", "1");
+        command.envs(self.environment.iter().cloned());
         command
     }
 

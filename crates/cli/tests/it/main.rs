@@ -13,4 +13,5 @@ mod postgres;
 mod postgres_cluster;
 mod prove;
 mod receipts;
+mod remote;
 mod retries;

@@ -208,6 +208,7 @@ fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
         keep_every_steps: keep.as_ref().and_then(|keep| keep.read("every", problems, whole(1, u64::MAX))),
         keep_best: keep.as_ref().and_then(|keep| keep.read("best", problems, keep_best)),
         remote: scope.read("remote", problems, remote),
+        upload_wait_seconds: scope.read("upload_wait", problems, duration),
     }
 }
 

@@ -53,7 +53,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     ),
     section("preflight", &["one_batch", "overfit_batches"]),
     section("stages", &["ladder", "promote", "warm_start"]),
-    section("checkpoint", &["every", "keep", "remote"]),
+    section("checkpoint", &["every", "keep", "remote", "upload_wait"]),
     section("checkpoint.every", &["steps", "minutes"]),
     section("checkpoint.keep", &["last", "every", "best"]),
     free("retry"),

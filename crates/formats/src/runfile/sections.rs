@@ -38,7 +38,7 @@ pub struct RunFile {
 /// Something the run file asks for that this version reads but does not do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The key, such as `stages` or `checkpoint.remote`.
+    /// The key, such as `stages` or `checkpoint.keep.best`.
     pub what: String,
     /// The bytes of the key in the run file; empty when an override set it.
     pub span: Range<usize>,
@@ -170,6 +170,8 @@ pub struct CheckpointSection {
     pub keep_best: Option<KeepBest>,
     /// An object store URL that holds the truth.
     pub remote: Option<String>,
+    /// How long the end of a run waits for uploads.
+    pub upload_wait_seconds: Option<f64>,
 }
 
 /// Which checkpoint counts as the best.

@@ -145,7 +145,6 @@ fn what_is_not_done_is_named() {
         "data.train.rules at \"rules\"",
         "preflight at \"preflight\"",
         "stages at \"stages\"",
-        "checkpoint.remote at \"remote\"",
         "retry.infrastructure.max_usd at \"max_usd\"",
         "evaluate at \"evaluate\"",
         "launch.on = \"ray\" at \"\\\"ray\\\"\"",

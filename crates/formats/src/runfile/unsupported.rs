@@ -23,7 +23,6 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
             "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
-            "checkpoint" => found.extend(checkpoint(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),
             "data" => found.extend(data_sets(&entry.node)),
             _ => {}
@@ -48,16 +47,6 @@ fn launcher(node: &Node) -> Option<Unsupported> {
         }
         _ => None,
     }
-}
-
-fn checkpoint(node: &Node) -> Vec<Unsupported> {
-    let Value::Table(table) = &node.value else { return Vec::new() };
-    let mut found = Vec::new();
-    if let Some(remote) = table.get("remote") {
-        let hint = "remove the key: checkpoints stay in the local home";
-        found.push(note(&remote.key_place, "checkpoint.remote", hint));
-    }
-    found
 }
 
 /// Budgets that a reason's own rule may name and nothing counts yet.

@@ -1,0 +1,200 @@
+//! The remote of a run: which attempt may write, what it goes on from, and the bytes on their way there.
+//!
+//! The training process knows only its local root. What concerns the remote is done here, by the supervisor: before a
+//! launch ([`stage_in`]), and beside it and after it ([`replication`]).
+
+mod house;
+pub(crate) mod replication;
+pub(crate) mod stage_in;
+mod status;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use trackway_checkpoint::remote::{Replica, TransferFiles};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, Retention};
+use trackway_core::{LaunchKind, RunId};
+use trackway_formats::runfile::CheckpointSection;
+use trackway_ledger::RunRow;
+use trackway_recorder::{SystemClock, SystemIds};
+use trackway_store::{Backend as _, RemoteBackend, RemoteOptions, selftest};
+
+use crate::checkpoints::{keep_variables, policy_of};
+use crate::error::{AppError, ErrorKind};
+use crate::{App, FULL_STAGE};
+
+pub use house::RemoteCollection;
+pub use status::RemoteStatus;
+
+/// How long the end of a run waits for its uploads, unless the run file says otherwise.
+const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;
+/// How long a call to a remote that does not answer is repeated, in seconds, before it counts as failed.
+const RETRY_VARIABLE: &str = "TRACKWAY_REMOTE_RETRY_SECONDS";
+/// How long a person at a terminal waits for a remote that does not answer.
+const IMPATIENT: Duration = Duration::from_secs(5);
+
+/// The remote of a run and the root whose truth it holds.
+#[derive(Debug, Clone)]
+pub struct RemotePlan {
+    url: String,
+    run_id: RunId,
+    root: PathBuf,
+    run_folder: PathBuf,
+    policy: Retention,
+    /// Nothing is deleted by itself.
+    keeps_all: bool,
+    wait_seconds: f64,
+}
+
+/// How long an answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As a supervisor does, which has nothing else to do.
+    Long,
+    /// As a command does that a person waits for.
+    Short,
+}
+
+impl RemotePlan {
+    /// The remote that a run file names; `None`: it names none.
+    pub fn of(app: &App, run_id: RunId, section: &CheckpointSection) -> Option<Self> {
+        let url = section.remote.as_ref()?;
+        Some(Self {
+            url: below(url, run_id),
+            run_id,
+            root: app.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE),
+            run_folder: app.home.run_folder(run_id),
+            policy: policy_of(section),
+            keeps_all: keep_variables(section).is_empty(),
+            wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
+        })
+    }
+
+    /// The remote of a run of the ledger, whose stored plan has no secrets.
+    pub fn of_run(app: &App, run: &RunRow) -> Option<Self> {
+        let section = run.config_json.get("checkpoint").cloned()?;
+        Self::of(app, run.run_id, &serde_json::from_value(section).ok()?)
+    }
+
+    /// What the remote keeps, and what is worth sending there; `None`: everything.
+    pub fn policy(&self) -> Option<&Retention> {
+        Some(&self.policy).filter(|_| !self.keeps_all)
+    }
+
+    /// What a person who cleans up keeps: everything, if the run file says so, that a resume could come to.
+    pub fn house_policy(&self) -> &Retention {
+        &self.policy
+    }
+
+    /// How it stood when a supervisor looked last.
+    pub fn status(&self) -> Option<RemoteStatus> {
+        RemoteStatus::read(&self.run_folder)
+    }
+
+    /// The checkpoints in the remote's own log, oldest first, when it answers within seconds.
+    pub fn list(&self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
+        Ok(self.open(Patience::Short, &Arc::new(AtomicBool::new(false)))?.remote_list())
+    }
+
+    /// How long the end of the run waits for its uploads.
+    pub fn wait_seconds(&self) -> f64 {
+        self.wait_seconds
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> RunId {
+        self.run_id
+    }
+
+    /// The folder of the run.
+    pub fn run_folder(&self) -> &Path {
+        &self.run_folder
+    }
+
+    /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was
+    /// never written to is tried out first, and refused when it cannot do what the log needs.
+    pub fn open(&self, patience: Patience, cancelled: &Arc<AtomicBool>) -> Result<Replica, CheckpointError> {
+        let backend = RemoteBackend::new(&self.url, &options(patience))?;
+        let files = Arc::new(TransferFiles::new(backend.transfer(), Arc::clone(cancelled)));
+        let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
+        Replica::open(&self.root, Arc::new(backend), files, clock, ids)
+    }
+
+    /// Tries out whether the remote can do what the log needs, and refuses it otherwise.
+    pub fn selftest(&self) -> Result<(), CheckpointError> {
+        let backend = RemoteBackend::new(&self.url, &options(Patience::Long))?;
+        Ok(selftest(&backend, &SystemClock, &SystemIds).verdict()?)
+    }
+
+    /// Where it is, without secrets.
+    pub fn location(&self) -> String {
+        RemoteBackend::new(&self.url, &RemoteOptions::default())
+            .map_or_else(|_| "the remote".into(), |backend| backend.location())
+    }
+}
+
+fn options(patience: Patience) -> RemoteOptions {
+    let default = RemoteOptions::default();
+    let asked = std::env::var(RETRY_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
+    let asked = asked.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match patience {
+        Patience::Long => RemoteOptions { retry_time: asked.unwrap_or(default.retry_time), ..default },
+        Patience::Short => RemoteOptions {
+            request_timeout: IMPATIENT,
+            retry_time: asked.unwrap_or(IMPATIENT).min(IMPATIENT),
+            ..default
+        },
+    }
+}
+
+/// One root per run, kind and stage, as on the local disk. Whatever follows a `?` stays behind the path.
+fn below(url: &str, run_id: RunId) -> String {
+    let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
+    let root = format!("{}/{run_id}/{}-1", path.trim_end_matches('/'), LaunchKind::Train.as_str());
+    match query {
+        Some(query) => format!("{root}?{query}"),
+        None => root,
+    }
+}
+
+/// Checkpoints without the older entries of those that were adopted: an adopted one has two for one prefix.
+pub(crate) fn one_per_prefix(infos: Vec<CheckpointInfo>) -> Vec<CheckpointInfo> {
+    let newest: BTreeMap<String, u64> =
+        infos.iter().map(|info| (info.object_prefix.clone(), info.number)).collect();
+    infos.into_iter().filter(|info| newest[&info.object_prefix] == info.number).collect()
+}
+
+/// An error of a remote or of the root below it, by what the caller should do.
+pub(crate) fn remote_error(what: &str, error: &CheckpointError) -> AppError {
+    use trackway_checkpoint::ErrorKind as Kind;
+    let kind = match error.kind() {
+        Kind::Integrity | Kind::Fenced => ErrorKind::Integrity,
+        Kind::Input => ErrorKind::Usage,
+        Kind::Retry | Kind::Storage | Kind::State => ErrorKind::Fault,
+    };
+    AppError::new(kind, format!("{what}: {error}"))
+}
+
+/// Whether waiting may help: the remote did not answer, or others were faster.
+fn is_passing(error: &CheckpointError) -> bool {
+    use trackway_store::ErrorKind as Kind;
+    matches!(error, CheckpointError::Store(error) if matches!(error.kind(), Kind::Unavailable | Kind::Contended))
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_recorder::SystemIds;
+
+    use super::*;
+
+    /// Proves that the root of a run lies below the URL's path, whatever stands behind it.
+    #[test]
+    fn a_run_has_a_root_of_its_own() {
+        let run_id = RunId::new(&SystemIds);
+        assert_eq!(below("s3://bucket/a/", run_id), format!("s3://bucket/a/{run_id}/train-1"));
+        assert_eq!(below("az://c/a?sig=x/y", run_id), format!("az://c/a/{run_id}/train-1?sig=x/y"));
+    }
+}

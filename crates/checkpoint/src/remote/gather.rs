@@ -1,0 +1,262 @@
+//! Putting together the files of a checkpoint: from this disk where it has them whole, else from the remote. They come
+//! into a folder that nobody reads, verified and synced.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
+use trackway_store::DiskFile;
+
+use super::replica::{Replica, keys_of};
+use crate::bulk::parallel::{lock, try_for_each};
+use crate::bulk::verify_files;
+use crate::entry::CommitBody;
+use crate::error::CheckpointError;
+use crate::verify::{Defect, check_hash, check_size, verify_manifest};
+use crate::writer::write_durably;
+
+/// Below the root: checkpoints that are being put together. What a kill left there is gone on with.
+const INCOMING_FOLDER: &str = "incoming";
+/// How often a file is fetched whose bytes are not those of the manifest: the fault may have been on the way.
+const MAX_FETCHES: u32 = 2;
+
+/// A checkpoint that was put together.
+pub(super) struct Gathered {
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// Bytes that came over the wire.
+    pub fetched_bytes: u64,
+    /// Whether this disk had all of it in one place.
+    pub whole_here: bool,
+}
+
+/// Why a checkpoint could not be put together, and whether it is the remote's bytes that are bad.
+pub(super) struct NotGathered {
+    pub defect: Defect,
+    pub at_remote: bool,
+}
+
+type Outcome<T> = Result<Result<T, NotGathered>, CheckpointError>;
+
+/// What has come of the files so far.
+struct Tally {
+    fetched_bytes: u64,
+    whole_here: bool,
+    failed: Option<NotGathered>,
+}
+
+impl Replica {
+    /// Puts a checkpoint together; with `from_remote`, what this disk does not have whole is fetched.
+    pub(super) fn gather(&self, body: &CommitBody, from_remote: bool) -> Outcome<Gathered> {
+        let copies = self.copies_here(&body.object_prefix);
+        let manifest = match self.some_manifest(body, &copies, from_remote)? {
+            Ok(manifest) => manifest,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let folder = self.incoming_folder(&body.object_prefix)?;
+        let tally = self.gather_files(&folder, body, &manifest, &copies, from_remote)?;
+        if let Some(failed) = tally.failed {
+            return Ok(Err(failed));
+        }
+        self.write_manifest(&folder, body, &manifest)?;
+        let Tally { fetched_bytes, whole_here, .. } = tally;
+        Ok(Ok(Gathered { folder, fetched_bytes, whole_here }))
+    }
+
+    /// The manifest, from this disk or from the remote.
+    fn some_manifest(&self, body: &CommitBody, copies: &[PathBuf], from_remote: bool) -> Outcome<Manifest> {
+        let mut defect = Defect::Missing { name: MANIFEST_FILE_NAME.into() };
+        for folder in copies {
+            match verify_manifest(self.view.disk().as_ref(), folder, body) {
+                Ok(manifest) => return Ok(Ok(manifest)),
+                Err(found) => defect = found,
+            }
+        }
+        if !from_remote {
+            return Ok(Err(NotGathered { defect, at_remote: false }));
+        }
+        let defect = match self.remote_manifest(body)? {
+            Some(Ok(manifest)) => return Ok(Ok(manifest)),
+            Some(Err(defect)) => defect,
+            None => Defect::Missing { name: MANIFEST_FILE_NAME.into() },
+        };
+        Ok(Err(NotGathered { defect, at_remote: true }))
+    }
+
+    /// Gets every file, several at a time.
+    fn gather_files(
+        &self,
+        folder: &Path,
+        body: &CommitBody,
+        manifest: &Manifest,
+        copies: &[PathBuf],
+        from_remote: bool,
+    ) -> Result<Tally, CheckpointError> {
+        let tally = Mutex::new(Tally { fetched_bytes: 0, whole_here: true, failed: None });
+        let work = |(): &mut (), file: &ManifestFile| {
+            if lock(&tally).failed.is_some() {
+                return Ok(());
+            }
+            let place = self.take_local(folder, file, copies)?;
+            let mut fetched = Ok(());
+            if place.is_none() && !self.is_whole(folder, file) {
+                fetched = self.fetch_file(folder, body, file, from_remote)?;
+                let mut tally = lock(&tally);
+                tally.fetched_bytes += if fetched.is_ok() { file.size_bytes } else { 0 };
+            }
+            let mut tally = lock(&tally);
+            tally.whole_here &= place == Some(0);
+            if let Err(failed) = fetched {
+                tally.failed.get_or_insert(failed);
+            }
+            Ok::<_, CheckpointError>(())
+        };
+        try_for_each(self.files.at_once(), &manifest.files, || Ok(()), work)?;
+        Ok(tally.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn incoming_folder(&self, prefix: &str) -> Result<PathBuf, CheckpointError> {
+        let disk = self.view.disk();
+        let parent = self.view.root().join(INCOMING_FOLDER);
+        // Epoch and ULID: unique among all prefixes.
+        let folder = parent.join(prefix.rsplit('/').next().unwrap_or(prefix));
+        for path in [self.view.root(), &parent, &folder] {
+            disk.make_folder(path).map_err(CheckpointError::storage("make the folder", path))?;
+        }
+        Ok(folder)
+    }
+
+    fn is_whole(&self, folder: &Path, file: &ManifestFile) -> bool {
+        verify_files(self.view.disk().as_ref(), folder, std::slice::from_ref(file)).is_ok()
+    }
+
+    /// Links a file from the first place on this disk that has it whole, and tells which: one of `copies`, else where
+    /// the file is shared with.
+    fn take_local(
+        &self,
+        incoming: &Path,
+        file: &ManifestFile,
+        copies: &[PathBuf],
+    ) -> Result<Option<usize>, CheckpointError> {
+        let shared = file.stored_in.as_ref().map(|prefix| self.copies_here(prefix)).unwrap_or_default();
+        let to = incoming.join(&file.name);
+        for (place, from) in copies.iter().chain(&shared).enumerate() {
+            // Linked first: whoever deletes the other name meanwhile cannot take it back.
+            self.clear(&to)?;
+            let linked = self.view.disk().link(&from.join(&file.name), &to).is_ok();
+            if linked && self.is_whole(incoming, file) {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    fn fetch_file(
+        &self,
+        incoming: &Path,
+        body: &CommitBody,
+        file: &ManifestFile,
+        from_remote: bool,
+    ) -> Outcome<()> {
+        let mut defect = Defect::Missing { name: file.name.clone() };
+        let names = if from_remote { keys_of(&body.object_prefix, file) } else { Vec::new() };
+        for name in names {
+            for _ in 0..MAX_FETCHES {
+                match self.fetch_object(&name, &incoming.join(&file.name), file)? {
+                    None => break,
+                    Some(Ok(())) => return Ok(Ok(())),
+                    Some(Err(found)) => defect = found,
+                }
+            }
+        }
+        Ok(Err(NotGathered { defect, at_remote: from_remote }))
+    }
+
+    /// Writes and syncs one object as it comes, hashing it on the way. `None`: it is absent.
+    fn fetch_object(
+        &self,
+        name: &str,
+        path: &Path,
+        file: &ManifestFile,
+    ) -> Result<Option<Result<(), Defect>>, CheckpointError> {
+        self.clear(path)?;
+        let made = self.view.disk().create(path, false).map_err(CheckpointError::storage("create", path))?;
+        let mut sink = Sink { file: made.as_ref(), hasher: blake3::Hasher::new(), offset: 0, failed: None };
+        let fetched = self.files.fetch(name, file.size_bytes, &mut |bytes| sink.take(bytes));
+        if let Some(error) = sink.failed.take() {
+            return Err(CheckpointError::storage("write", path)(error));
+        }
+        let Some(found_bytes) = fetched? else { return Ok(None) };
+        let hash = sink.hasher.finalize();
+        made.sync().map_err(CheckpointError::storage("sync", path))?;
+        Ok(Some(check_size(file, found_bytes).and_then(|()| check_hash(file, &hash))))
+    }
+
+    /// The same bytes as everywhere: a manifest is written in one way only, and its hash is checked by every reader.
+    fn write_manifest(
+        &self,
+        folder: &Path,
+        body: &CommitBody,
+        manifest: &Manifest,
+    ) -> Result<(), CheckpointError> {
+        let bytes = manifest.to_bytes()?;
+        let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
+        crate::verify::check_manifest(&bytes, body).map_err(damaged)?;
+        let path = folder.join(MANIFEST_FILE_NAME);
+        self.clear(&path)?;
+        write_durably(self.view.disk().as_ref(), &path, &bytes)?;
+        self.sync(folder)
+    }
+
+    fn clear(&self, path: &Path) -> Result<(), CheckpointError> {
+        match self.view.disk().remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(CheckpointError::storage("remove", path)),
+        }
+    }
+
+    pub(super) fn sync(&self, folder: &Path) -> Result<(), CheckpointError> {
+        self.view.disk().sync_folder(folder).map_err(CheckpointError::storage("sync the folder", folder))
+    }
+
+    /// Gives what was put together its place, durably. Nobody knows of the place yet.
+    pub(super) fn put_in_place(&self, gathered: &Path, prefix: &str) -> Result<(), CheckpointError> {
+        let root = self.view.root();
+        let folder = root.join(prefix);
+        let step_folder = folder.parent().unwrap_or(root).to_owned();
+        let disk = self.view.disk();
+        disk.make_folder(&step_folder).map_err(CheckpointError::storage("make the folder", &step_folder))?;
+        disk.rename(gathered, &folder).map_err(CheckpointError::storage("rename", gathered))?;
+        self.sync(&step_folder)?;
+        self.sync(root)
+    }
+
+    /// Removes what unfinished downloads left behind. Only in the way of room: nobody reads it.
+    pub(super) fn clear_incoming(&self) {
+        let folder = self.view.root().join(INCOMING_FOLDER);
+        if folder.exists() {
+            let _ = self.view.disk().remove_folder(&folder);
+        }
+    }
+}
+
+/// Where fetched bytes go.
+struct Sink<'a> {
+    file: &'a dyn DiskFile,
+    hasher: blake3::Hasher,
+    offset: u64,
+    failed: Option<io::Error>,
+}
+
+impl Sink<'_> {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(error) = self.file.write_at(self.offset, bytes) {
+            self.failed = Some(error);
+            return Err(io::Error::other("this disk refused"));
+        }
+        self.hasher.update(bytes);
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
+use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
+use trackway_store::{Backend, Claim, Disk, Log, RealDisk};
+
+use super::files::RemoteFiles;
+use crate::entry::{Body, ClaimBody, CommitBody};
+use crate::error::CheckpointError;
+use crate::history::{CheckpointInfo, History};
+use crate::verify::{Defect, check_manifest};
+use crate::view::CheckpointView;
+
+/// How often another claim of the same epoch is answered with a higher one.
+const MAX_CLAIM_TRIES: u32 = 16;
+
+/// A local root and the remote that holds its truth. Holds no state but what both logs say.
+pub struct Replica {
+    pub(super) view: CheckpointView,
+    pub(super) log: Log<History>,
+    pub(super) files: Arc<dyn RemoteFiles>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn Ids>,
+    /// Numbers of remote commits whose objects this process has seen, with their sizes.
+    pub(super) seen_whole: BTreeSet<u64>,
+}
+
+/// How far the remote is behind, as far as is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Standing {
+    /// Local commits that are not in the remote's log.
+    pub waiting_commits: u64,
+    /// The newest step among them.
+    pub waiting_step: Option<Step>,
+    /// Commits of the remote's log whose bytes are here and should be there.
+    pub waiting_uploads: u64,
+    /// The newest step whose bytes are all at the remote.
+    pub uploaded_step: Option<Step>,
+}
+
+impl Replica {
+    /// Opens both logs at their newest summaries.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`] when either does not answer.
+    pub fn open(
+        root: &Path,
+        backend: Arc<dyn Backend>,
+        files: Arc<dyn RemoteFiles>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
+        Self::open_on(Arc::new(RealDisk), root, backend, files, clock, ids)
+    }
+
+    pub(crate) fn open_on(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        backend: Arc<dyn Backend>,
+        files: Arc<dyn RemoteFiles>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Result<Self, CheckpointError> {
+        let view = CheckpointView::at_summary(root, disk, Arc::clone(&clock), Arc::clone(&ids))?;
+        let log = Log::open(backend, Arc::clone(&clock), Arc::clone(&ids))?;
+        Ok(Self { view, log, files, clock, ids, seen_whole: BTreeSet::new() })
+    }
+
+    /// Where the remote is, for messages.
+    #[must_use]
+    pub fn location(&self) -> String {
+        self.log.backend().location()
+    }
+
+    /// Reads what was added to both logs since.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn refresh(&mut self) -> Result<(), CheckpointError> {
+        self.view.refresh()?;
+        Ok(self.log.refresh()?)
+    }
+
+    /// Reads what was added to the local log alone.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn refresh_local(&mut self) -> Result<(), CheckpointError> {
+        self.view.refresh()
+    }
+
+    /// How many local commits the remote does not know of, and the newest step among them, as of the last call.
+    #[must_use]
+    pub fn waiting_commits(&self) -> (u64, Option<Step>) {
+        let waiting = self.waiting();
+        let step = |number: &u64| self.local_history().commit(*number).map(|record| record.body.step);
+        (waiting.len() as u64, waiting.iter().filter_map(step).max())
+    }
+
+    /// Whether nothing was ever written to the remote's log.
+    #[must_use]
+    pub fn remote_is_empty(&self) -> bool {
+        self.log.position().tail == 0
+    }
+
+    /// The newest claim at the remote as of the last call: epoch and attempt.
+    #[must_use]
+    pub fn remote_claim(&self) -> Option<(u64, AttemptId)> {
+        self.remote().claimed().map(|claim| (claim.epoch, claim.attempt_id))
+    }
+
+    /// The local root, as of the last call.
+    #[must_use]
+    pub fn local(&self) -> &CheckpointView {
+        &self.view
+    }
+
+    /// Every checkpoint of the remote's log, as of the last call. Those deleted long ago may be left out.
+    #[must_use]
+    pub fn remote_list(&self) -> Vec<CheckpointInfo> {
+        self.remote().checkpoints()
+    }
+
+    /// Who holds the newest epoch at the remote, when it is a newer one than that of an attempt: it is fenced.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn fenced_by(
+        &mut self,
+        epoch: u64,
+        attempt_id: AttemptId,
+    ) -> Result<Option<(u64, AttemptId)>, CheckpointError> {
+        self.log.refresh()?;
+        let newer = |claim: &ClaimBody| {
+            claim.epoch > epoch || (claim.epoch == epoch && claim.attempt_id != attempt_id)
+        };
+        Ok(self.remote().claimed().filter(newer).map(|claim| (claim.epoch, claim.attempt_id)))
+    }
+
+    /// Folders on this disk in which the files of a checkpoint are, as far as the log knows, newest first.
+    pub(super) fn copies_here(&self, prefix: &str) -> Vec<PathBuf> {
+        let copies = self.local_history().commits().filter(|(_, it)| it.body.object_prefix == prefix);
+        let live = copies.filter(|(_, it)| !it.retired);
+        let mut folders: Vec<PathBuf> = live.map(|(_, it)| self.view.root().join(it.folder())).collect();
+        folders.reverse();
+        folders
+    }
+
+    pub(super) fn remote(&self) -> &History {
+        self.log.state()
+    }
+
+    pub(super) fn local_history(&self) -> &History {
+        self.view.history()
+    }
+
+    /// Claims an epoch at the remote: at least `at_least`, and higher than every one before. The same attempt gets the
+    /// same epoch again.
+    pub(super) fn claim_remote(
+        &mut self,
+        run_id: RunId,
+        attempt_id: AttemptId,
+        at_least: u64,
+    ) -> Result<u64, CheckpointError> {
+        let location = self.location();
+        let wrong_run = |history: &History| match history.claimed() {
+            Some(found) if found.run_id != run_id => Err(CheckpointError::WrongRun {
+                root: location.clone().into(),
+                expected: run_id,
+                found: found.run_id,
+            }),
+            _ => Ok(()),
+        };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            self.log.refresh()?;
+            let epoch = match self.remote().claimed() {
+                Some(claim) if claim.attempt_id == attempt_id && claim.epoch >= at_least => claim.epoch,
+                Some(claim) => at_least.max(claim.epoch + 1),
+                None => at_least,
+            };
+            let body = ClaimBody { epoch, run_id, attempt_id };
+            match self.log.claim(&holder(&body), &Body::Claim(body), wrong_run) {
+                Ok(()) => return Ok(epoch),
+                // Somebody else was faster: the next epoch is above theirs.
+                Err(CheckpointError::Fenced { .. }) if tries < MAX_CLAIM_TRIES => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The manifest of a commit, from the remote; `None`: it was never sent, or is deleted.
+    pub(super) fn remote_manifest(
+        &self,
+        body: &CommitBody,
+    ) -> Result<Option<Result<Manifest, Defect>>, CheckpointError> {
+        let name = key(&body.object_prefix, MANIFEST_FILE_NAME);
+        let bytes = self.log.backend().read(&name, MAX_MANIFEST_BYTES)?;
+        Ok(bytes.map(|bytes| check_manifest(&bytes, body)))
+    }
+
+    /// Where things stand, from what both logs said when they were read last.
+    #[must_use]
+    pub fn standing(&self, policy: Option<&crate::Retention>) -> Standing {
+        let (waiting_commits, waiting_step) = self.waiting_commits();
+        let uploaded = self.remote().commits().filter(|(_, it)| it.uploaded_to.is_some() && !it.retired);
+        Standing {
+            waiting_commits,
+            waiting_step,
+            waiting_uploads: self.due_uploads(policy).len() as u64,
+            uploaded_step: uploaded.map(|(_, record)| record.body.step).max(),
+        }
+    }
+}
+
+/// Numbers of commits by the prefix of their files. Of several of one prefix (adopted ones) the newest.
+pub(super) fn by_prefix(history: &History) -> BTreeMap<&str, u64> {
+    history.commits().map(|(number, record)| (record.body.object_prefix.as_str(), number)).collect()
+}
+
+pub(super) fn holder(claim: &ClaimBody) -> Claim {
+    Claim { epoch: claim.epoch, holder: claim.attempt_id.to_string() }
+}
+
+/// The name of a file's object.
+pub(super) fn key(prefix: &str, name: &str) -> String {
+    format!("{prefix}/{name}")
+}
+
+/// Where a file of a checkpoint may be: below its own prefix, then below that of the checkpoint it is shared with.
+pub(super) fn keys_of(prefix: &str, file: &ManifestFile) -> Vec<String> {
+    let prefixes = [Some(prefix), file.stored_in.as_deref()];
+    prefixes.into_iter().flatten().map(|prefix| key(prefix, &file.name)).collect()
+}

@@ -1,0 +1,650 @@
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use trackway_core::{AttemptId, Step};
+use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
+use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
+
+use super::{RemoteFiles, Replica, Source, StagedIn, Uploaded};
+use crate::entry::Body;
+use crate::history::History;
+use crate::retention::Retention;
+use crate::tests::{World, save};
+use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind, State};
+
+/// Large objects through the same calls as small ones, so that one injected fault after the other meets all of them.
+struct BackendFiles(Arc<dyn Backend>);
+
+impl RemoteFiles for BackendFiles {
+    fn send(&self, name: &str, from: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
+        let bytes = std::fs::read(from).map_err(StoreError::io("read", from))?;
+        self.0.replace(name, &bytes)?;
+        progress(bytes.len() as u64);
+        Ok(())
+    }
+
+    fn size_bytes(&self, name: &str) -> Result<Option<u64>, StoreError> {
+        Ok(self.0.read(name, 1 << 20)?.map(|bytes| bytes.len() as u64))
+    }
+
+    fn fetch(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        take: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<Option<u64>, StoreError> {
+        let Some(bytes) = self.0.read(name, 1 << 20)? else { return Ok(None) };
+        let parts = bytes.chunks(7).take(if bytes.len() as u64 == size_bytes { usize::MAX } else { 0 });
+        for part in parts {
+            take(part).map_err(StoreError::io("take", Path::new(name)))?;
+        }
+        Ok(Some(bytes.len() as u64))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), StoreError> {
+        self.0.remove(name)
+    }
+}
+
+impl World {
+    fn replica(&self, backend: &Arc<dyn Backend>) -> Result<Replica, CheckpointError> {
+        self.replica_on(Arc::new(RealDisk), backend)
+    }
+
+    fn replica_on(
+        &self,
+        disk: Arc<dyn Disk>,
+        backend: &Arc<dyn Backend>,
+    ) -> Result<Replica, CheckpointError> {
+        let files = Arc::new(BackendFiles(Arc::clone(backend)));
+        let (clock, ids) = (self.clock.clone(), self.ids.clone());
+        Replica::open_on(disk, &self.path(), Arc::clone(backend), files, clock, ids)
+    }
+
+    fn stage_in(&self, backend: &Arc<dyn Backend>) -> Result<(AttemptId, StagedIn), CheckpointError> {
+        let attempt = self.attempt();
+        let staged = self.replica(backend)?.stage_in(self.run_id(), attempt, 1, None)?;
+        Ok((attempt, staged))
+    }
+
+    /// What the training process does: it knows only this disk.
+    fn train(&self, attempt: AttemptId, epoch: u64) -> CheckpointRoot {
+        let mut root = self.open_as(Arc::new(RealDisk), epoch, attempt, None).unwrap();
+        root.resume_target().unwrap();
+        root
+    }
+
+    fn damage_every_copy(&self, step: Step) {
+        for info in self.view().list().iter().filter(|info| info.step == step) {
+            std::fs::write(self.path().join(&info.folder).join("weights.bin"), b"bad").unwrap();
+        }
+    }
+
+    /// Hands over and uploads until nothing is left.
+    fn settle(&self, backend: &Arc<dyn Backend>, policy: Option<&Retention>) -> Result<u64, CheckpointError> {
+        let mut replica = self.replica(backend)?;
+        replica.hand_over()?;
+        let mut sent_bytes = 0;
+        while let Some(uploaded) = replica.upload_next(policy, &|_, _| {})? {
+            if let Uploaded::Done { sent_bytes: bytes, .. } = uploaded {
+                sent_bytes += bytes;
+            }
+            replica.collect(policy, None, false)?;
+        }
+        replica.collect(policy, None, false)?;
+        Ok(sent_bytes)
+    }
+}
+
+fn memory() -> Arc<dyn Backend> {
+    Arc::new(MemoryBackend::default())
+}
+
+fn keep_last(last: usize) -> Retention {
+    Retention { last, only_uploaded: true, ..Retention::default() }
+}
+
+/// Every commit that the remote says it holds can be brought to an empty disk and verifies. Returns their steps.
+fn check_remote(world: &World, backend: &Arc<dyn Backend>, situation: &str) -> Vec<Step> {
+    let empty = world.other_machine();
+    let replica = empty.replica(backend).unwrap();
+    let held = |record: &crate::history::CommitRecord| {
+        record.uploaded_to.is_some() && !record.retired && record.suspect.is_none()
+    };
+    let bodies: Vec<_> =
+        replica.remote().commits().filter(|(_, it)| held(it)).map(|(_, it)| it.body.clone()).collect();
+    for body in &bodies {
+        let fetched = replica.gather(body, true).unwrap();
+        fetched.unwrap_or_else(|missing| panic!("{situation}: step {}: {}", body.step, missing.defect));
+    }
+    bodies.iter().map(|body| body.step).collect()
+}
+
+fn save_shared(root: &mut CheckpointRoot, step: Step) {
+    root.save(step, &[], |writer| {
+        writer.file("backbone.bin", Kind::Weights, b"frozen frozen frozen frozen frozen frozen frozen")?;
+        writer.file("head.bin", Kind::Weights, &step.to_le_bytes())
+    })
+    .unwrap();
+}
+
+/// Proves the plain way: what one machine commits and uploads, another with an empty disk goes on from, byte for
+/// byte, in the next epoch; and that doing it all again adds nothing.
+#[test]
+fn another_machine_goes_on_from_the_remote() {
+    let (one, remote) = (World::new(), memory());
+    let (attempt, staged) = one.stage_in(&remote).unwrap();
+    assert_eq!((staged.epoch, staged.target, staged.fallbacks.len()), (1, None, 0));
+    let mut root = one.train(attempt, 1);
+    for step in [10, 20] {
+        save(&mut root, step).unwrap();
+    }
+    assert!(one.settle(&remote, None).unwrap() > 0);
+    let tail = one.replica(&remote).unwrap().log.position();
+    assert_eq!(one.settle(&remote, None).unwrap(), 0);
+    assert_eq!(one.replica(&remote).unwrap().log.position(), tail, "doing it again adds nothing");
+    assert!(one.view().list().iter().all(|info| info.uploaded_to.is_some()));
+    assert_eq!(check_remote(&one, &remote, "settled"), [10, 20]);
+
+    let two = one.other_machine();
+    let (attempt, staged) = two.stage_in(&remote).unwrap();
+    let target = staged.target.unwrap();
+    assert_eq!((staged.epoch, target.step, target.source), (2, 20, Source::Remote));
+    let mut root = two.train(attempt, 2);
+    let theirs = one.view().resume_target().unwrap().unwrap();
+    let mine = root.resume_target().unwrap().unwrap();
+    assert_eq!(mine.manifest, theirs.manifest);
+    assert_eq!(mine.read("weights.bin").unwrap(), theirs.read("weights.bin").unwrap());
+    save(&mut root, 30).unwrap();
+    two.settle(&remote, None).unwrap();
+    let there = two.replica(&remote).unwrap().remote_list();
+    let parents: Vec<_> = there.iter().map(|info| (info.step, info.parent)).collect();
+    assert_eq!(parents, [(10, None), (20, Some(there[0].number)), (30, Some(there[1].number))]);
+}
+
+/// Proves DESIGN §3.5: machine A reached step 500 and could not hand it over, machine B went on from 300 and committed;
+/// when A is back its waiting commits are fenced and told as lost work, and its next attempt goes on from B's, not
+/// from its own newer and whole ones.
+#[test]
+fn a_dead_branch_is_never_chosen() {
+    let (a, remote) = (World::new(), memory());
+    let (attempt_a, _) = a.stage_in(&remote).unwrap();
+    let mut root_a = a.train(attempt_a, 1);
+    save(&mut root_a, 300).unwrap();
+    a.settle(&remote, None).unwrap();
+    save(&mut root_a, 400).unwrap();
+    save(&mut root_a, 500).unwrap();
+
+    let b = a.other_machine();
+    let (attempt_b, staged) = b.stage_in(&remote).unwrap();
+    assert_eq!(staged.target.unwrap().step, 300);
+    let mut root_b = b.train(attempt_b, staged.epoch);
+    save(&mut root_b, 350).unwrap();
+    b.settle(&remote, None).unwrap();
+
+    let mut replica = a.replica(&remote).unwrap();
+    assert_eq!(replica.fenced_by(1, attempt_a).unwrap(), Some((2, attempt_b)));
+    let error = replica.hand_over().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
+    assert_eq!(replica.standing(None).waiting_commits, 2);
+    let (attempt, staged) = a.stage_in(&remote).unwrap();
+    assert_eq!(staged.fenced.iter().map(|info| info.step).collect::<Vec<_>>(), [400, 500]);
+    assert_eq!((staged.epoch, staged.fenced_steps), (3, 200));
+    let target = staged.target.unwrap();
+    assert_eq!((target.step, target.source, target.attempt_id), (350, Source::Remote, attempt_b));
+    let mut root_a = a.train(attempt, 3);
+    assert_eq!(root_a.resume_target().unwrap().unwrap().step, 350);
+    assert_eq!(a.replica(&remote).unwrap().standing(None).waiting_commits, 0, "what is lost does not wait");
+    save(&mut root_a, 360).unwrap();
+    a.settle(&remote, None).unwrap();
+    assert_eq!(check_remote(&a, &remote, "A is back"), [300, 350, 360]);
+    assert_eq!(a.stage_in(&remote).unwrap().1.fenced, [], "lost work is told once");
+}
+
+/// Proves that commits which wait when the supervisor ends are handed over by the next one before it claims, so that
+/// it does not fence its own, and that bytes which never came to the remote are found on this disk.
+#[test]
+fn waiting_commits_are_not_lost_to_an_own_claim() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    save(&mut world.train(attempt, 1), 10).unwrap();
+    let (_, staged) = world.stage_in(&remote).unwrap();
+    let target = staged.target.unwrap();
+    assert_eq!((staged.epoch, target.step, target.source), (2, 10, Source::Local));
+    assert_eq!(staged.fenced, []);
+    let elsewhere = world.other_machine().stage_in(&remote).unwrap_err();
+    assert_eq!(elsewhere.kind(), ErrorKind::Integrity);
+    assert!(elsewhere.to_string().contains("never came to the remote"), "{elsewhere}");
+    world.settle(&remote, None).unwrap();
+    let (_, staged) = world.other_machine().stage_in(&remote).unwrap();
+    assert_eq!(staged.target.unwrap().step, 10);
+}
+
+/// Proves that the nearest copy is taken: none of a whole local one is fetched, of a damaged one only what is damaged;
+/// what is damaged at the remote is marked there, and the one before is taken with its cost told.
+#[test]
+fn the_nearest_whole_copy_is_taken() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let mut root = world.train(attempt, 1);
+    let commits: Vec<_> = [10, 20, 30].map(|step| save(&mut root, step).unwrap()).into();
+    world.settle(&remote, None).unwrap();
+    let target = world.stage_in(&remote).unwrap().1.target.unwrap();
+    assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Local, 0));
+
+    world.damage_every_copy(30);
+    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    let target = staged.target.unwrap();
+    assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Remote, 128));
+    assert_eq!(world.train(attempt, staged.epoch).resume_target().unwrap().unwrap().step, 30);
+
+    world.damage_every_copy(30);
+    remote.replace(&format!("{}/weights.bin", commits[2].object_prefix), b"rot").unwrap();
+    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    assert_eq!((staged.target.unwrap().step, staged.lost_steps), (20, 10));
+    assert_eq!(
+        staged.fallbacks[0].why,
+        "at the remote, `weights.bin` has 3 bytes and was committed with 128"
+    );
+    let there = world.replica(&remote).unwrap().remote_list();
+    assert_eq!(there[2].state, State::Suspect);
+    assert_eq!(world.train(attempt, staged.epoch).resume_target().unwrap().unwrap().step, 20);
+}
+
+/// Proves that a checkpoint which an attempt marked suspect although its bytes are whole (it could not be loaded) is
+/// suspect for every machine.
+#[test]
+fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let mut root = world.train(attempt, 1);
+    save(&mut root, 10).unwrap();
+    let bad = save(&mut root, 20).unwrap();
+    world.settle(&remote, None).unwrap();
+    crate::keeper::append(root.view_mut(), Writer::Housekeeper, |_| {
+        Some(Body::suspect(bad.number, "loading it crashed twice"))
+    })
+    .unwrap();
+    assert_eq!(world.stage_in(&remote).unwrap().1.target.unwrap().step, 10);
+    assert_eq!(world.other_machine().stage_in(&remote).unwrap().1.target.unwrap().step, 10);
+}
+
+/// Proves that a remote that is out of reach grants nothing: no claim is written on this disk, and that a remote which
+/// was emptied is not taken for a fresh start.
+#[test]
+fn without_the_remote_nothing_is_granted() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    save(&mut world.train(attempt, 1), 10).unwrap();
+    let cut_off = FaultBackend::sound(Arc::clone(&remote));
+    let behind: Arc<dyn Backend> = Arc::new(cut_off.clone());
+    let mut replica = world.replica(&behind).unwrap();
+    cut_off.cut_off(true);
+    let error = replica.stage_in(world.run_id(), world.attempt(), 2, None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
+    assert_eq!(world.view().epoch(), Some(1));
+    assert_eq!(replica.standing(None).waiting_commits, 1);
+    cut_off.cut_off(false);
+    assert_eq!(replica.stage_in(world.run_id(), world.attempt(), 2, None).unwrap().epoch, 2);
+    let error = world.stage_in(&memory()).unwrap_err();
+    assert!(matches!(error, CheckpointError::RemoteEmpty { .. }), "{error}");
+    let stranger = world.other_machine();
+    let other_run = trackway_core::RunId::new(world.ids.as_ref());
+    let error = stranger.replica(&remote).unwrap().stage_in(other_run, world.attempt(), 1, None).unwrap_err();
+    assert!(matches!(error, CheckpointError::WrongRun { .. }), "{error}");
+}
+
+/// Proves that what did not change is sent once, that retention at the remote deletes nothing that is still relied on,
+/// that pins hold there, and that in the end only what is kept is left.
+#[test]
+fn shared_files_are_sent_once_and_kept_as_long_as_needed() {
+    let (world, remote) = (World::new(), Arc::new(Listing::default()));
+    let backend: Arc<dyn Backend> = remote.clone();
+    let (attempt, _) = world.stage_in(&backend).unwrap();
+    let mut root = world.train(attempt, 1);
+    for step in [10, 20, 30, 40] {
+        save_shared(&mut root, step);
+        let sent_bytes = world.settle(&backend, Some(&keep_last(2))).unwrap();
+        assert_eq!(sent_bytes, if step == 10 { 56 } else { 8 }, "step {step}");
+    }
+    assert_eq!(check_remote(&world, &backend, "after retention"), [30, 40]);
+    let names = |part: &str| remote.names().into_iter().filter(|name| name.contains(part)).count();
+    assert_eq!((names("backbone.bin"), names("head.bin"), names("manifest.json")), (1, 2, 2));
+    assert!(
+        remote.names().iter().any(|name| name.starts_with("step-00000010/")),
+        "the first one's file stays"
+    );
+    root.save(50, &[], |writer| writer.file("head.bin", Kind::Weights, b"all new")).unwrap();
+    root.save(60, &[], |writer| writer.file("head.bin", Kind::Weights, b"all newer")).unwrap();
+    world.settle(&backend, Some(&keep_last(2))).unwrap();
+    assert_eq!(names("backbone.bin"), 0, "nobody needs it any more");
+    assert_eq!(check_remote(&world, &backend, "at the end"), [50, 60]);
+}
+
+/// Proves that a pin at the remote holds there, and that what the policy would delete at once is not sent at all while
+/// its commit stands in the log.
+#[test]
+fn superseded_ones_are_overtaken_and_pins_hold() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let mut root = world.train(attempt, 1);
+    save(&mut root, 10).unwrap();
+    world.settle(&remote, Some(&keep_last(2))).unwrap();
+    let mut replica = world.replica(&remote).unwrap();
+    let pin = crate::entry::PinBody { name: "p".into(), commit: 2, why: String::new(), until: None };
+    replica
+        .log
+        .append(Writer::Housekeeper, |_: &History| Ok::<_, CheckpointError>(Some(Body::Pin(pin.clone()))))
+        .unwrap();
+    for step in [20, 30, 40, 50] {
+        save(&mut root, step).unwrap();
+    }
+    world.settle(&remote, Some(&keep_last(2))).unwrap();
+    assert_eq!(check_remote(&world, &remote, "overtaken"), [10, 40, 50]);
+    let there = world.replica(&remote).unwrap().remote_list();
+    let states: Vec<_> = there.iter().map(|info| (info.step, info.state)).collect();
+    assert_eq!(states[1..3], [(20, State::Retired), (30, State::Retired)]);
+    assert_eq!(states.len(), 5, "every commit stands in the log");
+}
+
+/// Proves that attempts which follow each other on one disk leave no copies behind: what is elsewhere too goes, what is
+/// pinned or the only copy stays, and every attempt goes on from the newest.
+#[test]
+fn attempts_leave_no_copies_behind() {
+    let (world, remote) = (World::new(), memory());
+    let policy = keep_last(2);
+    let mut pinned = None;
+    for attempt_number in 0..6 {
+        let attempt = world.attempt();
+        let mut replica = world.replica(&remote).unwrap();
+        let staged = replica.stage_in(world.run_id(), attempt, 1, Some(&policy)).unwrap();
+        let step = staged.target.map_or(0, |target| target.step);
+        assert_eq!(step, attempt_number * 30);
+        let keep = Some(policy.clone());
+        let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+        root.resume_target().unwrap();
+        for step in [step + 10, step + 20, step + 30] {
+            save_shared(&mut root, step);
+            world.settle(&remote, Some(&policy)).unwrap();
+        }
+        if attempt_number == 1 {
+            let mut house =
+                crate::Housekeeper::open(&world.path(), world.clock.clone(), world.ids.clone()).unwrap();
+            let number = house.view().list().iter().rev().find(|info| info.step == 60).unwrap().number;
+            house.pin("kept", number, "", None).unwrap();
+            pinned = Some(number);
+        }
+    }
+    let here = |info: &crate::CheckpointInfo| world.path().join(&info.folder).exists();
+    let list = world.view().list();
+    let steps: Vec<_> = list.iter().filter(|info| here(info)).map(|info| info.step).collect();
+    assert_eq!(steps, [60, 170, 180], "{list:#?}");
+    world.view().verify(pinned.unwrap()).unwrap();
+    assert_eq!(check_remote(&world, &remote, "after six attempts"), [170, 180]);
+}
+
+/// What a supervisor does from one launch to the next, with everything in it that calls the remote.
+fn scenario(world: &World, backend: &Arc<dyn Backend>, saved: &mut Vec<Step>) -> Result<(), CheckpointError> {
+    let policy = keep_last(2);
+    let (attempt, staged) = world.stage_in(backend)?;
+    let mut root = world.train(attempt, staged.epoch);
+    let from = staged.target.map_or(0, |target| target.step);
+    for step in [1, 2, 3] {
+        save_shared(&mut root, from + step);
+        saved.push(from + step);
+        world.settle(backend, Some(&policy))?;
+    }
+    let attempt = world.attempt();
+    world.replica(backend)?.stage_in(world.run_id(), attempt, 1, None)?;
+    Ok(())
+}
+
+/// Proves that one call to the remote that fails, whose answer is lost, that happens late or conflicts, and a kill or a
+/// partition from there on, at any call of claiming, handing over, uploading, collecting and staging in, loses no
+/// commit: what the remote says it holds verifies, nothing that was saved is missing on this disk, and the next
+/// supervisor completes everything.
+#[test]
+fn a_fault_at_any_call_loses_nothing() {
+    let faults = [
+        BackendFault::ErrorBefore,
+        BackendFault::ErrorAfter,
+        BackendFault::Late(3),
+        BackendFault::Conflict,
+        BackendFault::Refused,
+    ];
+    for fault in faults {
+        // One that lasts is what a kill or a partition looks like.
+        for lasting in [false, true].into_iter().take(1 + usize::from(fault == BackendFault::ErrorBefore)) {
+            let mut call = 0;
+            loop {
+                let (world, memory) = (World::new(), memory());
+                let mut saved = Vec::new();
+                scenario(&world, &memory, &mut saved).unwrap();
+                let calls = call..if lasting { u64::MAX } else { call + 1 };
+                let faulty = FaultBackend::storm(Arc::clone(&memory), calls, fault);
+                let outcome = scenario(&world, &(Arc::new(faulty.clone()) as Arc<dyn Backend>), &mut saved);
+                if faulty.calls() <= call {
+                    outcome.unwrap();
+                    break;
+                }
+                let situation = format!("{fault:?} at call {call}, lasting: {lasting}");
+                check_remote(&world, &memory, &situation);
+                check_completion(&world, &memory, &saved, &situation);
+                call += 1;
+            }
+            println!("{fault:?}, lasting: {lasting}: {call} calls");
+            assert!(call > 100, "only {call} calls: the scenario does not do what it should");
+        }
+    }
+}
+
+fn check_completion(world: &World, remote: &Arc<dyn Backend>, saved: &[Step], situation: &str) {
+    let newest = *saved.last().unwrap();
+    let (attempt, staged) = world.stage_in(remote).unwrap_or_else(|error| panic!("{situation}: {error}"));
+    assert_eq!(staged.fenced, [], "{situation}");
+    assert_eq!(staged.fallbacks, [], "{situation}");
+    let target = staged.target.unwrap_or_else(|| panic!("{situation}: nothing to resume from"));
+    assert_eq!(target.step, newest, "{situation}");
+    save_shared(&mut world.train(attempt, staged.epoch), newest + 1);
+    world.settle(remote, Some(&keep_last(2))).unwrap();
+    assert_eq!(check_remote(world, remote, situation), [newest, newest + 1], "{situation}");
+    let (_, staged) = world.other_machine().stage_in(remote).unwrap();
+    assert_eq!(staged.target.unwrap().step, newest + 1, "{situation}");
+}
+
+/// A storage that can be listed, for looking at what is left.
+#[derive(Default)]
+struct Listing {
+    inner: MemoryBackend,
+    names: Mutex<std::collections::BTreeSet<String>>,
+}
+
+impl Listing {
+    fn names(&self) -> Vec<String> {
+        self.names.lock().unwrap().iter().filter(|name| !name.starts_with("log/")).cloned().collect()
+    }
+}
+
+impl Backend for Listing {
+    fn location(&self) -> String {
+        self.inner.location()
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError> {
+        self.names.lock().unwrap().insert(name.into());
+        self.inner.create(name, bytes)
+    }
+
+    fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.read(name, max_bytes)
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.names.lock().unwrap().insert(name.into());
+        self.inner.replace(name, bytes)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), StoreError> {
+        self.names.lock().unwrap().remove(name);
+        self.inner.remove(name)
+    }
+}
+
+/// A storage that lets something else happen, once, just before its n-th call.
+struct Interrupted {
+    inner: Arc<dyn Backend>,
+    calls: AtomicU64,
+    at: u64,
+    happen: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Interrupted {
+    fn new(inner: &Arc<dyn Backend>, at: u64, happen: impl FnOnce() + Send + 'static) -> Arc<Self> {
+        let happen = Mutex::new(Some(Box::new(happen) as Box<dyn FnOnce() + Send>));
+        Arc::new(Self { inner: Arc::clone(inner), calls: AtomicU64::new(0), at, happen })
+    }
+
+    fn happened(&self) -> bool {
+        self.happen.lock().unwrap().is_none()
+    }
+
+    fn call(&self) -> &dyn Backend {
+        if self.calls.fetch_add(1, Ordering::SeqCst) == self.at
+            && let Some(happen) = self.happen.lock().unwrap().take()
+        {
+            happen();
+        }
+        self.inner.as_ref()
+    }
+}
+
+impl Backend for Interrupted {
+    fn location(&self) -> String {
+        self.inner.location()
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<Created, StoreError> {
+        self.call().create(name, bytes)
+    }
+
+    fn read(&self, name: &str, max_bytes: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        self.call().read(name, max_bytes)
+    }
+
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.call().replace(name, bytes)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), StoreError> {
+        self.call().remove(name)
+    }
+}
+
+/// Three commits that share a file, two of them uploaded; the last one waits for its upload.
+fn prepared() -> (Arc<World>, Arc<dyn Backend>) {
+    let (world, remote) = (Arc::new(World::new()), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let mut root = world.train(attempt, 1);
+    for step in [10, 20, 30, 40] {
+        save_shared(&mut root, step);
+        world.settle(&remote, None).unwrap();
+    }
+    save_shared(&mut root, 50);
+    world.replica(&remote).unwrap().hand_over().unwrap();
+    (world, remote)
+}
+
+/// Marks the parent of what is being sent suspect, so that it, and the first one whose file all share, go.
+fn collect_the_parent(world: &World, remote: &Arc<dyn Backend>) {
+    let mut replica = world.other_machine().replica(remote).unwrap();
+    let parent = replica.remote_list().iter().find(|info| info.step == 40).unwrap().number;
+    replica
+        .log
+        .append(Writer::Housekeeper, |_: &History| {
+            Ok::<_, CheckpointError>(Some(Body::suspect(parent, "a test says so")))
+        })
+        .unwrap();
+    let collected = replica.collect(Some(&keep_last(2)), Some(0.0), false).unwrap();
+    let retired = collected.plan.retire.contains_key(&parent);
+    assert!(retired || collected.refused.is_some(), "{collected:?}");
+}
+
+/// Proves that a collection by another machine at any call of an upload, one that deletes the very checkpoints it
+/// shares its file with, leaves nothing that says it is whole and is not.
+#[test]
+fn collecting_during_an_upload_breaks_nothing() {
+    for at in 0.. {
+        let (world, remote) = prepared();
+        let (their_world, their_remote) = (Arc::clone(&world), Arc::clone(&remote));
+        let interrupted =
+            Interrupted::new(&remote, at, move || collect_the_parent(&their_world, &their_remote));
+        let backend: Arc<dyn Backend> = interrupted.clone();
+        let mut replica = world.replica(&backend).unwrap();
+        replica.upload_next(None, &|_, _| {}).unwrap();
+        if !interrupted.happened() {
+            assert!(at > 20, "only {at} calls");
+            return;
+        }
+        let steps = check_remote(&world, &remote, &format!("collected at call {at}"));
+        assert!(steps.contains(&50), "at call {at}: {steps:?}");
+    }
+}
+
+/// Proves the same the other way round: an upload at any call of a collection.
+#[test]
+fn uploading_during_a_collection_breaks_nothing() {
+    for at in 0.. {
+        let (world, remote) = prepared();
+        let (their_world, their_remote) = (Arc::clone(&world), Arc::clone(&remote));
+        let interrupted = Interrupted::new(&remote, at, move || {
+            let mut replica = their_world.replica(&their_remote).unwrap();
+            let uploaded = replica.upload_next(None, &|_, _| {}).unwrap();
+            assert!(matches!(uploaded, Some(Uploaded::Done { .. })), "{uploaded:?}");
+        });
+        collect_the_parent(&world, &(interrupted.clone() as Arc<dyn Backend>));
+        if !interrupted.happened() {
+            assert!(at > 20, "only {at} calls");
+            return;
+        }
+        let steps = check_remote(&world, &remote, &format!("uploaded at call {at}"));
+        assert!(steps.contains(&50), "at call {at}: {steps:?}");
+    }
+}
+
+/// Proves that a kill, a torn write or a power cut at any operation of this disk while a checkpoint is brought here
+/// leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
+#[test]
+fn a_crash_of_the_disk_while_staging_in_is_made_good() {
+    let (one, remote) = (World::new(), memory());
+    let (attempt, _) = one.stage_in(&remote).unwrap();
+    let mut root = one.train(attempt, 1);
+    save_shared(&mut root, 10);
+    save_shared(&mut root, 20);
+    one.settle(&remote, None).unwrap();
+    for fault in Fault::DEADLY {
+        for operation in 0.. {
+            let two = one.other_machine();
+            let disk = FaultDisk::new(fault, operation);
+            let attempt = two.attempt();
+            let staged = two
+                .replica_on(Arc::new(disk.clone()), &remote)
+                .and_then(|mut replica| replica.stage_in(two.run_id(), attempt, 1, Some(&keep_last(2))));
+            if !disk.struck() {
+                staged.unwrap();
+                assert!(operation > 15, "only {operation} operations");
+                break;
+            }
+            disk.after_crash();
+            let situation = format!("{fault:?} at operation {operation}");
+            let (attempt, staged) = two.stage_in(&remote).unwrap();
+            assert_eq!(staged.target.unwrap().step, 20, "{situation}");
+            let mut root = two.train(attempt, staged.epoch);
+            assert_eq!(root.resume_target().unwrap().unwrap().step, 20, "{situation}");
+            for info in two.view().list().iter().filter(|info| info.on_branch) {
+                two.view().verify(info.number).unwrap_or_else(|error| panic!("{situation}: {error}"));
+            }
+        }
+    }
+}

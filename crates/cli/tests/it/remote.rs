@@ -1,0 +1,199 @@
+//! Runs whose checkpoints have their truth in an object store: moto's S3 server, over a socket.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::examples::{STEPS, final_digest, wine_mlp};
+use crate::harness::{Home, eventually, signal};
+
+const BUCKET: &str = "runs";
+
+/// moto's S3 server, in a process of its own.
+struct Moto {
+    process: Child,
+    port: u16,
+}
+
+impl Moto {
+    /// Starts the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
+    fn start() -> Option<Self> {
+        let Some(executable) = std::env::var_os("TRACKWAY_TEST_MOTO") else {
+            println!("skipped: TRACKWAY_TEST_MOTO does not name moto_server");
+            return None;
+        };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let process = Command::new(PathBuf::from(executable))
+            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("TRACKWAY_TEST_MOTO names moto_server");
+        let moto = Self { process, port };
+        eventually("moto's bucket", || moto.make_bucket());
+        Some(moto)
+    }
+
+    fn make_bucket(&self) -> Option<()> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        let request = format!(
+            "PUT /{BUCKET} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        Some(())
+    }
+
+    /// What a person would set.
+    fn environment(&self) -> Vec<(String, String)> {
+        let set = [
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
+            ("AWS_ALLOW_HTTP", "true".into()),
+            ("AWS_REGION", "us-east-1".into()),
+            ("AWS_ACCESS_KEY_ID", "KEYOFTEST".into()),
+            ("AWS_SECRET_ACCESS_KEY", "SECRETOFTEST".into()),
+        ];
+        set.map(|(name, value)| (name.into(), value)).into()
+    }
+}
+
+impl Drop for Moto {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The wine job, which tells its process id, with its checkpoints at the remote.
+fn run_file(home: &Home, name: &str, wine: &Path, step_millis: u32, remote: bool) -> String {
+    let remote = if remote { "remote = \"s3://runs/tests\"\n" } else { "" };
+    let job = format!("echo $$ > pid; exec '{}' --steps {STEPS} --step-millis {step_millis}", wine.display());
+    let text = format!(
+        "[run]\nname = \"{name}\"\ncommand = [\"sh\", \"-c\", \"{job}\"]\nseed = 17\n\
+         [checkpoint]\nevery = {{ steps = 40 }}\nkeep = {{ last = 3 }}\n{remote}\
+         [retry]\ninfrastructure = {{ attempts = 2, backoff = \"0s..0s\" }}\n"
+    );
+    home.write(&format!("{name}.toml"), &text);
+    format!("{name}.toml")
+}
+
+fn kill_script(home: &Home) {
+    let pid = std::fs::read_to_string(home.path().join("pid")).unwrap().trim().parse().unwrap();
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL);
+}
+
+/// What the supervisor of the newest run says of its remote.
+fn status(home: &Home) -> Option<Value> {
+    let runs = std::fs::read_dir(home.state().join("runs")).ok()?;
+    let newest = runs.flatten().map(|entry| entry.path()).max()?;
+    serde_json::from_slice(&std::fs::read(newest.join("remote.json")).ok()?).ok()
+}
+
+fn uploaded(home: &Home, at_least: u64) {
+    eventually(&format!("step {at_least} at the remote"), || {
+        status(home)?["uploaded_step"].as_u64().filter(|step| *step >= at_least)
+    });
+}
+
+fn control_digest(wine: &Path) -> String {
+    let home = Home::new();
+    let run = home.json(&["run", &run_file(&home, "control", wine, 0, false)]);
+    assert_eq!(run["state"], "completed", "{run}");
+    final_digest(&home, "control")
+}
+
+/// Proves that a run outlives everything on its machine: the script is killed, then the supervisor, then the local
+/// checkpoints are deleted; `resume` brings them from the remote, and the final weights are those of an undisturbed run.
+#[test]
+fn a_run_outlives_its_machine() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let home = Home::with(&moto.environment());
+    let file = run_file(&home, "far", &wine, 20, true);
+    let mut supervisor = home.spawn(&["run", &file, "--inject", "kill@step=60"]);
+    uploaded(&home, 120);
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    kill_script(&home);
+    std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
+    let run = home.json(&["resume", "far"]);
+    assert_eq!(run["state"], "completed", "{run}");
+    let attempts = run["attempts"].as_array().unwrap();
+    assert_eq!(attempts.len(), 3, "{run}");
+    assert_eq!(attempts[1]["resumed_from_step"], 40);
+    assert!(attempts[2]["resumed_from_step"].as_u64().unwrap() >= 120, "{run}");
+    assert_eq!(final_digest(&home, "far"), control_digest(&wine));
+    let remote = &run["remote"];
+    assert_eq!((remote["uploaded_step"].as_u64(), &remote["waiting_uploads"]), (Some(STEPS), &0.into()));
+    let events = home.sql("select message from events where kind = 'checkpoint_stage_in'");
+    assert!(events.iter().any(|row| row["message"].as_str().unwrap().contains("was brought from s3://")));
+    let stored =
+        home.trackway(&["sql", "select config_json, command from training_attempts", "--csv"]).stdout;
+    assert!(!stored.contains("SECRETOFTEST"));
+}
+
+/// Proves one truth with two machines: A goes on alone without its supervisor, so that its commits wait; B takes the run
+/// over from what A had handed over, and completes it; A is back, is told what it lost, and goes on from B's.
+#[test]
+fn two_machines_have_one_truth() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let a = Home::with(&moto.environment());
+    let mut supervisor = a.spawn(&["run", &run_file(&a, "pair", &wine, 20, true)]);
+    uploaded(&a, 40);
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    let handed_over = status(&a).unwrap()["uploaded_step"].as_u64().unwrap();
+    let b = Home::with(&moto.environment());
+    let copied = Command::new("cp").arg("-r").arg(a.state()).arg(b.state()).status().unwrap();
+    assert!(copied.success());
+    std::fs::remove_dir_all(b.state().join("checkpoints")).unwrap();
+    eventually("a commit that waits", || {
+        let entries = a.json(&["checkpoint", "ls", "pair"])["checkpoints"].clone();
+        let newest = entries.as_array()?.iter().filter_map(|entry| entry["step"].as_u64()).max()?;
+        (newest >= handed_over + 80).then_some(())
+    });
+    kill_script(&a);
+
+    let run = b.json(&["resume", "pair"]);
+    assert_eq!(run["state"], "completed", "{run}");
+    let attempts = run["attempts"].as_array().unwrap();
+    let resumed = attempts.last().unwrap()["resumed_from_step"].as_u64().unwrap();
+    assert!(resumed >= handed_over && resumed < STEPS, "{run}");
+    assert_eq!(final_digest(&b, "pair"), control_digest(&wine));
+
+    let answer = a.trackway(&["resume", "pair", "--json"]);
+    let run: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr));
+    assert_eq!(run["state"], "completed", "{run}");
+    assert_eq!(run["attempts"].as_array().unwrap().last().unwrap()["resumed_from_step"], STEPS, "{run}");
+    assert!(answer.stderr.contains("never became part of the run"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("was brought from s3://"), "{}", answer.stderr);
+}
+
+/// Proves that without an answer from the remote nothing is launched, and that the error says what to do.
+#[test]
+fn nothing_is_launched_without_the_remote() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let home = Home::with(&[
+        ("AWS_ENDPOINT_URL".into(), format!("http://{closed}")),
+        ("AWS_ALLOW_HTTP".into(), "true".into()),
+        ("AWS_ACCESS_KEY_ID".into(), "KEYOFTEST".into()),
+        ("AWS_SECRET_ACCESS_KEY".into(), "SECRETOFTEST".into()),
+        ("TRACKWAY_REMOTE_RETRY_SECONDS".into(), "1".into()),
+    ]);
+    home.write(
+        "alone.toml",
+        "[run]\nname = \"alone\"\ncommand = [\"sh\", \"-c\", \"echo ran > ran\"]\n\
+         [checkpoint]\nremote = \"s3://runs/tests\"\n[retry]\ninfrastructure = { attempts = 1, backoff = \"0s..0s\" }\n",
+    );
+    let answer = home.trackway(&["run", "alone.toml"]);
+    assert_eq!(answer.code, 1, "{}", answer.stderr);
+    for words in ["not launched: no epoch was granted", "trying again", "trackway resume", "storage_error"] {
+        assert!(answer.stderr.contains(words), "no `{words}` in {}", answer.stderr);
+    }
+    assert!(!answer.stderr.contains("SECRETOFTEST"));
+    assert!(!home.path().join("ran").exists());
+}
