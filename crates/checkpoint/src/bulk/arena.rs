@@ -73,7 +73,7 @@ impl Arena {
         if wanted > self.mapping.size_bytes() || wanted - self.usable_bytes > available_bytes() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        self.mapping.make_usable(self.usable_bytes, wanted)?;
+        self.mapping.make_usable(wanted)?;
         self.usable_bytes = wanted;
         Ok(())
     }
@@ -130,9 +130,9 @@ impl Arena {
         unsafe { self.mapping.start().add(begin) }
     }
 
-    /// The memory and how much of it is usable, so that another thread can touch it ahead.
-    pub fn memory(&self) -> (Arc<Mapping>, usize) {
-        (self.mapping.clone(), self.usable_bytes)
+    /// The memory, so that another thread can improve it.
+    pub fn mapping(&self) -> Arc<Mapping> {
+        self.mapping.clone()
     }
 }
 

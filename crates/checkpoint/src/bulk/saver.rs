@@ -21,9 +21,6 @@ const DROP_WAIT: Duration = Duration::from_secs(60);
 /// What headers and the ends of blocks may add to a save: this part of it, and this much at least.
 const HEADERS_SHARE: u64 = 256;
 const HEADERS_BYTES_MIN: u64 = 4 << 20;
-/// Memory that is touched ahead at a time.
-const TOUCH_BYTES: usize = 64 << 20;
-
 /// What the owner makes of a staged save: begin, write, commit. `C` is what a commit tells.
 pub type CommitCallback<C> = Box<dyn FnMut(&StagedSave) -> Result<Saved<C>, CheckpointError> + Send>;
 
@@ -94,9 +91,9 @@ struct State<C> {
     outcomes: VecDeque<SaveOutcome<C>>,
 }
 
-enum Job {
-    Save { save: StagedSave, submitted_micros: i64 },
-    Touch { memory: Arc<Mapping>, size_bytes: usize },
+struct Job {
+    save: StagedSave,
+    submitted_micros: i64,
 }
 
 impl<C: Send + 'static> BackgroundSaver<C> {
@@ -107,6 +104,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     pub fn new(clock: Arc<dyn Clock>, mut commit: CommitCallback<C>) -> Result<Self, CheckpointError> {
         let no_memory = |source| CheckpointError::Memory { size_bytes: 0, source };
         let arena = Arena::new().map_err(no_memory)?;
+        let memory = arena.mapping();
         let shared = Arc::new(Shared {
             clock,
             process: std::process::id(),
@@ -123,7 +121,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         let worker = shared.clone();
         let worker = thread::Builder::new()
             .name("trackway-save".into())
-            .spawn(move || worker.work(&mut commit))
+            .spawn(move || worker.work(&memory, &mut commit))
             .map_err(no_memory)?;
         Ok(Self { shared, worker: Some(worker) })
     }
@@ -143,8 +141,6 @@ impl<C: Send + 'static> BackgroundSaver<C> {
         let wanted = size_bytes.saturating_add(size_bytes / HEADERS_SHARE + HEADERS_BYTES_MIN);
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         arena.grow(wanted).map_err(|source| CheckpointError::Memory { size_bytes, source })?;
-        let (memory, size_bytes) = arena.memory();
-        state.job = Some(Job::Touch { memory, size_bytes });
         self.shared.changed.notify_all();
         Ok(())
     }
@@ -275,8 +271,7 @@ impl<C> Shared<C> {
             let submitted_micros = self.clock.monotonic_micros();
             let mut state = self.state();
             state.saving = true;
-            // Memory that was to be touched ahead has been touched by the save itself.
-            state.job = Some(Job::Save { save, submitted_micros });
+            state.job = Some(Job { save, submitted_micros });
             self.changed.notify_all();
         }
     }
@@ -289,30 +284,30 @@ impl<C> Shared<C> {
         }
     }
 
-    fn work(&self, commit: &mut CommitCallback<C>) {
-        while let Some(job) = self.next_job() {
-            match job {
-                Job::Touch { memory, size_bytes } => self.touch(&memory, size_bytes),
-                Job::Save { save, submitted_micros } => self.save(save, submitted_micros, commit),
+    fn work(&self, memory: &Mapping, commit: &mut CommitCallback<C>) {
+        loop {
+            let mut state = self.state();
+            match state.job.take() {
+                Some(Job { save, submitted_micros }) => {
+                    drop(state);
+                    self.save(save, submitted_micros, commit);
+                }
+                None if state.closing => return,
+                None => {
+                    drop(state);
+                    if !memory.improve() {
+                        self.wait_for_work();
+                    }
+                }
             }
         }
     }
 
-    /// `None`: it was the last one.
-    fn next_job(&self) -> Option<Job> {
-        let idle = |state: &mut State<C>| state.job.is_none() && !state.closing;
-        let mut state = self.changed.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
-        state.job.take()
-    }
-
-    fn touch(&self, memory: &Mapping, size_bytes: usize) {
-        for begin in (0..size_bytes).step_by(TOUCH_BYTES) {
-            let state = self.state();
-            if state.closing || state.job.is_some() {
-                return;
-            }
-            drop(state);
-            memory.touch(begin, (begin + TOUCH_BYTES).min(size_bytes));
+    /// Waits for a save, for the end, or for more memory.
+    fn wait_for_work(&self) {
+        let state = self.state();
+        if state.job.is_none() && !state.closing {
+            drop(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
         }
     }
 
