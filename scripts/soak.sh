@@ -7,6 +7,7 @@ export TRACKWAY_KILLS=${TRACKWAY_KILLS:-500} TRACKWAY_SEEDS=${TRACKWAY_SEEDS:-20
 
 echo "== $TRACKWAY_KILLS kills of real jobs"
 "$cargo" test --locked --workspace --test resume -- --nocapture random_kills
+"$cargo" test --locked -p trackway-checkpoint -- --nocapture a_killed_rank
 make test-python FRAMEWORKS=1
 
 echo "== $TRACKWAY_SEEDS seeds, model bound $TRACKWAY_MODEL_BOUND"

@@ -12,6 +12,7 @@ use super::finding::Remedy;
 use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::History;
+use crate::ranks::VOTES_FOLDER;
 
 /// The folder of the log.
 const LOG_FOLDER: &str = "log";
@@ -19,8 +20,6 @@ const LOG_FOLDER: &str = "log";
 const ASIDE_PREFIX: &str = ".new-";
 /// The object that names the newest summary, perhaps.
 pub(super) const HINT_PATH: &str = "log/hint.json";
-/// Where ranks say what they wrote.
-const VOTES_FOLDER: &str = "votes";
 /// Where checkpoints are put together that come from a remote.
 const INCOMING_FOLDER: &str = "incoming";
 
@@ -131,7 +130,7 @@ impl Survey {
                 continue;
             }
             let mut folder = Folder::default();
-            for file in self.list_below(&prefix) {
+            for file in self.list_below(&prefix).into_iter().filter(|file| file != VOTES_FOLDER) {
                 let metadata = std::fs::symlink_metadata(self.root.join(&prefix).join(&file));
                 folder.files.insert(file, metadata.map_or(0, |metadata| metadata.len()));
             }

@@ -64,7 +64,7 @@ pub enum RankError {
     },
     /// A file whose name does not say which rank writes it.
     #[error(
-        "rank {rank} cannot write a file named `{name}`: its files begin with `rank-{rank:04}-`; rank 0 may also write files of any name that begins with no rank"
+        "rank {rank} cannot write a file named `{name}`: its files begin with `rank-{rank:04}-`; rank 0 may also write files of any other name but `votes`"
     )]
     FileName {
         /// The rank.

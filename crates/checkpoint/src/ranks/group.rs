@@ -1,4 +1,5 @@
 use crate::ranks::error::RankError;
+use crate::ranks::vote::VOTES_FOLDER;
 
 /// How long ranks wait for each other unless told otherwise. Long: a rank may have to write many gigabytes.
 const WAIT_SECONDS: f64 = 600.0;
@@ -122,7 +123,7 @@ impl RankGroup {
     pub(crate) fn owner_of(self, name: &str) -> Result<Option<u32>, RankError> {
         match rank_in(name) {
             Some(rank) if rank == self.rank => Ok(Some(rank)),
-            None if self.coordinates() => Ok(None),
+            None if self.coordinates() && name != VOTES_FOLDER => Ok(None),
             _ => Err(RankError::FileName { rank: self.rank, name: name.into() }),
         }
     }
@@ -183,9 +184,13 @@ mod tests {
         let first = RankGroup::new(0, 4).unwrap();
         assert_eq!(first.owner_of("config.json").unwrap(), None);
         assert_eq!(first.owner_of("rank-list.json").unwrap(), None);
-        for (group, name) in
-            [(third, "config.json"), (third, "rank-0002-x"), (first, "rank-0003-x"), (third, "rank-3-x")]
-        {
+        for (group, name) in [
+            (third, "config.json"),
+            (first, "votes"),
+            (third, "rank-0002-x"),
+            (first, "rank-0003-x"),
+            (third, "rank-3-x"),
+        ] {
             assert!(group.owner_of(name).is_err(), "{name}");
         }
     }

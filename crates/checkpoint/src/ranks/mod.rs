@@ -43,3 +43,4 @@ pub(crate) use group::without_rank;
 pub use root::RankedRoot;
 pub(crate) use round::{BeginRanks, RoundBody, RoundRecord, Stop, check_round};
 pub use save::{Decliner, RankedSave};
+pub(crate) use vote::VOTES_FOLDER;

@@ -13,7 +13,7 @@ use crate::ranks::{RankGroup, RankedRoot};
 use crate::tests::World;
 use crate::{CheckpointError, State};
 
-/// How many groups lose a rank; `TRACKWAY_TEST_KILLS` says otherwise.
+/// How many groups lose a rank; `TRACKWAY_KILLS` says otherwise.
 const KILLS: u64 = 50;
 const WORLD_SIZE: u32 = 4;
 const ROOT: &str = "TRACKWAY_TEST_RANK_ROOT";
@@ -138,7 +138,7 @@ fn check(world: &World, situation: &str) {
 /// that fewer ranks go on from the newest commit.
 #[test]
 fn a_killed_rank_leaves_no_half() {
-    let kills = std::env::var("TRACKWAY_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = std::env::var("TRACKWAY_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
     let next = AtomicU64::new(0);
     thread::scope(|scope| {
         let worker = || {

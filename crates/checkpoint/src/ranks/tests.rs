@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use trackway_core::{AttemptId, Step};
+use trackway_core::{AttemptId, Clock as _, Step};
 use trackway_store::testing::FaultDisk;
 use trackway_store::{Disk, RealDisk};
 
@@ -156,6 +156,8 @@ fn ranks_save_and_resume_together() {
         assert_eq!(file.stored_in.as_ref(), expected, "{}", file.name);
     }
     assert!(newest.folder.join("votes/rank-0003.json").exists());
+    let diagnosis = crate::doctor::diagnose(&world.path(), world.clock.now(), &|_, _| ()).unwrap();
+    assert_eq!(diagnosis.findings, [], "votes are where they belong");
     assert!(!world.path().join(first_prefix).exists(), "retention took the first one, votes and all");
 
     let attempt_id = world.attempt();
@@ -256,7 +258,7 @@ fn one_failing_rank_is_told_to_all() {
         })
     });
     let why = "rank 1 cannot write a file named `model.bin`: its files begin with `rank-0001-`; rank 0 may also write \
-               files of any name that begins with no rank";
+               files of any other name but `votes`";
     let told = texts(results);
     assert_eq!(
         told,

@@ -9,6 +9,8 @@ use crate::ranks::error::RankError;
 
 /// The largest vote that is cast or read: a manifest must hold what all votes list.
 const MAX_VOTE_BYTES: usize = MAX_MANIFEST_BYTES;
+/// Where votes lie, below a checkpoint's folder and below the root.
+pub(crate) const VOTES_FOLDER: &str = "votes";
 /// How often a create is repeated that left no trace.
 const MAX_CAST_TRIES: u32 = 3;
 
@@ -82,7 +84,7 @@ pub(crate) struct Ballots {
 impl Ballots {
     /// Those on a save that was begun. They go when the checkpoint's folder does.
     pub fn on_save(begin: u64, object_prefix: &str) -> Self {
-        Self { folder: format!("{object_prefix}/votes"), number: begin }
+        Self { folder: format!("{object_prefix}/{VOTES_FOLDER}"), number: begin }
     }
 
     /// Those on a commit that may be resumed in a round.
@@ -153,5 +155,5 @@ impl Ballots {
 
 /// Where the votes of a round on what it resumes lie.
 pub(crate) fn resume_folder(round: u64) -> String {
-    format!("votes/resume-{round:08}")
+    format!("{VOTES_FOLDER}/resume-{round:08}")
 }
