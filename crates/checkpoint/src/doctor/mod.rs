@@ -1,13 +1,15 @@
 //! Says of every line of a damaged root what is wrong with it, what is still safe, and what can be done.
 //!
 //! [`diagnose`] reads everything there is, also what no reader ever looks at: folders are listed here and nowhere else.
-//! Reading ([`survey`], [`bytes`]) is apart from judging ([`log`], [`objects`]), which is pure.
+//! Reading ([`survey`], [`objects`], [`bytes`]) is apart from judging ([`log`], [`judge`], [`left_over`]), which is pure.
 //!
 //! Not seen: that the last entry of the log was removed, when nothing in the root needs it; and a root that somebody
 //! wrote anew as a whole, hashes included.
 
 mod bytes;
 mod finding;
+mod judge;
+mod left_over;
 mod log;
 mod objects;
 mod survey;

@@ -1,4 +1,4 @@
-//! Judges the files of checkpoints: those that must be whole, and those that should not be there.
+//! Reads the files of checkpoints, those that must be whole.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,10 @@ use trackway_formats::checkpoint_manifest::{
 };
 
 use super::Sound;
-use super::bytes::{
-    FileFacts, MAX_SEARCH_BYTES, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts,
-};
+use super::bytes::{FileFacts, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts};
 use super::finding::{Finding, Remedy};
+use super::judge::WholeFiles;
+use super::left_over::left_over;
 use super::survey::{Folder, Survey};
 use crate::entry::CommitBody;
 use crate::history::CommitRecord;
@@ -50,20 +50,20 @@ struct Reader<'a> {
 }
 
 /// A checkpoint as it was found.
-struct Checked<'a> {
-    number: u64,
-    record: &'a CommitRecord,
-    body: &'a CommitBody,
-    manifest: Result<Manifest, ManifestFault>,
-    files: Vec<(ManifestFile, io::Result<FileFacts>)>,
-    extra: Vec<String>,
+pub(super) struct Checked<'a> {
+    pub number: u64,
+    pub record: &'a CommitRecord,
+    pub body: &'a CommitBody,
+    pub manifest: Result<Manifest, ManifestFault>,
+    pub files: Vec<(ManifestFile, io::Result<FileFacts>)>,
+    pub extra: Vec<String>,
 }
 
 /// Why there is no manifest.
-struct ManifestFault {
-    check: &'static str,
-    why: String,
-    remedy: Option<Remedy>,
+pub(super) struct ManifestFault {
+    pub check: &'static str,
+    pub why: String,
+    pub remedy: Option<Remedy>,
 }
 
 impl Reader<'_> {
@@ -168,7 +168,7 @@ impl Reader<'_> {
     }
 }
 
-fn manifest_path(folder: &str) -> String {
+pub(super) fn manifest_path(folder: &str) -> String {
     format!("{folder}/{MANIFEST_FILE_NAME}")
 }
 
@@ -202,315 +202,4 @@ fn manifest_difference(bytes: &[u8], body: &CommitBody) -> String {
         Some((field, found, expected)) => format!("it says {field} {found}, and the commit says {expected}"),
         None => "it tells of the same files, and something beside them was changed".into(),
     }
-}
-
-/// Files that are what a manifest says, by hash and size.
-struct WholeFiles<'a> {
-    /// By hash.
-    copies: BTreeMap<String, Vec<Whole>>,
-    /// Which file each content belongs to, whole or not: to recognise bytes in the wrong place.
-    owners: BTreeMap<&'a str, Vec<(u64, &'a str)>>,
-    steps: BTreeMap<u64, u64>,
-    /// Paths by inode.
-    names: BTreeMap<(u64, u64), Vec<String>>,
-}
-
-struct Whole {
-    path: String,
-    inode: (u64, u64),
-}
-
-impl<'a> WholeFiles<'a> {
-    fn of(checked: &'a [Checked<'_>]) -> Self {
-        let mut whole = Self {
-            copies: BTreeMap::new(),
-            owners: BTreeMap::new(),
-            steps: checked.iter().map(|it| (it.number, it.body.step)).collect(),
-            names: BTreeMap::new(),
-        };
-        for checkpoint in checked {
-            for (file, facts) in &checkpoint.files {
-                whole.owners.entry(&file.blake3).or_default().push((checkpoint.number, &file.name));
-                let Ok(facts) = facts else { continue };
-                let path = checkpoint.path(&file.name);
-                whole.names.entry(facts.inode).or_default().push(path.clone());
-                if facts.blake3 == file.blake3 {
-                    let copies = whole.copies.entry(file.blake3.clone()).or_default();
-                    copies.push(Whole { path, inode: facts.inode });
-                }
-            }
-        }
-        whole
-    }
-
-    /// Another file with the bytes that this one should have.
-    fn copy_of(&self, file: &ManifestFile, not: Option<(u64, u64)>) -> Option<&str> {
-        let copies = self.copies.get(&file.blake3)?;
-        copies.iter().find(|copy| Some(copy.inode) != not).map(|copy| copy.path.as_str())
-    }
-
-    /// To which file some bytes belong, said from the checkpoint `number`.
-    fn owner(&self, blake3: &str, number: u64) -> Option<String> {
-        let owners = self.owners.get(blake3)?;
-        let (owner, name) = owners.iter().find(|(owner, _)| *owner == number).or_else(|| owners.last())?;
-        Some(if *owner == number {
-            format!("it has the bytes of `{name}` of the same checkpoint")
-        } else {
-            format!("it has the bytes of `{name}` of step {} (entry {owner})", self.steps.get(owner)?)
-        })
-    }
-
-    /// The other names of a file, in a half-sentence.
-    fn other_names(&self, inode: (u64, u64), path: &str) -> String {
-        let others: Vec<_> =
-            self.names.get(&inode).into_iter().flatten().filter(|name| *name != path).collect();
-        match others.first() {
-            None => String::new(),
-            Some(first) => {
-                let more =
-                    if others.len() > 1 { format!(" and {} more", others.len() - 1) } else { String::new() };
-                format!("; it is one file with `{first}`{more}, which is damaged with it")
-            }
-        }
-    }
-}
-
-impl Checked<'_> {
-    fn path(&self, name: &str) -> String {
-        format!("{}/{name}", self.record.folder())
-    }
-
-    fn is_sound(&self) -> bool {
-        let same = |(file, facts): &(ManifestFile, io::Result<FileFacts>)| {
-            facts
-                .as_ref()
-                .is_ok_and(|facts| facts.size_bytes == file.size_bytes && facts.blake3 == file.blake3)
-        };
-        self.manifest.is_ok() && self.files.iter().all(same)
-    }
-
-    fn who(&self) -> String {
-        let CommitBody { step, epoch, attempt_id, .. } = self.body;
-        format!("step {step} (written by {attempt_id}, epoch {epoch})")
-    }
-
-    fn findings(&self, whole: &WholeFiles<'_>, survey: &Survey) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        if !survey.folders.contains_key(self.record.folder()) {
-            return vec![self.folder_missing()];
-        }
-        if let Err(fault) = &self.manifest {
-            let message = format!("{}: {}", self.who(), fault.why);
-            let path = manifest_path(self.record.folder());
-            let remedy = fault.remedy.clone().unwrap_or_else(|| self.restore(&path));
-            findings.push(Finding::error(fault.check, &path, message).remedy(remedy));
-        }
-        findings.extend(self.files.iter().filter_map(|(file, facts)| self.judge(file, facts, whole)));
-        findings.extend(self.extra.iter().map(|name| self.extra_file(name)));
-        findings.extend(self.suspect());
-        findings.into_iter().map(|finding| finding.of_commit(self.number, self.body)).collect()
-    }
-
-    fn folder_missing(&self) -> Finding {
-        let path = self.record.folder();
-        let message = format!("{}: its whole folder is missing", self.who());
-        let finding = Finding::error("checkpoint_missing", path, message).remedy(self.restore(path));
-        finding.of_commit(self.number, self.body)
-    }
-
-    /// Where else its bytes may be had.
-    fn restore(&self, path: &str) -> Remedy {
-        match &self.record.uploaded_to {
-            Some(location) => Remedy::FetchFrom { location: location.clone() },
-            None => Remedy::RestoreFile { path: path.into() },
-        }
-    }
-
-    fn judge(
-        &self,
-        file: &ManifestFile,
-        facts: &io::Result<FileFacts>,
-        whole: &WholeFiles<'_>,
-    ) -> Option<Finding> {
-        let path = self.path(&file.name);
-        let facts = match facts {
-            Ok(facts) => facts,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("{}: `{}` is missing", self.who(), file.name);
-                let remedy = self.copy_or_restore(file, None, whole);
-                return Some(Finding::error("file_missing", &path, message).remedy(remedy));
-            }
-            Err(error) => {
-                let message = format!("{}: `{}` cannot be read: {error}", self.who(), file.name);
-                return Some(Finding::error("not_readable", &path, message).remedy(Remedy::Allow { path }));
-            }
-        };
-        if facts.size_bytes == file.size_bytes && facts.blake3 == file.blake3 {
-            return None;
-        }
-        let check = match facts.size_bytes {
-            size if size < file.size_bytes => "file_short",
-            size if size > file.size_bytes => "file_long",
-            _ => "file_changed",
-        };
-        let (why, remedy) = self.difference(file, facts, &path, whole);
-        let message = format!("{}: {why}{}", self.who(), whole.other_names(facts.inode, &path));
-        Some(Finding::error(check, &path, message).remedy(remedy))
-    }
-
-    /// In what a file differs from the committed one, and what can be done about it.
-    fn difference(
-        &self,
-        file: &ManifestFile,
-        facts: &FileFacts,
-        path: &str,
-        whole: &WholeFiles<'_>,
-    ) -> (String, Remedy) {
-        let ManifestFile { name, size_bytes, .. } = file;
-        let found = facts.size_bytes;
-        let sizes = match found {
-            _ if found < *size_bytes => format!(
-                "`{name}` has {found} bytes and was committed with {size_bytes}: {} are missing at its end",
-                size_bytes - found
-            ),
-            _ if found > *size_bytes => {
-                format!("`{name}` has {found} bytes and was committed with {size_bytes}")
-            }
-            _ => format!("`{name}` has its {size_bytes} bytes, and they are not the committed ones"),
-        };
-        let copy = self.copy_or_restore(file, Some(facts.inode), whole);
-        if facts.expected_part_blake3.as_deref() == Some(file.blake3.as_str()) {
-            let why = format!("{sizes}: the first {size_bytes} are the committed ones, the rest was added");
-            return (why, Remedy::CutTo { path: path.into(), size_bytes: *size_bytes });
-        }
-        if let Some(owner) = whole.owner(&facts.blake3, self.number) {
-            return (format!("{sizes}: {owner}"), copy);
-        }
-        if let Some(looks) = facts.appearance() {
-            return (format!("{sizes}: {looks}"), copy);
-        }
-        let small = facts.small.as_ref().filter(|_| found == *size_bytes);
-        let is_expected = |bytes: &[u8]| blake3::hash(bytes).to_hex().as_str() == file.blake3;
-        match small.and_then(|bytes| changed_byte(bytes, MAX_SEARCH_BYTES, is_expected)) {
-            Some(byte) => {
-                let remedy = Remedy::SetByte { path: path.into(), offset: byte.offset, byte: byte.expected };
-                (format!("{sizes}: {}", byte.sentence()), remedy)
-            }
-            None => (sizes, copy),
-        }
-    }
-
-    fn copy_or_restore(
-        &self,
-        file: &ManifestFile,
-        not: Option<(u64, u64)>,
-        whole: &WholeFiles<'_>,
-    ) -> Remedy {
-        let path = self.path(&file.name);
-        match whole.copy_of(file, not) {
-            Some(from) => Remedy::CopyFrom { from: from.into(), to: path },
-            None => self.restore(&path),
-        }
-    }
-
-    fn extra_file(&self, name: &str) -> Finding {
-        let path = self.path(name);
-        let message = format!(
-            "`{name}` is no part of the checkpoint of step {}; no reader looks at it",
-            self.body.step
-        );
-        Finding::note("extra_file", &path, message).remedy(Remedy::Remove { path: path.clone() })
-    }
-
-    /// A mark of suspicion in the log is worth a word of its own.
-    fn suspect(&self) -> Option<Finding> {
-        let why = self.record.suspect.as_ref()?;
-        let message = if self.is_sound() {
-            format!(
-                "{} is marked suspect although its bytes verify, and no resume takes it: {why}",
-                self.who()
-            )
-        } else {
-            format!("{} is marked suspect: no resume takes it", self.who())
-        };
-        Some(Finding::warning("suspect", self.record.folder(), message).remedy(Remedy::CollectGarbage))
-    }
-}
-
-/// Folders that are no live checkpoint's.
-fn left_over(survey: &Survey) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (number, record) in survey.history.begun() {
-        let body = &record.body;
-        let Some(folder) = survey.folders.get(&body.object_prefix).filter(|_| !record.swept) else {
-            findings.extend(begun_without_folder(survey, number, record));
-            continue;
-        };
-        let size_bytes: u64 = folder.files.values().sum();
-        let what = format!("step {} was begun by {} (epoch {})", body.step, body.attempt_id, body.epoch);
-        let finding = if survey.history.is_abandoned(record) {
-            let message = format!("{what} and never committed: {size_bytes} bytes are left over");
-            Finding::warning("begun_not_committed", &body.object_prefix, message)
-                .remedy(Remedy::CollectGarbage)
-        } else {
-            let message = format!("{what} and is not committed yet{}{}", whole_in(folder), log_end(survey));
-            Finding::note("begun_not_committed", &body.object_prefix, message)
-        };
-        findings.push(finding.of_begin(number, body));
-    }
-    for (number, record) in survey.history.commits().filter(|(_, record)| record.retired) {
-        findings.extend(not_deleted(survey, number, record));
-    }
-    findings.extend(survey.orphans().map(|(prefix, folder)| orphan(survey, prefix, folder)));
-    findings
-}
-
-fn whole_in(folder: &Folder) -> &'static str {
-    if folder.files.contains_key(MANIFEST_FILE_NAME) { ", although its manifest is written" } else { "" }
-}
-
-/// The last entry may have been lost: its absence alone tells nobody.
-fn log_end(survey: &Survey) -> String {
-    format!("; the log ends before `{}`", super::survey::entry_path(survey.tail + 1))
-}
-
-fn begun_without_folder(
-    survey: &Survey,
-    number: u64,
-    record: &crate::history::BeginRecord,
-) -> Option<Finding> {
-    let body = &record.body;
-    if record.swept || survey.history.is_abandoned(record) {
-        return None;
-    }
-    let what = format!("step {} was begun by {} (epoch {})", body.step, body.attempt_id, body.epoch);
-    let message = format!("{what}, is not committed yet, and has no folder{}", log_end(survey));
-    Some(Finding::note("begun_not_committed", &body.object_prefix, message).of_begin(number, body))
-}
-
-fn not_deleted(survey: &Survey, number: u64, record: &CommitRecord) -> Option<Finding> {
-    let body = &record.body;
-    let folder = survey.folders.get(record.folder())?;
-    if folder.files.is_empty() || survey.history.prefix_is_live(record.folder()) {
-        return None;
-    }
-    let size_bytes: u64 = folder.files.values().sum();
-    let message = format!("step {} was retired, and {size_bytes} bytes of it are not deleted yet", body.step);
-    let finding = Finding::warning("retired_not_deleted", record.folder(), message);
-    Some(finding.remedy(Remedy::CollectGarbage).of_commit(number, body))
-}
-
-fn orphan(survey: &Survey, prefix: &str, folder: &Folder) -> Finding {
-    let size_bytes: u64 = folder.files.values().sum();
-    // Where entries are lost, it may have been one of theirs.
-    let lost = !survey.history.damaged().is_empty() || survey.last_number() > survey.tail || !survey.has_log;
-    let message = if lost {
-        format!(
-            "no entry of the log that can be read names this folder ({size_bytes} bytes); one that is lost may have"
-        )
-    } else {
-        format!("no entry of the log names this folder ({size_bytes} bytes): nothing that Trackway wrote")
-    };
-    let remedy = if lost { Remedy::Nothing } else { Remedy::Remove { path: prefix.into() } };
-    Finding::warning("orphan_folder", prefix, message).remedy(remedy)
 }
