@@ -45,10 +45,6 @@ impl World {
         self.folder.path().join("train-1")
     }
 
-    pub(crate) fn run_id(&self) -> RunId {
-        self.run_id
-    }
-
     pub(crate) fn attempt(&self) -> AttemptId {
         AttemptId::new(self.ids.as_ref())
     }

@@ -245,6 +245,7 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
         }
         KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
         KeepReason::Pinned(name) => format!("pinned as `{name}`"),
+        KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
         KeepReason::NotUploaded => "not at the remote yet".into(),
         KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
         KeepReason::Recent => "no resume comes to it, so it goes when it is old enough".into(),

@@ -132,8 +132,11 @@ fn every_call_to_the_log_may_fail() {
     publish("crash matrix, log", &render(&LOG_FAULTS.map(|(name, _)| name), &rows));
 }
 
+/// Makes what an actor does on a disk.
+type Actor = fn(&Arc<Stage>, &FaultDisk) -> Act;
+
 /// Who may meet whom.
-const ACTORS: [(&str, fn(&Arc<Stage>, &FaultDisk) -> Act); 6] = [
+const ACTORS: [(&str, Actor); 6] = [
     ("save", save_sixty),
     ("next attempt", next_attempt),
     ("collect", collect),
