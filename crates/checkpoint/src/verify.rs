@@ -97,12 +97,17 @@ pub(crate) fn verify_manifest(
     folder: &Path,
     commit: &CommitBody,
 ) -> Result<Manifest, Defect> {
+    check_manifest(&read_manifest(disk, folder)?, commit)
+}
+
+/// The bytes of the manifest in a folder, whatever they are.
+pub(crate) fn read_manifest(disk: &dyn Disk, folder: &Path) -> Result<Vec<u8>, Defect> {
     let reader = open(disk, folder, MANIFEST_FILE_NAME)?;
     let size = reader.size_bytes().map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(MAX_MANIFEST_BYTES + 1)];
     let count = reader.read_at(0, &mut bytes).map_err(|source| unreadable(MANIFEST_FILE_NAME, source))?;
     bytes.truncate(count);
-    check_manifest(&bytes, commit)
+    Ok(bytes)
 }
 
 /// Checks that bytes are the manifest of a commit.

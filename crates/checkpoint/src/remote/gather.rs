@@ -13,7 +13,7 @@ use crate::bulk::parallel::{lock, try_for_each};
 use crate::bulk::verify_files;
 use crate::entry::CommitBody;
 use crate::error::CheckpointError;
-use crate::verify::{Defect, check_hash, check_size, verify_manifest};
+use crate::verify::{Defect, check_hash, check_manifest, check_size, read_manifest};
 use crate::writer::write_durably;
 
 /// Below the root: checkpoints that are being put together. What a kill left there is gone on with.
@@ -50,8 +50,8 @@ impl Replica {
     /// Puts a checkpoint together; with `from_remote`, what this disk does not have whole is fetched.
     pub(super) fn gather(&self, body: &CommitBody, from_remote: bool) -> Outcome<Gathered> {
         let copies = self.copies_here(&body.object_prefix);
-        let manifest = match self.some_manifest(body, &copies, from_remote)? {
-            Ok(manifest) => manifest,
+        let (manifest, bytes) = match self.some_manifest(body, &copies, from_remote)? {
+            Ok(found) => found,
             Err(missing) => return Ok(Err(missing)),
         };
         let folder = self.incoming_folder(&body.object_prefix)?;
@@ -59,16 +59,25 @@ impl Replica {
         if let Some(failed) = tally.failed {
             return Ok(Err(failed));
         }
-        self.write_manifest(&folder, body, &manifest)?;
+        let path = folder.join(MANIFEST_FILE_NAME);
+        self.clear(&path)?;
+        write_durably(self.view.disk().as_ref(), &path, &bytes)?;
+        self.sync(&folder)?;
         let Tally { fetched_bytes, whole_here, .. } = tally;
         Ok(Ok(Gathered { folder, fetched_bytes, whole_here }))
     }
 
-    /// The manifest, from this disk or from the remote.
-    fn some_manifest(&self, body: &CommitBody, copies: &[PathBuf], from_remote: bool) -> Outcome<Manifest> {
+    /// The manifest and its very bytes, from this disk or from the remote.
+    fn some_manifest(
+        &self,
+        body: &CommitBody,
+        copies: &[PathBuf],
+        from_remote: bool,
+    ) -> Outcome<(Manifest, Vec<u8>)> {
+        let checked = |bytes: Vec<u8>| check_manifest(&bytes, body).map(|manifest| (manifest, bytes));
         let mut defect = Defect::Missing { name: MANIFEST_FILE_NAME.into() };
         for folder in copies {
-            match verify_manifest(self.view.disk().as_ref(), folder, body) {
+            match read_manifest(self.view.disk().as_ref(), folder).and_then(checked) {
                 Ok(manifest) => return Ok(Ok(manifest)),
                 Err(found) => defect = found,
             }
@@ -76,12 +85,9 @@ impl Replica {
         if !from_remote {
             return Ok(Err(NotGathered { defect, at_remote: false }));
         }
-        let defect = match self.remote_manifest(body)? {
-            Some(Ok(manifest)) => return Ok(Ok(manifest)),
-            Some(Err(defect)) => defect,
-            None => Defect::Missing { name: MANIFEST_FILE_NAME.into() },
-        };
-        Ok(Err(NotGathered { defect, at_remote: true }))
+        let found = self.remote_manifest_bytes(body)?;
+        let found = found.ok_or_else(|| Defect::Missing { name: MANIFEST_FILE_NAME.into() });
+        Ok(found.and_then(checked).map_err(|defect| NotGathered { defect, at_remote: true }))
     }
 
     /// Gets every file, several at a time.
@@ -191,22 +197,6 @@ impl Replica {
         let hash = sink.hasher.finalize();
         made.sync().map_err(CheckpointError::storage("sync", path))?;
         Ok(Some(check_size(file, found_bytes).and_then(|()| check_hash(file, &hash))))
-    }
-
-    /// The same bytes as everywhere: a manifest is written in one way only, and its hash is checked by every reader.
-    fn write_manifest(
-        &self,
-        folder: &Path,
-        body: &CommitBody,
-        manifest: &Manifest,
-    ) -> Result<(), CheckpointError> {
-        let bytes = manifest.to_bytes()?;
-        let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
-        crate::verify::check_manifest(&bytes, body).map_err(damaged)?;
-        let path = folder.join(MANIFEST_FILE_NAME);
-        self.clear(&path)?;
-        write_durably(self.view.disk().as_ref(), &path, &bytes)?;
-        self.sync(folder)
     }
 
     fn clear(&self, path: &Path) -> Result<(), CheckpointError> {

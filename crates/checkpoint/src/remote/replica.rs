@@ -197,9 +197,15 @@ impl Replica {
         &self,
         body: &CommitBody,
     ) -> Result<Option<Result<Manifest, Defect>>, CheckpointError> {
+        Ok(self.remote_manifest_bytes(body)?.map(|bytes| check_manifest(&bytes, body)))
+    }
+
+    pub(super) fn remote_manifest_bytes(
+        &self,
+        body: &CommitBody,
+    ) -> Result<Option<Vec<u8>>, CheckpointError> {
         let name = key(&body.object_prefix, MANIFEST_FILE_NAME);
-        let bytes = self.log.backend().read(&name, MAX_MANIFEST_BYTES)?;
-        Ok(bytes.map(|bytes| check_manifest(&bytes, body)))
+        Ok(self.log.backend().read(&name, MAX_MANIFEST_BYTES)?)
     }
 
     /// Where things stand, from what both logs said when they were read last.
