@@ -66,7 +66,9 @@ impl Oracle {
             Body::Commit(body) => {
                 let fault = self
                     .fenced(body.epoch, body.attempt_id)
-                    .or_else(|| (!self.prefixes.contains(&body.object_prefix)).then(|| "was not begun".into()))
+                    .or_else(|| {
+                        (!self.prefixes.contains(&body.object_prefix)).then(|| "was not begun".into())
+                    })
                     .or_else(|| self.wrong_parent(body.epoch, body.parent));
                 self.add(number, body.epoch, body.parent);
                 fault
@@ -122,9 +124,9 @@ impl Oracle {
     }
 
     fn take_retire(&mut self, commits: &[u64], swept: &[u64]) -> Option<String> {
-        let pinned = commits.iter().find(|number| {
-            !self.gone.contains(number) && self.pins.values().any(|pinned| pinned == *number)
-        });
+        let pinned = commits
+            .iter()
+            .find(|number| !self.gone.contains(number) && self.pins.values().any(|pinned| pinned == *number));
         let anew = commits.iter().any(|number| !self.gone.contains(number));
         self.gone.extend(commits);
         let unsaid = swept.iter().find(|it| self.commits.contains_key(it) && !self.gone.contains(it));

@@ -97,9 +97,8 @@ impl Actor {
         self.idle();
         self.arm();
         let keep = (self.draw(2) == 0).then(Retention::default);
-        let mut root = self.insist("open", |it| {
-            it.stage.open_at(&it.disk, it.backend(), epoch, keep.clone())
-        })?;
+        let mut root =
+            self.insist("open", |it| it.stage.open_at(&it.disk, it.backend(), epoch, keep.clone()))?;
         if self.draw(6) == 0 {
             self.insist("adopt", |it| adopt_into(&mut root, &it.stage, &it.disk, epoch))?;
         }
