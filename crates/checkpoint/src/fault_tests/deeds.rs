@@ -290,12 +290,21 @@ pub(super) fn adopt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
 /// What a launch does when the truth is elsewhere and says that training goes on from step 20, or else from another
 /// one that this disk has, retired or not.
 pub(super) fn adopt_now(stage: &Stage, disk: &FaultDisk, epoch: u64) -> Result<(), CheckpointError> {
-    let mut root = stage.open(disk, epoch)?;
+    adopt_into(&mut stage.open(disk, epoch)?, stage, disk, epoch)
+}
+
+/// The same for an attempt that has claimed.
+pub(super) fn adopt_into(
+    root: &mut CheckpointRoot,
+    stage: &Stage,
+    disk: &FaultDisk,
+    epoch: u64,
+) -> Result<(), CheckpointError> {
     stage.promises().adoption = true;
     let history = root.view().history();
     let mut known: Vec<_> = history.commits().map(|(_, record)| record.clone()).collect();
     known.sort_by_key(|record| record.body.step.abs_diff(20));
-    say(&mut root, stage, epoch, None, None, known.is_empty())?;
+    say(root, stage, epoch, None, None, known.is_empty())?;
     let mut result = Ok(());
     for record in known {
         let ulid = ulid::Ulid(stage.world.ids.next_ulid()).to_string().to_lowercase();
@@ -306,7 +315,7 @@ pub(super) fn adopt_now(stage: &Stage, disk: &FaultDisk, epoch: u64) -> Result<(
         });
         if result.is_ok() {
             let body = CommitBody { parent: None, ..record.body };
-            return say(&mut root, stage, epoch, Some(body), Some(folder), true);
+            return say(root, stage, epoch, Some(body), Some(folder), true);
         }
     }
     result

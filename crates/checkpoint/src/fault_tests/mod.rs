@@ -1,10 +1,12 @@
 //! The real code under faults: every operation on the disk and on the log may fail, be the last one, or be met by
 //! somebody else's.
 
+mod baton;
 mod crash;
 mod damage;
 mod deeds;
 mod holes;
+mod oracle;
 mod simulation;
 mod stage;
 mod table;

@@ -239,6 +239,11 @@ impl Stage {
             }
             target => target,
         };
+        if let Err(CheckpointError::NothingVerifies { .. }) = target {
+            assert_eq!(self.expected_target(), None, "{situation}");
+            assert!(!self.promises().suspected.is_empty(), "{situation}: all that was good is gone");
+            return;
+        }
         let target = target.unwrap_or_else(|error| panic!("{situation}: {error}"));
         let promises = self.promises().clone();
         let number = target.as_ref().map(|target| target.info.number);

@@ -211,6 +211,13 @@ impl FaultDisk {
         self.process().struck
     }
 
+    /// Whether the power went for the machine, by this process's fault.
+    #[must_use]
+    pub fn power_went(&self) -> bool {
+        let process = self.process();
+        process.dead && !matches!(process.fault, Fault::Kill | Fault::Torn)
+    }
+
     /// Makes the files what the machine finds when it comes up again, or those who look after a kill. Nothing works
     /// on this disk any more.
     ///
