@@ -1,4 +1,4 @@
-//! Checkpoints as a protocol, on a local disk.
+//! Checkpoints as a protocol: on a local disk, by many ranks, with a remote that holds the truth.
 //!
 //! The truth is a log of small numbered files, `log/00000042.json`, each created only if absent. Their order is the
 //! order of what happened:

@@ -91,7 +91,7 @@ impl Oracle {
                 None
             }
             Body::Retire { commits, swept } => self.take_retire(&commits, &swept),
-            Body::Abandon { .. } | Body::Uploaded { .. } | Body::Summary(_) => None,
+            Body::Abandon { .. } | Body::Round(_) | Body::Uploaded { .. } | Body::Summary(_) => None,
             Body::Unknown => Some("is of no kind".into()),
         }
     }

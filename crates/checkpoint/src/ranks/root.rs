@@ -107,8 +107,8 @@ impl RankedRoot {
         let claim = holder(&self.root.claim);
         let round = self.round;
         let begun = self.root.view.log.append(Writer::Trainer(&claim), |history: &History| {
-            if history.adopting() == Some(round.epoch) {
-                return Err(CheckpointError::HalfAdopted { epoch: round.epoch });
+            if let Some(epoch) = history.adopting() {
+                return Err(CheckpointError::HalfAdopted { epoch });
             }
             Ok((!round.stands(history)?).then_some(Body::Round(round)))
         })?;

@@ -124,7 +124,8 @@ fn check_remote(world: &World, backend: &Arc<dyn Backend>, situation: &str) -> V
 
 fn save_shared(root: &mut CheckpointRoot, step: Step) {
     // Numbers that are not written again as they were read: a manifest must be passed on byte for byte.
-    let metrics = [("loss", (step as f64).sin()), ("norm", (step as f64).exp()), ("rate", 1e-9 / step as f64)];
+    let metrics =
+        [("loss", (step as f64).sin()), ("norm", (step as f64).exp()), ("rate", 1e-9 / step as f64)];
     root.save(step, &metrics, |writer| {
         writer.file("backbone.bin", Kind::Weights, b"frozen frozen frozen frozen frozen frozen frozen")?;
         writer.file("head.bin", Kind::Weights, &step.to_le_bytes())
