@@ -31,7 +31,7 @@ FORBIDDEN = {
     "trackway-python": HEAVY,
     "trackway-tower": HEAVY + r"|nix|libc",
     "trackway-launch": r"datafusion|arrow|parquet|axum|hyper|rusqlite|postgres",
-    "trackway-app": r"axum|hyper|clap|indicatif",
+    "trackway-app": r"axum|clap|indicatif",
 }
 SINGLE = ["arrow-schema", "parquet", "object_store", "libsqlite3-sys", "rustls", "ring", "reqwest", "tokio"]
 

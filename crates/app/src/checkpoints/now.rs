@@ -30,7 +30,7 @@ impl App {
     /// Asks the live attempt of a run for a checkpoint, and waits for its answer.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the run has no live attempt; when the control file cannot be written.
+    /// `ErrorKind::NotFound` when the run has no live attempt; when the control file cannot be written.
     pub fn checkpoint_now(&self, run: &str) -> Result<CheckpointAsked, AppError> {
         let attempt = self.live_attempt(run)?;
         let folder = self.home.attempt_folder(attempt.attempt_id);

@@ -1,7 +1,7 @@
 //! Says of every line of a damaged root what is wrong with it, what is still safe, and what can be done.
 //!
 //! [`diagnose`] reads everything there is, also what no reader ever looks at: folders are listed here and nowhere else.
-//! Reading ([`survey`], [`objects`], [`bytes`]) is apart from judging ([`log`], [`judge`], [`left_over`]), which is pure.
+//! Reading (`survey`, `objects`, `bytes`) is apart from judging (`log`, `judge`, `left_over`), which is pure.
 //!
 //! Not seen: that the last entry of the log was removed, when nothing in the root needs it; and a root that somebody
 //! wrote anew as a whole, hashes included.

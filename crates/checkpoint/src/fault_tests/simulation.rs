@@ -214,7 +214,7 @@ fn play(seed: u64) -> Play {
             let log = match &place {
                 LogPlace::Local => None,
                 LogPlace::Elsewhere(memory) => {
-                    let odds = if rng.next_u64() % 2 == 0 { Odds::BAD_DAY } else { Odds::default() };
+                    let odds = if rng.next_u64().is_multiple_of(2) { Odds::BAD_DAY } else { Odds::default() };
                     Some(FaultBackend::mixed(Arc::clone(memory) as _, rng.next_u64(), odds))
                 }
             };

@@ -1,7 +1,7 @@
 //! The remote of a run: which attempt may write, what it goes on from, and the bytes on their way there.
 //!
 //! The training process knows only its local root. What concerns the remote is done here, by the supervisor: before a
-//! launch ([`stage_in`]), and beside it and after it ([`replication`]).
+//! launch (`stage_in`), and beside it and after it (`replication`).
 
 mod house;
 pub(crate) mod replication;
