@@ -25,7 +25,7 @@ test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is starte
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
 test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with PyTorch and JAX)
-	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
+	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
 
 wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels

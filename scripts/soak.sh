@@ -8,7 +8,7 @@ export TRACKWAY_KILLS=${TRACKWAY_KILLS:-500} TRACKWAY_SEEDS=${TRACKWAY_SEEDS:-20
 echo "== $TRACKWAY_KILLS kills of real jobs"
 "$cargo" test --locked --workspace --test resume -- --nocapture random_kills
 "$cargo" test --locked -p trackway-checkpoint -- --nocapture a_killed_rank
-make test-python FRAMEWORKS=1
+TRACKWAY_TEST_KILLS=$(((TRACKWAY_KILLS + 1) / 2)) make test-python FRAMEWORKS=1
 
 echo "== $TRACKWAY_SEEDS seeds, model bound $TRACKWAY_MODEL_BOUND"
 "$cargo" test --locked -p trackway-store -p trackway-checkpoint --features trackway-store/testing -- --nocapture seed model simulation

@@ -160,7 +160,7 @@ fn wine_killed_and_resumed_ends_in_the_same_weights() {
 
 /// Proves with real processes that SIGKILL at random moments, most of them while something is being saved, tears no
 /// checkpoint and loses none that was announced, and that the weights come out as if nothing had happened. Half of
-/// `TRACKWAY_KILLS` (50) are made here, the others on the PyTorch example; `TRACKWAY_SEED` replays.
+/// `TRACKWAY_KILLS` (50) are made here, the others on a PyTorch script (`make test-python`); `TRACKWAY_SEED` replays.
 #[test]
 fn random_kills_tear_no_checkpoint() {
     let number =
