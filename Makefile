@@ -22,7 +22,7 @@ test-services: ## what needs PostgreSQL (a throw-away cluster is started)
 
 test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is started; another runs in process)
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
-	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
+	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
 test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with PyTorch and JAX)
 	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
