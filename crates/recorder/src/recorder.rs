@@ -222,7 +222,9 @@ impl Recorder {
         }
         let asked = inner.take_asked(slot);
         inner.record_save(slot, step, reason, &asked, saved.as_ref());
-        inner.remember_checkpoint_if(slot, step, saved.is_ok());
+        if saved.is_ok() {
+            inner.remember_checkpoint(slot, step);
+        }
         saved
     }
 
@@ -501,12 +503,6 @@ impl Inner {
         slot.segment().event(kind, step, &[("why", &error.to_string())]);
         if error.kind() == ErrorKind::Fenced {
             slot.stop_asked.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn remember_checkpoint_if(&self, slot: &ProcessSlot, step: Step, saved: bool) {
-        if saved {
-            self.remember_checkpoint(slot, step);
         }
     }
 
