@@ -6,7 +6,7 @@ use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{
     MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, object_prefix, sha256_hex, state_digest,
 };
-use trackway_store::{Claim, Disk, RealDisk, Writer};
+use trackway_store::{Claim, Disk, RealDisk, Writer, new_ulid};
 
 use crate::bulk::{Figures, FileWriter, LoadedFile, Saved, StagedSave};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
@@ -298,7 +298,7 @@ impl CheckpointRoot {
 
     pub(crate) fn new_begin(&self, step: Step) -> Begin {
         let ClaimBody { epoch, run_id, attempt_id } = self.claim;
-        let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
+        let ulid = new_ulid(self.ids.as_ref());
         Begin {
             epoch,
             run_id,

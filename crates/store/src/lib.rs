@@ -37,7 +37,7 @@ pub use disk::{DIRECT_ALIGNMENT_BYTES, Disk, DiskFile, DiskRead, RealDisk};
 pub use entry::{Entry, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES, NoEntry};
 pub use error::{ErrorKind, StoreError};
 pub use local::LocalBackend;
-pub use log::{Claim, Fold, Item, Log, Position, Writer};
+pub use log::{Claim, Fold, Item, Log, Position, Writer, new_ulid};
 pub use memory::MemoryBackend;
 #[cfg(feature = "remote")]
 pub use remote::{Head, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, Watch};

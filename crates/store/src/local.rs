@@ -8,6 +8,7 @@ use trackway_core::Ids;
 use crate::backend::{Backend, Created};
 use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
+use crate::log::new_ulid;
 
 /// Objects as files below a folder of a local disk.
 ///
@@ -40,7 +41,7 @@ impl LocalBackend {
     /// Writes and syncs bytes under a name that nobody reads, in the folder of `path`.
     fn write_aside(&self, path: &Path, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         self.make_folders(Self::folder_of(path))?;
-        let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
+        let ulid = new_ulid(self.ids.as_ref());
         let aside = path.with_file_name(format!(".new-{ulid}"));
         let file = self.disk.create(&aside, false).map_err(StoreError::io("create", &aside))?;
         let written = file.write_at(0, bytes).and_then(|()| file.sync());

@@ -259,7 +259,7 @@ impl<F: Fold> Log<F> {
     /// Tries to create the next number. `None`: it was taken meanwhile.
     fn try_append(&mut self, body: F::Body) -> Result<Option<u64>, StoreError> {
         let number = self.position.tail + 1;
-        let entry = Entry::new(number, self.new_ulid(), self.clock.now().to_rfc3339(), body);
+        let entry = Entry::new(number, new_ulid(self.ids.as_ref()), self.clock.now().to_rfc3339(), body);
         let bytes = entry.to_bytes();
         // Whoever writes sees what everybody else will read: a number that is not finite comes back as null.
         let entry = read_entry::<F>(&bytes, number).map_err(|fault| not_writable(fault, bytes.len()))?;
@@ -331,10 +331,6 @@ impl<F: Fold> Log<F> {
     fn contended(&self, tries: u32) -> StoreError {
         StoreError::Contended { location: self.backend.location(), tries }
     }
-
-    fn new_ulid(&self) -> String {
-        ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase()
-    }
 }
 
 /// Reads an entry within the bounds of its kind.
@@ -360,6 +356,12 @@ fn not_writable(fault: NoEntry, size_bytes: usize) -> StoreError {
         NoEntry::Damaged(why) => StoreError::NotWritable { why },
         NoEntry::Newer(version) => StoreError::NotWritable { why: format!("it is of version {version}") },
     }
+}
+
+/// A new ULID as names and entries hold it: in lower case.
+#[must_use]
+pub fn new_ulid(ids: &dyn Ids) -> String {
+    ulid::Ulid(ids.next_ulid()).to_string().to_lowercase()
 }
 
 /// The name of an entry.

@@ -7,6 +7,7 @@ use trackway_core::{Clock, Ids};
 
 use crate::backend::{Backend, Created};
 use crate::error::{ErrorKind, StoreError};
+use crate::log::new_ulid;
 
 /// How many creates of one name race.
 const RACERS: usize = 8;
@@ -95,7 +96,7 @@ impl SelfTest {
 /// Tries out what the log needs of a storage, under a name that was never used, and cleans up behind itself.
 #[must_use]
 pub fn selftest(backend: &dyn Backend, clock: &dyn Clock, ids: &dyn Ids) -> SelfTest {
-    let scratch = format!("selftest/{}", ulid::Ulid(ids.next_ulid()).to_string().to_lowercase());
+    let scratch = format!("selftest/{}", new_ulid(ids));
     let trial = Trial { backend, scratch };
     let trials: [(&str, bool, Run); 6] = [
         ("read_after_create", true, |trial| trial.read_after_create()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trackway_core::{Ids as _, Step};
+use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Kind, object_prefix};
 use trackway_store::testing::FaultDisk;
 use trackway_store::{Claim, Disk as _, Writer};
@@ -307,7 +307,7 @@ pub(super) fn adopt_into(
     say(root, stage, epoch, None, None, known.is_empty())?;
     let mut result = Ok(());
     for record in known {
-        let ulid = ulid::Ulid(stage.world.ids.next_ulid()).to_string().to_lowercase();
+        let ulid = trackway_store::new_ulid(stage.world.ids.as_ref());
         let folder = object_prefix(record.body.step, epoch, &ulid);
         result = copy_folder(stage, disk, record.folder(), &folder).and_then(|()| {
             let whole = verify(disk, &stage.world.path().join(&folder), &record.body);

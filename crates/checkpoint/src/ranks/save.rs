@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
-use trackway_store::Writer;
+use trackway_store::{Writer, new_ulid};
 
 use crate::bulk::{Figures, Saved, StagedSave};
 use crate::entry::{Begin, Body, CommitBody};
@@ -199,7 +199,7 @@ impl RankedRoot {
 
     /// Casts a vote of this rank, and returns what stands there as its vote.
     pub(super) fn cast<B: Ballot>(&self, ballots: &Ballots, vote: B) -> Result<B, CheckpointError> {
-        let ulid = ulid::Ulid(self.root.ids.next_ulid()).to_string().to_lowercase();
+        let ulid = new_ulid(self.root.ids.as_ref());
         let at = self.root.clock.now().to_rfc3339();
         Ok(ballots.cast(self.root.view.log.backend().as_ref(), ulid, at, vote)?.body)
     }

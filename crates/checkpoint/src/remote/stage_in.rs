@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::object_prefix;
-use trackway_store::Writer;
+use trackway_store::{Writer, new_ulid};
 
 use super::gather::NotGathered;
 use super::replica::{Replica, by_prefix, holder};
@@ -277,7 +277,7 @@ impl Replica {
         gathered: &Path,
     ) -> Result<Placed, CheckpointError> {
         let ClaimBody { epoch, run_id, attempt_id } = *claim;
-        let ulid = ulid::Ulid(self.ids.next_ulid()).to_string().to_lowercase();
+        let ulid = new_ulid(self.ids.as_ref());
         let folder = object_prefix(body.step, epoch, &ulid);
         let begin =
             Begin { epoch, run_id, attempt_id, step: body.step, object_prefix: folder.clone(), ranks: None };
