@@ -16,6 +16,7 @@ mod jsonl;
 mod manifest;
 mod scan;
 mod select;
+pub mod split;
 
 pub use cache::HashCache;
 pub use error::DataError;
