@@ -14,6 +14,7 @@ mod footer;
 mod infer;
 mod jsonl;
 mod manifest;
+pub mod personal;
 mod scan;
 mod select;
 pub mod split;

@@ -59,7 +59,7 @@ fn within_classes_to_the_row() {
 #[test]
 fn folds_of_groups() {
     let group = |index: usize| {
-        let (size, rare) = ((index * 7919) % 23 + 1, if index % 10 == 0 { 5 } else { 0 });
+        let (size, rare) = ((index * 7919) % 23 + 1, if index.is_multiple_of(10) { 5 } else { 0 });
         GroupClasses { rows: vec![size as u64, rare], unit: unit_of(1, "fold", &key(index)) }
     };
     let groups: Vec<_> = (0..200).map(group).collect();
