@@ -1,0 +1,14 @@
+//! How much device memory a training run needs, before it is launched: the rule of thumb and an exact account of
+//! parameters, gradients, optimizer states, activations, logits and overhead, as an interval (REQUIREMENTS D7).
+
+mod architecture;
+mod spec;
+
+#[cfg(test)]
+mod published;
+
+pub use architecture::{Architecture, Norm};
+pub use spec::{
+    Adapters, Attention, Base, Generation, Loss, Master, MemorySpec, Offload, Optimizer, Parallel, Precision,
+    Recompute, Step, Targets,
+};
