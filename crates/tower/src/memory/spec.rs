@@ -223,6 +223,8 @@ pub struct MemorySpec {
     pub micro_batch: u64,
     /// Micro-batches whose gradients are added up before a step.
     pub accumulate: u64,
+    /// Gradients are set to zero instead of dropped (PyTorch before 2.0, Megatron's and DeepSpeed's buffers).
+    pub keep_gradients: bool,
     /// The type of the matrix products.
     pub precision: Precision,
     /// Where 32-bit weights are; without meaning in fp32.
@@ -265,6 +267,7 @@ impl MemorySpec {
             target_sequence: None,
             micro_batch: 1,
             accumulate: 1,
+            keep_gradients: false,
             precision: Precision::Bf16,
             master: Master::Copy,
             gradients: None,

@@ -39,6 +39,8 @@ fn hugging_face() -> Vec<Case> {
         sequence: 512,
         micro_batch,
         accumulate: 4 / micro_batch,
+        // PyTorch of January 2022.
+        keep_gradients: true,
         precision,
         master: Master::Weights,
         optimizer,
