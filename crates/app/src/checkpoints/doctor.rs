@@ -199,6 +199,11 @@ impl Checkpoints {
             Remedy::FetchFrom { location } => {
                 format!("the next launch fetches it from {location} when it needs it")
             }
+            Remedy::MoveTo { from, to } => {
+                let above = to.rsplit_once('/').map_or(".", |(above, _)| above);
+                format!("mkdir -p {} && mv {} {}", file(above), file(from), file(to))
+            }
+            Remedy::Keep => "keep it until the log is whole again".into(),
             Remedy::Remove { path } if self.root.join(path).is_dir() => format!("rm -r {}", file(path)),
             Remedy::Remove { path } => format!("rm {}", file(path)),
             Remedy::CollectGarbage => format!("trackway checkpoint gc {subject} --yes"),

@@ -216,6 +216,12 @@ impl Checkpoints {
         Ok(listing)
     }
 
+    /// Whether there are folders of checkpoints and no log that says which of them are real.
+    #[must_use]
+    pub fn log_is_gone(&self) -> bool {
+        !self.root.join("log").is_dir() && has_checkpoint_folders(&self.root)
+    }
+
     fn view(&self) -> Result<CheckpointView, AppError> {
         view(&self.root)
     }

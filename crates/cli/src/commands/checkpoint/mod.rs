@@ -95,7 +95,9 @@ fn silence(remote: Option<&RemoteAnswer>) -> Option<String> {
 fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Failure> {
     let listing = checkpoints.list(all)?;
     let code = show(&listing, printer);
-    if listing.checkpoints.is_empty() {
+    if checkpoints.log_is_gone() {
+        printer.note("the log of this disk is gone, and its checkpoints are none without it; `trackway checkpoint doctor` says more");
+    } else if listing.checkpoints.is_empty() {
         printer.note("no checkpoint was ever begun");
     } else if code == NOT_FOUND {
         printer.note("nothing was ever committed");
@@ -208,6 +210,11 @@ fn now(app: &App, run: &str, anomaly: bool, why: &str, printer: Printer) -> Resu
     } else {
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         printer.note(&format!("request {}: {}{step}", asked.request_id, asked.outcome));
+        if asked.outcome == "no_answer" {
+            printer.note(
+                "the script did not answer in time; one that asks its recorder at every step whether a checkpoint is due does",
+            );
+        }
     }
     Ok(if asked.outcome == "done" { 0 } else { NOT_COMPLETED })
 }
