@@ -253,6 +253,13 @@ impl Source {
         self.files.iter().map(rows).sum()
     }
 
+    /// About how many rows there are: exact where footers tell it, else a low guess from the files' size.
+    pub(crate) fn about_rows(&self) -> u64 {
+        const LONG_CELL_BYTES: u64 = 24;
+        let guess = || self.size_bytes() / (LONG_CELL_BYTES * self.columns.len().max(1) as u64);
+        self.rows().unwrap_or_else(guess)
+    }
+
     /// Types that hold what a scan met, if those of the source do not; never when types are fixed.
     pub(crate) fn wider(&self, coverage: &Coverage) -> Option<Self> {
         if self.types_are_fixed {
