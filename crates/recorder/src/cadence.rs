@@ -10,6 +10,9 @@ use crate::recorder::Inner;
 /// A save must fit so many times into what is left of the grace period: the next one may take longer than the last.
 pub(crate) const SAVE_MARGIN: f64 = 1.25;
 
+/// How long a stop is put off at most. A loop whose steps take longer asks nothing meanwhile.
+pub const STOP_PUT_OFF_SECONDS_MAX: f64 = 60.0;
+
 /// The event that says why a checkpoint was made; its fields are `reason` and, when somebody asked, `why`.
 pub const CHECKPOINT_REASON_EVENT: &str = "checkpoint_reason";
 
@@ -75,7 +78,7 @@ impl Inner {
 
     /// One checkpoint is due once the end was asked for.
     fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {
-        if slot.saved_for_stop.load(Ordering::Relaxed) {
+        if slot.saved_for_stop.load(Ordering::Relaxed) || slot.fenced.load(Ordering::Relaxed) {
             return None;
         }
         let asked = slot.stop_wants_checkpoint.load(Ordering::Relaxed).then_some(SaveReason::End);
@@ -110,7 +113,21 @@ impl Inner {
         self.settings.max_steps.is_some_and(|max| step >= max)
     }
 
-    /// Whether the loop should end.
+    /// Whether the loop should end now. A stop that arrived after the loop had asked whether to save this step is put
+    /// off to the end of the next one, so that a checkpoint comes before it.
+    pub(crate) fn should_end(&self, slot: &ProcessSlot) -> bool {
+        let step = slot.seen_step();
+        let save_comes = || {
+            slot.is_unsaved(step)
+                && !self.is_last(step)
+                && self.due_before_stop(slot).is_some()
+                && self.save_fits(slot)
+        };
+        let micros_max = (STOP_PUT_OFF_SECONDS_MAX * 1e6) as i64;
+        self.stopping(slot) && !(save_comes() && slot.put_off(step, self.now_micros(), micros_max))
+    }
+
+    /// Whether the end was asked for, or is reached.
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
         if at_last_step && once(&slot.told.max_steps) {

@@ -42,7 +42,9 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, SaveReason};
+pub use cadence::{
+    CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
+};
 pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;

@@ -32,6 +32,12 @@ pub(crate) struct ProcessSlot {
     /// A checkpoint was saved since the end was asked for.
     pub saved_for_stop: AtomicBool,
     pub checkpoint_asked: AtomicBool,
+    /// A newer attempt took over: nothing this one saves can be committed.
+    pub fenced: AtomicBool,
+    /// The step at whose end no checkpoint was made, because none was due; [`NO_STEP`] while another one is in hand.
+    unsaved_step: AtomicU64,
+    /// The step at whose end a stop was put off, and when on the monotonic clock.
+    put_off: Mutex<Option<(Step, i64)>>,
     /// The greatest step that was named in any call.
     seen_step: AtomicU64,
     /// The step of the last checkpoint that was saved or resumed from.
@@ -45,6 +51,9 @@ pub(crate) struct ProcessSlot {
     pace: Mutex<Pace>,
     next: AtomicPtr<ProcessSlot>,
 }
+
+/// A number that no step has.
+const NO_STEP: Step = Step::MAX;
 
 /// What was said already.
 #[derive(Default)]
@@ -84,6 +93,9 @@ impl ProcessSlot {
             stop_wants_checkpoint: AtomicBool::new(false),
             saved_for_stop: AtomicBool::new(false),
             checkpoint_asked: AtomicBool::new(false),
+            fenced: AtomicBool::new(false),
+            unsaved_step: AtomicU64::new(NO_STEP),
+            put_off: Mutex::new(None),
             last_saved_step: AtomicU64::new(0),
             seen_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
@@ -113,6 +125,29 @@ impl ProcessSlot {
 
     pub fn seen_step(&self) -> Step {
         self.seen_step.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the loop was told not to save at the end of this step, or could not.
+    pub fn go_on_unsaved(&self, step: Step) {
+        self.unsaved_step.store(step, Ordering::Relaxed);
+    }
+
+    /// Notes that the loop left the step that it was told not to save.
+    pub fn leave_unsaved(&self) {
+        self.unsaved_step.store(NO_STEP, Ordering::Relaxed);
+    }
+
+    /// Whether the loop stands at the end of a step that it did not save.
+    pub fn is_unsaved(&self, step: Step) -> bool {
+        step == self.unsaved_step.load(Ordering::Relaxed)
+            && step != self.last_saved_step.load(Ordering::Relaxed)
+    }
+
+    /// Puts a stop off at the end of this step. False: it was put off at another one, or for too long.
+    pub fn put_off(&self, step: Step, now_micros: i64, micros_max: i64) -> bool {
+        let mut put_off = self.put_off.lock().unwrap_or_else(PoisonError::into_inner);
+        let (put_off_step, since_micros) = *put_off.get_or_insert((step, now_micros));
+        put_off_step == step && now_micros - since_micros <= micros_max
     }
 
     pub fn note_save_seconds(&self, seconds: f64) {

@@ -155,12 +155,23 @@ impl Recorder {
     /// Whether the training loop should save a checkpoint and end: the control file or SIGTERM asked for it, the
     /// attempt was fenced, or a step of `TRACKWAY_MAX_STEPS` or more was recorded. It may be asked anywhere, also
     /// within an evaluation that takes long: leave that, save at the end of the step, and end.
+    ///
+    /// A stop that arrives between [`Recorder::checkpoint_due`], which denied it, and this call is answered at the end
+    /// of the next step: then a checkpoint is due first.
     #[must_use]
     pub fn should_stop(&self) -> bool {
         let Some(inner) = &self.inner else { return signal::SIGTERM.at_micros().is_some() };
         let slot = inner.poll_control();
         inner.hold_if_told(slot);
-        inner.stopping(slot)
+        inner.should_end(slot)
+    }
+
+    /// Says that the next step begins: for loops that name no step before its end. [`Recorder::should_stop`] may then
+    /// be asked within the step.
+    pub fn begin_step(&self) {
+        if let Some(inner) = &self.inner {
+            inner.slot().leave_unsaved();
+        }
     }
 
     /// Whether it is time to save a checkpoint at the end of this step. It is
@@ -179,7 +190,13 @@ impl Recorder {
         let slot = inner.poll_control();
         slot.see(step);
         inner.hold_if_told(slot);
-        inner.due(slot, step).is_some()
+        let due = inner.due(slot, step).is_some();
+        if due {
+            slot.leave_unsaved()
+        } else {
+            slot.go_on_unsaved(step)
+        }
+        due
     }
 
     /// Writes a checkpoint and commits it, records that and what it cost, and acknowledges a waiting
@@ -223,6 +240,7 @@ impl Recorder {
         let asked = inner.take_asked(slot);
         inner.record_save(slot, step, reason, &asked, saved.as_ref());
         if saved.is_ok() {
+            slot.saved_for_stop.store(inner.stopping(slot), Ordering::Relaxed);
             inner.remember_checkpoint(slot, step);
         }
         saved
@@ -442,9 +460,6 @@ impl Inner {
             Ok(commit) => {
                 slot.segment().checkpoint(&self.committed_frame(commit));
                 record_reason(slot, step, reason, asked);
-                if self.stopping(slot) {
-                    slot.saved_for_stop.store(true, Ordering::Relaxed);
-                }
                 ControlOutcome::Done
             }
             Err(error) => {
@@ -502,6 +517,7 @@ impl Inner {
     fn record_failure(&self, slot: &ProcessSlot, kind: &str, step: Option<Step>, error: &CheckpointError) {
         slot.segment().event(kind, step, &[("why", &error.to_string())]);
         if error.kind() == ErrorKind::Fenced {
+            slot.fenced.store(true, Ordering::Relaxed);
             slot.stop_asked.store(true, Ordering::Relaxed);
         }
     }

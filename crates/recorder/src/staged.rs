@@ -69,6 +69,7 @@ impl Recorder {
         };
         let Some(stage) = begun else {
             inner.tell_skipped(slot, step);
+            slot.go_on_unsaved(step);
             return Ok(None);
         };
         slot.pace().save_begins(began_micros, step);
@@ -164,6 +165,8 @@ impl CheckpointStage {
         let step = stage.step();
         pending.asked = inner.take_asked(slot);
         *slot.pending() = Some(pending);
+        // Decided by what the loop knew of when it made the copy: an older save that ends later saves nothing of this step.
+        slot.saved_for_stop.store(inner.stopping(slot), Ordering::Relaxed);
         inner.remember_checkpoint(slot, step);
         stage.submit(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
     }

@@ -67,6 +67,15 @@ impl Attempt {
         paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
     }
 
+    /// Asks for a stop, by SIGTERM or by the control file.
+    fn stop(&self, by_signal: bool) {
+        if by_signal {
+            self.sigterm.note(self.clock.monotonic_micros());
+        } else {
+            self.ask("{\"version\":1,\"id\":1,\"command\":\"stop\"}\n");
+        }
+    }
+
     /// The events of a kind.
     fn events(&self, kind: &str) -> Vec<Event> {
         let event = |frame: &Frame| match frame {
@@ -156,7 +165,7 @@ fn commands_are_obeyed_and_acknowledged() {
     save(&run, 5).unwrap();
     assert!(!run.checkpoint_due(6));
     attempt.ask("\"command\":\"dance\"}\nnonsense\n\n{\"version\":1,\"id\":3,\"command\":\"stop\"}\n");
-    assert!(run.should_stop() && run.checkpoint_due(6), "a stop is one to save before");
+    assert!(run.checkpoint_due(7) && run.should_stop(), "a stop is one to save before");
     run.finish();
     let acks = [
         (1, "accepted", None),
@@ -261,6 +270,7 @@ fn sigterm_saves_what_fits_into_the_grace_period() {
         assert!(!run.checkpoint_due(11));
         attempt.sigterm.note(attempt.clock.monotonic_micros());
         attempt.clock.advance_micros(waited_seconds * 1_000_000);
+        run.log(12, &[("loss", 0.1)]);
         assert!(run.should_stop(), "asked within an evaluation");
         assert!(!run.checkpoint_due(10), "that step is saved");
         assert_eq!((run.checkpoint_due(12), run.checkpoint_due(20)), (fits, fits));
@@ -271,6 +281,87 @@ fn sigterm_saves_what_fits_into_the_grace_period() {
         assert_eq!(refused.len(), usize::from(!fits), "{refused:?}");
         assert_eq!(attempt.reasons(), [(10, "cadence".into()), (20, "sigterm".into())]);
     }
+}
+
+/// Proves that a stop which comes between the two questions of a loop's end is answered one step later, behind a
+/// checkpoint; by SIGTERM and by the control file alike; and that none is put off twice.
+#[test]
+fn a_stop_between_two_questions_waits_for_a_checkpoint() {
+    for by_signal in [true, false] {
+        let mut attempt = Attempt::new();
+        attempt.settings.every_steps = Some(3);
+        let run = attempt.attach();
+        assert!(run.checkpoint_due(3) && stage(&run, 3) && run.wait_for_checkpoint(PATIENCE));
+        assert!(!run.checkpoint_due(5));
+        attempt.stop(by_signal);
+        assert!(!run.should_stop() && !run.should_stop(), "nothing of step 5 is saved");
+        run.begin_step();
+        assert!(run.should_stop(), "within step 6, such as in an evaluation");
+        assert!(run.checkpoint_due(6) && stage(&run, 6) && run.should_stop());
+        run.finish();
+        let reason = if by_signal { "sigterm" } else { "end" };
+        assert_eq!(attempt.reasons(), [(3, "cadence".into()), (6, reason.into())]);
+    }
+}
+
+/// Proves when a stop is not put off: nothing would be saved for it, this step is saved already, the loop never asked
+/// about it, it is the last one, it was put off once, or for too long.
+#[test]
+fn a_stop_is_put_off_only_for_a_checkpoint() {
+    type Arrange = fn(&mut Settings);
+    type Before = fn(&Attempt, &Recorder);
+    let cases: [(&str, Arrange, Before); 6] = [
+        ("not asked about", |_| (), |_, run| run.log(6, &[("loss", 0.1)])),
+        ("the last step", |settings| settings.max_steps = Some(5), |_, _| ()),
+        (
+            "no room in the grace period",
+            |settings| settings.grace_seconds = Some(1.0),
+            |attempt, _| attempt.clock.advance_micros(2_000_000),
+        ),
+        ("saved by the script", |_| (), |_, run| save(run, 5).map(drop).unwrap()),
+        ("nowhere to save", |settings| settings.checkpoint_root = None, |_, _| ()),
+        (
+            "for too long",
+            |_| (),
+            |attempt, run| {
+                assert!(!run.should_stop());
+                attempt.clock.advance_micros(61_000_000);
+            },
+        ),
+    ];
+    for (name, arrange, before) in cases {
+        let mut attempt = Attempt::new();
+        arrange(&mut attempt.settings);
+        let run = attempt.attach();
+        if attempt.settings.checkpoint_root.is_some() {
+            attempt.save_for(&run, 1, 1);
+        }
+        assert!(!run.checkpoint_due(5), "{name}");
+        attempt.stop(true);
+        before(&attempt, &run);
+        assert!(run.should_stop(), "{name}");
+    }
+}
+
+/// Proves that an older save which is committed after the stop was noticed is not taken for the one before the stop,
+/// and that a stop behind a save that was skipped waits for the next one.
+#[test]
+fn an_older_save_is_not_the_one_before_the_stop() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(3);
+    attempt.settings.hold_in_save = Some(3);
+    let run = attempt.attach();
+    assert!(run.checkpoint_due(3) && stage(&run, 3));
+    while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(run.checkpoint_due(6) && !stage(&run, 6), "step 3 is still being written");
+    attempt.stop(true);
+    assert!(!run.should_stop(), "step 6 was skipped");
+    assert!(run.wait_for_checkpoint(PATIENCE), "SIGTERM lets the held save go");
+    assert!(run.checkpoint_due(7) && stage(&run, 7) && run.should_stop());
+    run.finish();
+    assert_eq!(attempt.reasons().iter().map(|reason| reason.0).collect::<Vec<_>>(), [3, 7]);
 }
 
 /// Proves that the record says why each checkpoint was made, with the words of the one who asked.
