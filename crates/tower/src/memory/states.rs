@@ -41,13 +41,12 @@ pub(super) struct Share {
 impl Share {
     pub fn of(spec: &MemorySpec, stage: Stage) -> Self {
         let (model, parallel) = (&spec.model, spec.parallel);
-        // What is known better than by the shape scales everything alike.
-        let scale = model.parameters() as f64 / model.counted().max(1) as f64 / parallel.tensor as f64;
+        let tensor = parallel.tensor as f64;
         let layers = (model.all_layers() as f64 / parallel.pipeline as f64).ceil();
-        let embedding = model.embedding_parameters() as f64 * scale;
+        let embedding = model.embedding_parameters() as f64 / tensor;
         // The last stage needs a tied embedding as well.
         let tied_copy = model.tied_embeddings && parallel.pipeline > 1 && stage.last && !stage.first;
-        let head = if tied_copy { embedding } else { model.head_parameters() as f64 * scale };
+        let head = if tied_copy { embedding } else { model.head_parameters() as f64 / tensor };
         let adapters = spec.adapters.map_or(0.0, |adapters| adapter_count(spec, adapters));
         Self {
             layers,
