@@ -12,6 +12,7 @@
 
 mod cache;
 mod csv;
+pub mod drift;
 mod error;
 mod footer;
 mod hashed;
