@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::examples::{STEPS, final_digest, wine_mlp};
-use crate::harness::{Home, eventually, signal};
+use crate::harness::{Home, answer, eventually, signal};
 
 const BUCKET: &str = "runs";
 
@@ -264,6 +264,37 @@ fn commands_tell_what_is_where() {
         assert_eq!(answer.code, 1, "{arguments:?}: {}", answer.stderr);
         assert!(answer.stderr.contains("s3://runs/tests"), "{arguments:?}: {}", answer.stderr);
     }
+}
+
+/// Proves what a run does whose remote stops to answer for good: it goes on to its end, the newest checkpoints wait on the
+/// disk up to the bound, that older ones went is told and stands in the ledger, and nobody claims to know the truth.
+#[test]
+fn an_outage_is_told_and_fills_no_disk() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let mut environment = moto.environment();
+    environment.push(("TRACKWAY_REMOTE_RETRY_SECONDS".into(), "1".into()));
+    let home = Home::with(&environment);
+    let file = run_file(&home, "cut", &wine, 20, true);
+    let more = ["--set", "checkpoint.every.steps=10", "--set", "checkpoint.upload_wait=1s"];
+    let supervisor = home.spawn(&[&["run", &file][..], &more].concat());
+    uploaded(&home, 10);
+    drop(moto);
+    let ended = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for words in ["older ones were deleted", "not everything is at the remote", "trackway resume"] {
+        assert!(ended.stderr.contains(words), "no `{words}` in {}", ended.stderr);
+    }
+    let events = home.sql("select message from events where kind = 'checkpoint_let_go'");
+    assert_eq!(events.len(), 1, "{events:?}");
+    let ls = home.json(&["checkpoint", "ls"]);
+    assert_eq!(ls["remote"]["answers"], false, "{ls}");
+    let waiting = places(&ls).into_iter().filter(|place| place.ends_with("waiting")).count();
+    assert_eq!(waiting, 8, "{ls}");
+    let target = home.trackway(&["checkpoint", "resume-target", "--json"]);
+    let document: Value = serde_json::from_str(&target.stdout).unwrap();
+    assert_eq!((target.code, &document["checkpoints"][0]["step"]), (1, &STEPS.into()), "{document}");
+    let doctor = home.trackway(&["checkpoint", "doctor"]);
+    assert!(doctor.stdout.contains("without it nothing is launched"), "{}", doctor.stdout);
 }
 
 /// Proves that a checkpoint whose load crashes two attempts in a row is stepped back from when the one before it is only
