@@ -3,7 +3,10 @@
 //! each with a line of JSON, so that `bench/checkpoint/peers.py` can take turns between this and others.
 //!
 //! Usage: `checkpoint_bench FOLDER MEBIBYTES`, then `memcpy`, `hash`, `save`, `save_little`, `raw_write`, `raw_buffered`,
-//! `raw_read`, `raw_read_fresh`, `load`, `load_warm`, `load_into`, `verify`.
+//! `raw_read`, `raw_read_fresh`, `load`, `load_warm`, `load_into`, `load_into_warm`, `verify`, `verify_warm`.
+//!
+//! What reads into new memory is done by a new process, as every resume is: in an old one, memory that was freed a
+//! moment ago would make it look cheaper than it is.
 
 #![allow(clippy::print_stdout, reason = "it answers on stdout")]
 
@@ -11,7 +14,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufRead as _, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,6 +32,10 @@ use trackway_store::{Disk, RealDisk};
 const TENSORS: usize = 200;
 const RAW_BYTES: usize = 16 << 20;
 const MIB: usize = 1 << 20;
+/// The list of a save's files, beside them.
+const LIST_NAME: &str = "manifest.json";
+/// Before a command that a new process is to answer.
+const ONCE: &str = "--once";
 
 type Answer = Result<Value, Box<dyn Error>>;
 
@@ -55,6 +64,85 @@ impl Clock for Stopwatch {
 struct Stored {
     folder: PathBuf,
     files: Vec<ManifestFile>,
+}
+
+impl Stored {
+    /// The save that stands in a folder.
+    fn open(folder: PathBuf) -> Result<Self, Box<dyn Error>> {
+        let files = serde_json::from_slice(&std::fs::read(folder.join(LIST_NAME))?)?;
+        Ok(Self { folder, files })
+    }
+
+    fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size_bytes).sum()
+    }
+
+    /// What a new process is asked for.
+    fn answer(&self, command: &str) -> Answer {
+        match command {
+            "raw_read_fresh" => self.raw_read(true),
+            "load" => self.load(false),
+            "load_warm" => self.load(true),
+            _ => Err(format!("no command `{command}`").into()),
+        }
+    }
+
+    /// The files, read directly one after the other: nothing else. Into one buffer again and again, or into memory that
+    /// was never touched, as whoever keeps what was read must.
+    fn raw_read(&self, fresh: bool) -> Answer {
+        self.prepare_cache(false)?;
+        let total_bytes = self.size_bytes() as usize + self.files.len() * (RAW_BYTES + 4096);
+        let started = now();
+        let mut memory = if fresh { Aligned::untouched(total_bytes) } else { Aligned::new(&[]) };
+        let mut position = 0;
+        for file in &self.files {
+            let reader = RealDisk.open(&self.folder.join(&file.name), true)?;
+            let mut offset = 0;
+            while offset < file.size_bytes {
+                offset += reader.read_at(offset, memory.piece_mut(position))? as u64;
+                position += if fresh { RAW_BYTES } else { 0 };
+            }
+        }
+        Ok(json!({ "seconds": started.elapsed().as_secs_f64(), "bytes": self.size_bytes() }))
+    }
+
+    fn load(&self, warm: bool) -> Answer {
+        self.prepare_cache(warm)?;
+        let before_kib = status_kib("VmRSS")?;
+        reset_peak()?;
+        let started = now();
+        let loaded = read_files(&RealDisk, &self.folder, &self.files)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let tensors = loaded
+            .iter()
+            .map(|file| file.tensors().map(|tensors| tensors.len()))
+            .sum::<Result<usize, _>>()?;
+        let extra_kib = status_kib("VmHWM")?.saturating_sub(before_kib);
+        let bytes = self.size_bytes();
+        Ok(json!({ "seconds": seconds, "bytes": bytes, "tensors": tensors, "extra_kib": extra_kib }))
+    }
+
+    fn verify(&self, warm: bool) -> Answer {
+        self.prepare_cache(warm)?;
+        let started = now();
+        verify_files(&RealDisk, &self.folder, &self.files)?;
+        Ok(json!({ "seconds": started.elapsed().as_secs_f64(), "bytes": self.size_bytes() }))
+    }
+
+    /// Puts the files into the page cache, or out of it.
+    fn prepare_cache(&self, warm: bool) -> std::io::Result<()> {
+        let mut buffer = vec![0; if warm { MIB } else { 0 }];
+        for file in &self.files {
+            let mut file = File::open(self.folder.join(&file.name))?;
+            if warm {
+                while file.read(&mut buffer)? > 0 {}
+            } else {
+                // SAFETY: advice about an open file.
+                unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Tensors that go into files of one name.
@@ -120,12 +208,12 @@ impl Bench {
             }
             "raw_write" => self.raw_write(true),
             "raw_buffered" => self.raw_write(false),
-            "raw_read" => self.raw_read(false),
-            "raw_read_fresh" => self.raw_read(true),
-            "load" => self.load(false),
-            "load_warm" => self.load(true),
-            "load_into" => self.load_into(),
-            "verify" => self.verify(),
+            "raw_read" => self.stored()?.raw_read(false),
+            "raw_read_fresh" | "load" | "load_warm" => self.in_new_process(command),
+            "load_into" => self.load_into(false),
+            "load_into_warm" => self.load_into(true),
+            "verify" => self.stored()?.verify(false),
+            "verify_warm" => self.stored()?.verify(true),
             _ => Err(format!("no command `{command}`").into()),
         }
     }
@@ -213,48 +301,21 @@ impl Bench {
         Ok(json!({ "seconds": seconds, "direct": direct, "bytes": self.size_bytes }))
     }
 
-    /// The files of the last save, read directly one after the other: nothing else. Into one buffer again and again, or
-    /// into memory that was never touched, as whoever keeps what was read must.
-    fn raw_read(&mut self, fresh: bool) -> Answer {
-        let stored = self.stored.lock().map_err(|_| "poisoned")?.clone();
-        forget_cache(&stored)?;
-        let total_bytes = self.size_bytes as usize + stored.files.len() * (RAW_BYTES + 4096);
-        let started = now();
-        let mut memory = if fresh { Aligned::untouched(total_bytes) } else { Aligned::new(&[]) };
-        let mut position = 0;
-        for file in &stored.files {
-            let reader = RealDisk.open(&stored.folder.join(&file.name), true)?;
-            let mut offset = 0;
-            while offset < file.size_bytes {
-                offset += reader.read_at(offset, memory.piece_mut(position))? as u64;
-                position += if fresh { RAW_BYTES } else { 0 };
-            }
-        }
-        Ok(json!({ "seconds": started.elapsed().as_secs_f64(), "bytes": self.size_bytes }))
+    fn stored(&self) -> Result<Stored, Box<dyn Error>> {
+        Ok(self.stored.lock().map_err(|_| "poisoned")?.clone())
     }
 
-    fn load(&mut self, warm: bool) -> Answer {
-        let stored = self.stored.lock().map_err(|_| "poisoned")?.clone();
-        if warm { warm_cache(&stored) } else { forget_cache(&stored) }?;
-        let before_kib = status_kib("VmRSS")?;
-        reset_peak()?;
-        let started = now();
-        let loaded = read_files(&RealDisk, &stored.folder, &stored.files)?;
-        let seconds = started.elapsed().as_secs_f64();
-        let tensors = loaded
-            .iter()
-            .map(|file| file.tensors().map(|tensors| tensors.len()))
-            .sum::<Result<usize, _>>()?;
-        let extra_kib = status_kib("VmHWM")?.saturating_sub(before_kib);
-        Ok(
-            json!({ "seconds": seconds, "bytes": self.size_bytes, "tensors": tensors, "extra_kib": extra_kib }),
-        )
+    fn in_new_process(&self, command: &str) -> Answer {
+        let program = std::env::current_exe()?;
+        let output = Command::new(program).arg(self.stored()?.folder).args([ONCE, command]).output()?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("{command}: {error}: {text}").into())
     }
 
     /// Into the state's own tensors.
-    fn load_into(&mut self) -> Answer {
-        let stored = self.stored.lock().map_err(|_| "poisoned")?.clone();
-        forget_cache(&stored)?;
+    fn load_into(&mut self, warm: bool) -> Answer {
+        let stored = self.stored()?;
+        stored.prepare_cache(warm)?;
         reset_peak()?;
         let before_kib = status_kib("VmHWM")?;
         let started = now();
@@ -276,14 +337,6 @@ impl Bench {
             json!({ "seconds": started.elapsed().as_secs_f64(), "bytes": self.size_bytes, "extra_kib": extra_kib }),
         )
     }
-
-    fn verify(&mut self) -> Answer {
-        let stored = self.stored.lock().map_err(|_| "poisoned")?.clone();
-        forget_cache(&stored)?;
-        let started = now();
-        verify_files(&RealDisk, &stored.folder, &stored.files)?;
-        Ok(json!({ "seconds": started.elapsed().as_secs_f64(), "bytes": self.size_bytes }))
-    }
 }
 
 /// Writes a save below a new folder, with a list of its files, and makes all names durable.
@@ -303,7 +356,7 @@ fn commit(
     let written = writer.write(&folder, &save.files(), Some(parent))?;
     let files: Vec<_> = written.files.into_iter().map(|file| file.file).collect();
     let list = serde_json::to_vec(&files).map_err(trackway_checkpoint::CheckpointError::state)?;
-    let manifest = RealDisk.create(&folder.join("manifest.json"), false).map_err(failed)?;
+    let manifest = RealDisk.create(&folder.join(LIST_NAME), false).map_err(failed)?;
     manifest.write_at(0, &list).and_then(|()| manifest.sync()).map_err(failed)?;
     RealDisk.sync_folder(&folder).and_then(|()| RealDisk.sync_folder(root)).map_err(failed)?;
     Ok(Saved { commit: Stored { folder, files }, figures: written.figures })
@@ -361,30 +414,16 @@ fn reset_peak() -> std::io::Result<()> {
     std::fs::write("/proc/self/clear_refs", "5")
 }
 
-fn forget_cache(stored: &Stored) -> std::io::Result<()> {
-    use std::os::fd::AsRawFd as _;
-    for file in &stored.files {
-        let file = File::open(stored.folder.join(&file.name))?;
-        // SAFETY: advice about an open file.
-        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    }
-    Ok(())
-}
-
-fn warm_cache(stored: &Stored) -> std::io::Result<()> {
-    let mut buffer = vec![0; MIB];
-    for file in &stored.files {
-        let mut file = File::open(stored.folder.join(&file.name))?;
-        while file.read(&mut buffer)? > 0 {}
-    }
-    Ok(())
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let root = PathBuf::from(arguments.next().ok_or("which folder?")?);
-    let mebibytes: usize = arguments.next().ok_or("how many MiB?")?.parse()?;
-    let mut bench = Bench::new(root, mebibytes * MIB)?;
+    let folder = PathBuf::from(arguments.next().ok_or("which folder?")?);
+    let what = arguments.next().ok_or("how many MiB?")?;
+    if what == ONCE {
+        let command = arguments.next().ok_or("which command?")?;
+        println!("{}", Stored::open(folder)?.answer(&command)?);
+        return Ok(());
+    }
+    let mut bench = Bench::new(folder, what.parse::<usize>()? * MIB)?;
     println!("{}", json!({ "ready": true, "bytes": bench.size_bytes }));
     for line in std::io::stdin().lock().lines() {
         let answer = bench.answer(line?.trim()).unwrap_or_else(|error| json!({ "error": error.to_string() }));

@@ -80,6 +80,12 @@ impl Recorder {
         self.inner.should_stop()
     }
 
+    /// The next step begins: a stop that was put off to it may be answered within it.
+    #[pyo3(name = "_begin_step")]
+    fn begin_step(&self) {
+        self.inner.begin_step();
+    }
+
     #[pyo3(name = "_checkpoint_due")]
     fn checkpoint_due(&self, step: u64) -> bool {
         self.inner.checkpoint_due(step)

@@ -99,6 +99,36 @@ def test_a_stop_ends_the_loop(attempt, tmp_path):
     assert again.resume(values=back) == 5 and back == {"n": 4}
 
 
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_a_stop_behind_the_checkpoint_of_a_step(tmp_path, by_signal):
+    """Proves that a stop which comes right after `checkpoint` was told that none is due ends the loop one step later,
+    with a checkpoint of that step."""
+    code = (
+        "import os, pathlib, signal, sys, time, trackway\n"
+        "run = trackway.attach()\n"
+        "due = run._checkpoint_due\n"
+        "def stop_behind(step):\n"
+        "    answer = due(step)\n"
+        "    if step == 5 and sys.argv[1] == 'True':\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    elif step == 5:\n"
+        "        command = '{\"version\": 1, \"id\": 1, \"command\": \"stop\"}\\n'\n"
+        "        pathlib.Path(os.environ['TRACKWAY_CONTROL']).write_text(command)\n"
+        "        time.sleep(0.2)\n"  # the control file is looked at ten times a second
+        "    return answer\n"
+        "run._checkpoint_due = stop_behind\n"
+        "for step, _ in run.batches(range(100)):\n"
+        "    run.checkpoint(step)\n"
+        "run.finish()\n"
+        "print(step)\n"
+    )
+    environment = {**os.environ, **attempt_environment(tmp_path, TRACKWAY_CHECKPOINT_EVERY_STEPS=3)}
+    command = [sys.executable, "-c", code, str(by_signal)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "6\n"
+    assert checkpoint.list(tmp_path / "checkpoints")[-1].step == 6
+
+
 def test_a_loop_over_epochs(attempt):
     """Proves that a script with its own loop over epochs resumes in the middle of one, at its end and between two."""
 

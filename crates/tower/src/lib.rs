@@ -17,5 +17,6 @@ pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
+pub mod memory;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptoms_of};

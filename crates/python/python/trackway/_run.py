@@ -68,8 +68,6 @@ class Run(Recorder):
         self._first_rank = os.environ.get("RANK", "0") == "0"
         # An attempt may have no place for checkpoints.
         self._saves = self.enabled and self._first_rank and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
-        # What the last `checkpoint` of this step saw; None before it.
-        self._stop_seen: bool | None = None
         self._sigterm_watched = False
         self._process = os.getpid()
         if self.enabled:
@@ -187,18 +185,12 @@ class Run(Recorder):
         self._rng_to_come = None
         if self.should_stop():
             return
-        one_more = True
         for batch in batches:
-            self._stop_seen = None
+            self._begin_step()
             self._next_step = step + 1
             yield step, batch
-            if step == steps:
+            if step == steps or self._stop_asked():
                 return
-            if self._stop_asked():
-                # Asked for after this step's `checkpoint`: one more step, so that the next one sees it and saves.
-                if self._stop_seen is not False or not one_more:
-                    return
-                one_more = False
             step += 1
 
     @property
@@ -252,7 +244,6 @@ class Run(Recorder):
             self._prepared = True
             self._prepare(_state.size_bytes(components))
         due = self._checkpoint_due(step)
-        self._stop_seen = self._stop_asked()
         last = step == self._last_step
         if not (due or force or last) or step == self._saved_step:
             return False
