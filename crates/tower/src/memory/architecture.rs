@@ -124,6 +124,23 @@ impl Architecture {
         found
     }
 
+    /// Whether counts of this shape stay below [`MAX_PARAMETERS`]: no model is larger, and nothing overflows.
+    #[must_use]
+    pub fn plausible(&self) -> bool {
+        let wide = |count: u64| count as f64;
+        let (hidden, layers) = (wide(self.hidden), wide(self.layers) + wide(self.encoder_layers));
+        let attention = wide(self.head_width) * (wide(self.heads) + wide(self.key_value_heads));
+        let feed_forward = wide(self.experts) * (wide(self.feed_forward) + 1.0);
+        let layer = (hidden + 1.0) * (8.0 * attention + 3.0 * feed_forward + 8.0);
+        let outside = hidden * 2.0 * (wide(self.vocabulary) + wide(self.position_vectors) + 8.0);
+        let all = layers * layer + outside + wide(self.extra_parameters);
+        all.max(wide(self.parameters_given())) <= MAX_PARAMETERS
+    }
+
+    fn parameters_given(&self) -> u64 {
+        self.known_parameters.unwrap_or(0)
+    }
+
     /// Whether the shape was guessed from a parameter count.
     #[must_use]
     pub fn guessed(&self) -> bool {
@@ -250,6 +267,9 @@ impl Architecture {
         self.parameters().saturating_sub(small)
     }
 }
+
+/// Most parameters that are taken for a model's.
+pub const MAX_PARAMETERS: f64 = 1e15;
 
 /// Deepest architecture that is guessed from a parameter count: 3 trillion parameters.
 const MAX_GUESSED_LAYERS: u64 = 250;

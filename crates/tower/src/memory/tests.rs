@@ -93,12 +93,12 @@ fn the_worked_example_comes_out() {
     let h100 = Device::named("h100-80gb").copied();
     let spec = MemorySpec { sequence: 4096, ..MemorySpec::new(llama2_7b()) };
     let alone = report(&spec, h100, None);
-    assert_eq!(alone.verdict, Some(Verdict::DoesNotFit));
+    assert_eq!(alone.verdict, Some(Fit::DoesNotFit));
     assert_eq!(alone.estimate.rule_of_thumb_bytes, 40 * spec.model.parameters());
     let mut sharded = MemorySpec { recompute: Recompute::Full, ..spec };
     sharded.parallel = Parallel { data: 8, zero: 3, ..Parallel::ONE };
     let together = report(&sharded, h100, None);
-    assert_eq!((together.fits, together.verdict), (Some(true), Some(Verdict::Fits)));
+    assert_eq!((together.fits, together.verdict), (Some(true), Some(Fit::Fits)));
     let states = together.estimate.parts;
     let gib = (states.parameters + states.optimizer + states.master_weights) as f64 / 1_073_741_824.0;
     assert!((gib - 12.55 * 14.0 / 16.0).abs() < 0.1, "{gib}");
@@ -115,7 +115,7 @@ fn advice_leads_to_what_fits() {
     for wanted in ["micro_batch", "recompute_full", "offload_optimizer", "lora"] {
         assert!(names.contains(&wanted), "{names:?}");
     }
-    let fitting: Vec<&Advice> = answer.advice.iter().filter(|it| it.verdict == Verdict::Fits).collect();
+    let fitting: Vec<&Advice> = answer.advice.iter().filter(|it| it.verdict == Fit::Fits).collect();
     assert!(!fitting.is_empty(), "{names:?}");
     let small = MemorySpec { sequence: 512, ..MemorySpec::new(Architecture::of_parameters(300_000_000)) };
     let answer = report(&small, h100, None);
