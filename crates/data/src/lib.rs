@@ -26,6 +26,7 @@ pub mod profile;
 pub mod read;
 mod rows;
 mod scan;
+pub mod schema;
 mod select;
 pub mod split;
 

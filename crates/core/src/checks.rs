@@ -3,8 +3,8 @@
 //! A check that could not run is *not run*, never *passed*, and blocks where the run file asked for it by name. A check that makes
 //! no sense for this run is *not applicable* and blocks nothing. What a check did not look at is part of its answer.
 
+use crate::closed_list;
 use serde::{Deserialize, Serialize};
-use trackway_core::closed_list;
 
 closed_list!(
     /// How a check came out.
