@@ -19,18 +19,32 @@ WORLD_SIZE = 4
 STEPS = 60
 
 
+@pytest.fixture(autouse=True)
+def no_leftovers():
+    """Ends the processes of a test that failed."""
+    yield
+    while Ranks.started:
+        Ranks.started.pop().kill()
+
+
 class Ranks:
     """The processes of one attempt."""
 
-    def __init__(self, folder, epoch, steps=STEPS, world_size=WORLD_SIZE, **more):
+    started: list[subprocess.Popen] = []
+
+    def __init__(self, folder, epoch, steps=STEPS, world_size=WORLD_SIZE, of_rank=None, **more):
         folder.mkdir(exist_ok=True)
         script = Path(__file__).with_name("train_ranks.py")
         environment = {**os.environ, **attempt_environment(folder, epoch, WORLD_SIZE=world_size, **more)}
         command = [sys.executable, str(script), str(steps), str(folder)]
         self.processes = [
-            subprocess.Popen(command, env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, text=True,
+                env={**environment, "RANK": str(rank), **(of_rank or {}).get(rank, {})},
+            )
             for rank in range(world_size)
         ]
+        Ranks.started += self.processes
 
     def words_of(self, rank, count):
         return [self.processes[rank].stdout.readline().split() for _ in range(count)]
@@ -95,6 +109,20 @@ def test_a_stop_ends_all_at_one_step(tmp_path, told):
         ranks.processes[rank].send_signal(signal.SIGTERM)
     last = one([found["last"] for found in ranks.finish()])
     assert states(tmp_path) == [(int(last[0]), "committed")]
+
+
+def test_a_slow_rank_costs_checkpoints_only(tmp_path):
+    """Proves that ranks train on while one of them is held in a save: what comes due is skipped, which the record says,
+    nobody waits in the loop, and the stop that lets it go ends all of them with a checkpoint."""
+    held = {1: {"TRACKWAY_HOLD_IN_SAVE": "3"}}
+    ranks = Ranks(tmp_path, 1, steps=100_000, of_rank=held, TRACKWAY_CHECKPOINT_EVERY_STEPS=3)
+    for rank in range(WORLD_SIZE):
+        assert ranks.words_of(rank, 22)[-1] == ["20"]
+    ranks.processes[1].send_signal(signal.SIGTERM)
+    last = one([found["last"] for found in ranks.finish()])
+    real = [step for step, state in states(tmp_path) if state in ("superseded", "committed")]
+    assert real[0] == 3 and real[-1] == int(last[0])
+    assert record_bytes(tmp_path).count(b"checkpoint_skipped") >= WORLD_SIZE
 
 
 def test_what_is_saved_once_and_what_by_each(tmp_path):
