@@ -1,7 +1,8 @@
 //! What a check before launch answers, whatever it checks: data, memory, settings or a rehearsal.
 //!
-//! A check that could not run is *not run*, never *passed*, and blocks where the run file asked for it by name. A check that makes
-//! no sense for this run is *not applicable* and blocks nothing. What a check did not look at is part of its answer.
+//! A check that could not run is *not run*, never *passed*, and blocks where the run file asked for it by name. A
+//! check that makes no sense for this run is *not applicable* and blocks nothing. What a check did not look at is
+//! part of its answer.
 
 use crate::closed_list;
 use serde::{Deserialize, Serialize};
@@ -143,8 +144,8 @@ impl CheckResult {
 
 /// The verdict of all checks together: `block`, `warn` or `pass`.
 ///
-/// A check that could not run blocks when it is among `required`, the names that the run file asks for; else it warns, so that
-/// it is not mistaken for one that passed. A required name that no result bears blocks as well.
+/// A check that could not run blocks when it is among `required`, the names that the run file asks for; else it
+/// warns, so that it is not mistaken for one that passed. A required name that no result bears blocks as well.
 #[must_use]
 pub fn overall(results: &[CheckResult], required: &[String]) -> Verdict {
     let is_required = |name: &str| required.iter().any(|wanted| wanted == name);
@@ -169,8 +170,8 @@ mod tests {
         CheckResult { verdict, ..CheckResult::pass(name, "") }
     }
 
-    /// Proves that silence never passes: what could not run warns, blocks where it was asked for, and so does what never answered;
-    /// what does not apply does neither.
+    /// Proves that silence never passes: what could not run warns, blocks where it was asked for, and so does what
+    /// never answered; what does not apply does neither.
     #[test]
     fn what_did_not_run_never_passes() {
         let required = ["a".to_owned()];

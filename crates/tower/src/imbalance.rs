@@ -30,7 +30,8 @@ pub struct ClassBalance {
     pub balanced_weight: f64,
     /// Weight in the loss by effective rows, the weights of all classes adding up to their number (the same paper).
     pub effective_weight: f64,
-    /// Probability with which each of its rows is drawn so that classes come equally often; over all rows they add up to 1.
+    /// Probability with which each of its rows is drawn so that classes come equally often; over all rows they add up
+    /// to 1.
     pub sampling_probability: f64,
 }
 
@@ -67,7 +68,8 @@ pub enum Level {
     Extreme,
 }
 
-/// Measures classes by their rows. Classes without rows are left out: they are a matter of the schema. `None` without rows.
+/// Measures classes by their rows. Classes without rows are left out: they are a matter of the schema. `None` without
+/// rows.
 #[must_use]
 pub fn imbalance(counts: &[(String, u64)]) -> Option<ImbalanceReport> {
     let mut present: Vec<&(String, u64)> = counts.iter().filter(|(_, rows)| *rows > 0).collect();
@@ -190,8 +192,8 @@ mod tests {
         (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
     }
 
-    /// Proves the balanced weights that scikit-learn 1.5 computes: `compute_class_weight("balanced", …)` over labels with 90, 10;
-    /// 37155, 11687 (Adult); and 50, 30, 20 rows.
+    /// Proves the balanced weights that scikit-learn 1.5 computes: `compute_class_weight("balanced", …)` over labels
+    /// with 90, 10; 37155, 11687 (Adult); and 50, 30, 20 rows.
     #[test]
     fn weights_are_those_of_scikit_learn() {
         for (counts, weights) in [
@@ -208,8 +210,8 @@ mod tests {
         }
     }
 
-    /// Proves effective rows at their ends: one row is worth one, and no class is worth more than 1 / (1 − β); weights add up
-    /// to the number of classes, sampling makes classes equal.
+    /// Proves effective rows at their ends: one row is worth one, and no class is worth more than 1 / (1 − β);
+    /// weights add up to the number of classes, sampling makes classes equal.
     #[test]
     fn effective_rows_saturate() {
         assert!(close(effective_rows(1), 1.0));

@@ -1,7 +1,8 @@
-//! Whether the settings of a training run are those of a run that can be paid for, repeated and resumed (REQUIREMENTS D10).
+//! Whether the settings of a training run are those of a run that can be paid for, repeated and resumed (REQUIREMENTS
+//! D10).
 //!
-//! Each check is a function of what is known. What nobody told is *not run*, never *passed*; what makes no sense for the run, such as
-//! mixed precision without a device, is *not applicable*.
+//! Each check is a function of what is known. What nobody told is *not run*, never *passed*; what makes no sense for
+//! the run, such as mixed precision without a device, is *not applicable*.
 
 mod budget;
 mod devices;

@@ -45,7 +45,8 @@ fn healthy() -> TrainingConfig {
     }
 }
 
-/// Proves that a healthy run passes every check, and that nothing known passes none: what nobody told is never called good.
+/// Proves that a healthy run passes every check, and that nothing known passes none: what nobody told is never called
+/// good.
 #[test]
 fn healthy_passes_and_silence_does_not() {
     let healthy = config_checks(&healthy());

@@ -248,9 +248,11 @@ impl Advisor<'_> {
             accumulate: spec.accumulate * parts,
             ..spec.clone()
         };
-        let divides = |parts: &u64| spec.micro_batch.is_multiple_of(*parts);
-        let divisors: Vec<u64> = (2..=spec.micro_batch).filter(divides).collect();
-        let parts = divisors.iter().find(|parts| self.surely_fits(&smaller(**parts))).or(divisors.last())?;
+        // Halves, quarters …, and at last one at a time.
+        let halves = std::iter::successors(Some(2), |parts: &u64| Some(parts * 2));
+        let halves = halves.take_while(|parts| spec.micro_batch.is_multiple_of(*parts));
+        let tried: Vec<u64> = halves.chain([spec.micro_batch]).filter(|parts| *parts > 1).collect();
+        let parts = tried.iter().find(|parts| self.surely_fits(&smaller(**parts))).or(tried.last())?;
         let spec = smaller(*parts);
         Some(Change {
             name: "micro_batch",

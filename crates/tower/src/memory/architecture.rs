@@ -109,7 +109,8 @@ impl Architecture {
     /// A Llama-like decoder of about so many parameters, whose count is then taken as given.
     ///
     /// Published decoders are about as many heads of 128 wide as they are layers deep (7B: 32 and 32; 65B: 64 and 80;
-    /// 405B: 128 and 126), and a gated layer has 12 hidden² parameters, so that parameters = 12 · 128² · layers³ + 2 · vocabulary · hidden.
+    /// 405B: 128 and 126), and a gated layer has 12 hidden² parameters, so that parameters = 12 · 128² · layers³ + 2
+    /// · vocabulary · hidden.
     #[must_use]
     pub fn of_parameters(parameters: u64) -> Self {
         let guess = |layers: u64| {

@@ -305,7 +305,7 @@ impl<'a> Account<'a> {
             high_bytes,
             reserved_bytes: parts.total() - bytes(self.outside()),
             allocated_bytes: parts.total() - parts.overhead,
-            rule_of_thumb_bytes: model.parameters() * RULE_OF_THUMB_BYTES_PER_PARAMETER,
+            rule_of_thumb_bytes: model.parameters().saturating_mul(RULE_OF_THUMB_BYTES_PER_PARAMETER),
             parts,
             phases: all.iter().map(|(name, parts)| Phase { name, total_bytes: parts.total() }).collect(),
             peak_phase,
