@@ -1,6 +1,3 @@
-use std::fmt;
-use std::str::FromStr;
-
 /// A word that is not in a closed list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is no {list}")]
@@ -9,6 +6,16 @@ pub struct UnknownWord {
     list: &'static str,
 }
 
+impl UnknownWord {
+    /// `word` is not in the list that is called `list`.
+    #[must_use]
+    pub fn new(word: &str, list: &'static str) -> Self {
+        Self { word: word.into(), list }
+    }
+}
+
+/// A list of words that is closed: an enum with its words in text, JSON and back. The caller depends on `serde`.
+#[macro_export]
 macro_rules! closed_list {
     ($(#[$doc:meta])* $name:ident, $list:literal, { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -26,19 +33,19 @@ macro_rules! closed_list {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.pad(self.as_str())
             }
         }
 
-        impl FromStr for $name {
-            type Err = UnknownWord;
+        impl std::str::FromStr for $name {
+            type Err = $crate::UnknownWord;
 
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+            fn from_str(word: &str) -> Result<Self, $crate::UnknownWord> {
                 match word {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord { word: word.into(), list: $list }),
+                    _ => Err($crate::UnknownWord::new(word, $list)),
                 }
             }
         }

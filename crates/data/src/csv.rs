@@ -12,7 +12,7 @@ use crate::manifest::{Example, FindingKind, Findings};
 use crate::scan::{Content, MAX_RECORD_BYTES, Parser};
 
 /// How much of the file decides its dialect.
-const SAMPLE_BYTES: usize = 64 << 10;
+pub(crate) const SAMPLE_BYTES: usize = 64 << 10;
 
 /// How many rows of the sample are compared.
 const SAMPLE_ROWS: usize = 200;
@@ -172,7 +172,7 @@ impl Body {
         let ends = &self.ends[..self.ends_length];
         if self.header.is_none() {
             let first: Vec<&[u8]> = fields(text, ends).collect();
-            let is_header = self.is_header(&first);
+            let is_header = is_header(&first, if self.named_by_user { &self.names } else { &[] });
             self.header = Some(is_header);
             if !self.named_by_user {
                 self.names = column_names(&first, is_header);
@@ -205,19 +205,6 @@ impl Body {
         Ok(())
     }
 
-    /// A first row is a header when it repeats the user's names, or when the user gave none and it holds only
-    /// different words: a row of data holds a number, a date or a repetition sooner or later. (A blank is legal:
-    /// data frames write their index under one.)
-    fn is_header(&self, first: &[&[u8]]) -> bool {
-        if self.named_by_user {
-            return first.len() == self.names.len()
-                && first.iter().zip(&self.names).all(|(field, name)| trim(field) == name.as_bytes());
-        }
-        let mut seen = std::collections::BTreeSet::new();
-        let mut words = first.iter().map(|field| trim(field)).filter(|field| !field.is_empty()).peekable();
-        words.peek().is_some() && words.all(|field| type_of(field) == ColumnType::Text && seen.insert(field))
-    }
-
     fn into_content(self) -> Result<Content, String> {
         if self.header.is_none() {
             return Err("it is empty: there is neither a header nor a row".into());
@@ -231,6 +218,19 @@ impl Body {
             findings: self.findings.into_list(),
         })
     }
+}
+
+/// A first row is a header when it repeats the user's names, or when the user gave none and it holds only
+/// different words: a row of data holds a number, a date or a repetition sooner or later. (A blank is legal:
+/// data frames write their index under one.)
+pub(crate) fn is_header(first: &[&[u8]], user_names: &[String]) -> bool {
+    if !user_names.is_empty() {
+        return first.len() == user_names.len()
+            && first.iter().zip(user_names).all(|(field, name)| trim(field) == name.as_bytes());
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    let mut words = first.iter().map(|field| trim(field)).filter(|field| !field.is_empty()).peekable();
+    words.peek().is_some() && words.all(|field| type_of(field) == ColumnType::Text && seen.insert(field))
 }
 
 /// Finds the line on which a row begins. Lines are counted once per chunk, and for the few rows that are shown.
@@ -284,7 +284,7 @@ fn undecodable(record: &[u8], ends: &[usize], at: usize) -> String {
     format!("byte 0x{:02X} in field {field}", record.get(at).copied().unwrap_or(0))
 }
 
-fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {
+pub(crate) fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {
     let name = |(index, field): (usize, &&[u8])| match is_header {
         true if !trim(field).is_empty() => String::from_utf8_lossy(trim(field)).into_owned(),
         _ => format!("column_{}", index + 1),
@@ -293,7 +293,7 @@ fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {
 }
 
 /// The separator that gives most rows of the sample the same number of fields, more than one; a comma if none does.
-fn detect_delimiter(sample: &[u8]) -> u8 {
+pub(crate) fn detect_delimiter(sample: &[u8]) -> u8 {
     let score = |delimiter: &u8| {
         let counts = field_counts(sample, *delimiter);
         let first = counts.first().copied().unwrap_or(0);

@@ -104,6 +104,22 @@ pub enum DataError {
         /// Fields in the file's first row.
         found: usize,
     },
+    /// A set without a file that is a table.
+    #[error(
+        "data `{set}`: `{path}` is no table; tables are .parquet, .csv, .tsv, .jsonl, .ndjson and .txt files"
+    )]
+    NotATable {
+        /// The data set.
+        set: String,
+        /// The first of its files.
+        path: String,
+    },
+    /// Somebody asked for the scan to stop.
+    #[error("data `{set}`: reading was stopped")]
+    Cancelled {
+        /// The data set.
+        set: String,
+    },
     /// A column that the run file names and a file lacks.
     #[error("data `{set}`: {role} column `{column}` is not in `{path}`{advice}")]
     NoColumn {

@@ -12,7 +12,7 @@ use crate::manifest::{Example, FindingKind, Findings};
 use crate::scan::{Content, MAX_RECORD_BYTES, Parser};
 
 /// The most different keys that become columns; data with more is keyed by values.
-const MAX_COLUMNS: usize = 10_000;
+pub(crate) const MAX_COLUMNS: usize = 10_000;
 
 /// Parses a JSONL file.
 #[derive(Default)]
@@ -102,7 +102,7 @@ impl JsonlParser {
 }
 
 /// What is wrong with a line, without its content: a manifest is stored, and data may be private.
-fn describe(error: &serde_json::Error) -> String {
+pub(crate) fn describe(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Data => "a JSON value that is no object".into(),
         Category::Eof => "ends in the middle of a value".into(),
@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Row<'_> {
 }
 
 /// A key, borrowed from the line unless it holds escapes.
-struct Key<'k>(Cow<'k, str>);
+pub(crate) struct Key<'k>(pub(crate) Cow<'k, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

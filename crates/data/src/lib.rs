@@ -1,4 +1,4 @@
-//! Data manifests: which files a data set consists of, and what is in them.
+//! Data sets: which files they consist of, what is in them, and reading them.
 //!
 //! [`Resolver::resolve`] turns the path of a run file's `[data.NAME]` into a [`DataManifest`]: every file with its
 //! size, BLAKE3, rows and schema. Each file is read once; the same bytes are hashed and parsed, in chunks, so memory
@@ -6,16 +6,29 @@
 //!
 //! What is wrong with the *choice* of data (no such file, no such column, no readable row) is a [`DataError`]; what
 //! is wrong with single rows is counted in [`Finding`]s with the first few places, and blocks nothing here.
+//!
+//! [`read::Source`] opens the files as one table, and [`pass::scan`] streams it through a [`pass::Pass`] on all cores,
+//! in bounded memory, with an account of every row ([`read::Coverage`]). [`profile::Profile`] is such a pass.
 
 mod cache;
 mod csv;
+pub mod drift;
 mod error;
 mod footer;
+mod hashed;
 mod infer;
 mod jsonl;
+pub mod leakage;
 mod manifest;
+pub mod pass;
+pub mod personal;
+pub mod profile;
+pub mod read;
+mod rows;
 mod scan;
+pub mod schema;
 mod select;
+pub mod split;
 
 pub use cache::HashCache;
 pub use error::DataError;

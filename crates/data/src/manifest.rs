@@ -332,7 +332,7 @@ fn parser_for(format: DataFormat, spec: &DataSpec) -> Box<dyn Parser> {
     }
 }
 
-fn format_of(path: &Path) -> DataFormat {
+pub(crate) fn format_of(path: &Path) -> DataFormat {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     match extension.as_deref() {
         Some("parquet" | "pq") => DataFormat::Parquet,
@@ -342,7 +342,7 @@ fn format_of(path: &Path) -> DataFormat {
     }
 }
 
-fn format_name(format: DataFormat) -> &'static str {
+pub(crate) fn format_name(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Parquet => "Parquet file",
         DataFormat::Csv => "CSV file",

@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 
+import numpy
 import pytest
 import trackway
 from conftest import attempt_environment, need, record_bytes
@@ -97,6 +99,36 @@ def test_a_stop_ends_the_loop(attempt, tmp_path):
     again = attempt(epoch=2)
     back = {"n": 0}
     assert again.resume(values=back) == 5 and back == {"n": 4}
+
+
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_a_stop_behind_the_checkpoint_of_a_step(tmp_path, by_signal):
+    """Proves that a stop which comes right after `checkpoint` was told that none is due ends the loop one step later,
+    with a checkpoint of that step."""
+    code = (
+        "import os, pathlib, signal, sys, time, trackway\n"
+        "run = trackway.attach()\n"
+        "due = run._checkpoint_due\n"
+        "def stop_behind(step):\n"
+        "    answer = due(step)\n"
+        "    if step == 5 and sys.argv[1] == 'True':\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    elif step == 5:\n"
+        "        command = '{\"version\": 1, \"id\": 1, \"command\": \"stop\"}\\n'\n"
+        "        pathlib.Path(os.environ['TRACKWAY_CONTROL']).write_text(command)\n"
+        "        time.sleep(0.2)\n"  # the control file is looked at ten times a second
+        "    return answer\n"
+        "run._checkpoint_due = stop_behind\n"
+        "for step, _ in run.batches(range(100)):\n"
+        "    run.checkpoint(step)\n"
+        "run.finish()\n"
+        "print(step)\n"
+    )
+    environment = {**os.environ, **attempt_environment(tmp_path, TRACKWAY_CHECKPOINT_EVERY_STEPS=3)}
+    command = [sys.executable, "-c", code, str(by_signal)]
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout == "6\n"
+    assert checkpoint.list(tmp_path / "checkpoints")[-1].step == 6
 
 
 def test_a_loop_over_epochs(attempt):
@@ -240,6 +272,18 @@ def test_a_script_that_just_ends_keeps_its_checkpoint(tmp_path):
     environment = {**os.environ, **attempt_environment(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     assert [one.state for one in checkpoint.list(tmp_path / "checkpoints")] == ["committed"]
+
+
+def test_the_seed_of_the_run_file(monkeypatch):
+    """Proves that generators are seeded by the run file's seed, by a number given instead, and alike each time."""
+
+    def draw(*given):
+        return trackway.seed(*given), random.random(), numpy.random.rand()
+
+    monkeypatch.setenv("TRACKWAY_SEED", "17")
+    assert draw() == draw(17) != draw(18)
+    monkeypatch.delenv("TRACKWAY_SEED")
+    assert draw() == draw(0) and draw(1 << 40)[0] == 1 << 40
 
 
 def test_own_handlers_are_left_alone(tmp_path):

@@ -10,6 +10,9 @@ use crate::recorder::Inner;
 /// A save must fit so many times into what is left of the grace period: the next one may take longer than the last.
 pub(crate) const SAVE_MARGIN: f64 = 1.25;
 
+/// How long a stop is put off at most. A loop whose steps take longer asks nothing meanwhile.
+pub const STOP_PUT_OFF_SECONDS_MAX: f64 = 60.0;
+
 /// The event that says why a checkpoint was made; its fields are `reason` and, when somebody asked, `why`.
 pub const CHECKPOINT_REASON_EVENT: &str = "checkpoint_reason";
 
@@ -61,6 +64,9 @@ impl SaveReason {
 impl Inner {
     /// Why a checkpoint is due at the end of this step, if it is.
     pub(crate) fn due(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
+        if let Some(board) = slot.board() {
+            return self.due_together(slot, board, step);
+        }
         if self.sigterm.at_micros().is_some() && !self.save_fits(slot) {
             return None;
         }
@@ -74,8 +80,8 @@ impl Inner {
     }
 
     /// One checkpoint is due once the end was asked for.
-    fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {
-        if slot.saved_for_stop.load(Ordering::Relaxed) {
+    pub(crate) fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {
+        if slot.saved_for_stop.load(Ordering::Relaxed) || slot.fenced.load(Ordering::Relaxed) {
             return None;
         }
         let asked = slot.stop_wants_checkpoint.load(Ordering::Relaxed).then_some(SaveReason::End);
@@ -83,25 +89,33 @@ impl Inner {
     }
 
     fn due_by_cadence(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
-        let settings = &self.settings;
         let last_step = slot.last_saved_step.load(Ordering::Relaxed);
+        self.due_by_steps(last_step, step).or_else(|| self.due_by_time(slot))
+    }
+
+    /// What follows from the time since the last save.
+    pub(crate) fn due_by_time(&self, slot: &ProcessSlot) -> Option<SaveReason> {
+        let every = self.settings.every_seconds.filter(|_| self.settings.at_steps.is_empty())?;
+        let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
+        (self.seconds_since(last_micros) >= every).then_some(SaveReason::Cadence)
+    }
+
+    /// What follows from the number of the step, when `last_step` was the last one that was saved.
+    pub(crate) fn due_by_steps(&self, last_step: Step, step: Step) -> Option<SaveReason> {
+        let settings = &self.settings;
         if !settings.at_steps.is_empty() {
             let due = settings.at_steps.iter().any(|at| (last_step + 1..=step).contains(at));
             return due.then(|| if self.is_last(step) { SaveReason::End } else { SaveReason::Cadence });
         }
-        let by_steps = settings.every_steps.is_some_and(|every| step / every > last_step / every);
-        let by_seconds = settings.every_seconds.is_some_and(|every| {
-            let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
-            self.seconds_since(last_micros) >= every
-        });
-        (by_steps || by_seconds).then_some(SaveReason::Cadence)
+        let due = settings.every_steps.is_some_and(|every| step / every > last_step / every);
+        due.then_some(SaveReason::Cadence)
     }
 
     /// Why a checkpoint that is being saved is saved: what made it due, or else the end, or the script's own will.
     pub(crate) fn reason_of_save(&self, slot: &ProcessSlot, step: Step) -> SaveReason {
-        let stopping = || match self.sigterm.at_micros() {
-            Some(_) => Some(SaveReason::Sigterm),
-            None => self.stopping(slot).then_some(SaveReason::End),
+        let stopping = || {
+            let reason = self.sigterm.at_micros().map_or(SaveReason::End, |_| SaveReason::Sigterm);
+            self.stopping(slot).then_some(reason)
         };
         self.due(slot, step).or_else(stopping).unwrap_or(SaveReason::Script)
     }
@@ -110,17 +124,35 @@ impl Inner {
         self.settings.max_steps.is_some_and(|max| step >= max)
     }
 
-    /// Whether the loop should end.
+    /// Whether the loop should end now. A stop that arrived after the loop had asked whether to save this step is put
+    /// off to the end of the next one, so that a checkpoint comes before it.
+    pub(crate) fn should_end(&self, slot: &ProcessSlot) -> bool {
+        let step = slot.seen_step();
+        let save_comes = || {
+            slot.is_unsaved(step)
+                && !self.is_last(step)
+                && self.due_before_stop(slot).is_some()
+                && self.save_fits(slot)
+                && self.group().is_none()
+        };
+        let micros_max = (STOP_PUT_OFF_SECONDS_MAX * 1e6) as i64;
+        self.stopping(slot) && !(save_comes() && slot.put_off(step, self.now_micros(), micros_max))
+    }
+
+    /// Whether the end was asked for, or is reached.
     pub(crate) fn stopping(&self, slot: &ProcessSlot) -> bool {
         let at_last_step = self.is_last(slot.seen_step());
         if at_last_step && once(&slot.told.max_steps) {
             slot.segment().event(MAX_STEPS_EVENT, Some(slot.seen_step()), &[]);
         }
+        if let Some(board) = slot.board() {
+            return at_last_step || self.stopping_together(slot, board);
+        }
         at_last_step || slot.stop_asked.load(Ordering::Relaxed) || self.sigterm.at_micros().is_some()
     }
 
     /// Whether a save as long as the last one ends before SIGKILL may come. One that was never measured may fit.
-    fn save_fits(&self, slot: &ProcessSlot) -> bool {
+    pub(crate) fn save_fits(&self, slot: &ProcessSlot) -> bool {
         let left = self.grace_seconds_left();
         left.zip(slot.save_seconds()).is_none_or(|(left, needed)| needed * SAVE_MARGIN <= left)
     }

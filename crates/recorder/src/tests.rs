@@ -17,18 +17,18 @@ use crate::{
 };
 
 /// How long a test waits for a save that takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attempt with a clock that moves when told to.
-struct Attempt {
-    folder: tempfile::TempDir,
-    clock: Arc<ManualClock>,
-    settings: Settings,
-    sigterm: &'static Arrival,
+pub(crate) struct Attempt {
+    pub folder: tempfile::TempDir,
+    pub clock: Arc<ManualClock>,
+    pub settings: Settings,
+    pub sigterm: &'static Arrival,
 }
 
 impl Attempt {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ids = SequentialIds::default();
         let settings = Settings {
@@ -44,7 +44,7 @@ impl Attempt {
         Self { folder, clock, settings, sigterm: Box::leak(Box::new(Arrival::none())) }
     }
 
-    fn attach(&self) -> Recorder {
+    pub fn attach(&self) -> Recorder {
         Recorder::with(
             self.settings.clone(),
             self.clock.clone(),
@@ -53,7 +53,7 @@ impl Attempt {
         )
     }
 
-    fn ask(&self, text: &str) {
+    pub fn ask(&self, text: &str) {
         let path = self.settings.control_file.as_ref().unwrap();
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -61,14 +61,23 @@ impl Attempt {
     }
 
     fn segments(&self) -> Vec<Segment> {
-        let entries = std::fs::read_dir(self.folder.path().join("records")).unwrap();
+        let entries = std::fs::read_dir(self.settings.record_folder.as_ref().unwrap()).unwrap();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
     }
 
+    /// Asks for a stop, by SIGTERM or by the control file.
+    pub fn stop(&self, by_signal: bool) {
+        if by_signal {
+            self.sigterm.note(self.clock.monotonic_micros());
+        } else {
+            self.ask("{\"version\":1,\"id\":1,\"command\":\"stop\"}\n");
+        }
+    }
+
     /// The events of a kind.
-    fn events(&self, kind: &str) -> Vec<Event> {
+    pub fn events(&self, kind: &str) -> Vec<Event> {
         let event = |frame: &Frame| match frame {
             Frame::Event(event) if event.kind == kind => Some(event.clone()),
             _ => None,
@@ -81,7 +90,7 @@ impl Attempt {
     }
 
     /// Why each checkpoint was made.
-    fn reasons(&self) -> Vec<(u64, String)> {
+    pub fn reasons(&self) -> Vec<(u64, String)> {
         let events = self.events(CHECKPOINT_REASON_EVENT);
         events.into_iter().map(|event| (event.step.unwrap(), event.fields[0].1.clone())).collect()
     }
@@ -102,7 +111,7 @@ impl Attempt {
         .unwrap();
     }
 
-    fn acks(&self) -> Vec<(u64, &'static str, Option<u64>)> {
+    pub fn acks(&self) -> Vec<(u64, &'static str, Option<u64>)> {
         let ack = |frame: &Frame| match frame {
             Frame::ControlAck(ack) => Some((ack.id, ack.outcome.as_str(), ack.step)),
             _ => None,
@@ -156,7 +165,7 @@ fn commands_are_obeyed_and_acknowledged() {
     save(&run, 5).unwrap();
     assert!(!run.checkpoint_due(6));
     attempt.ask("\"command\":\"dance\"}\nnonsense\n\n{\"version\":1,\"id\":3,\"command\":\"stop\"}\n");
-    assert!(run.should_stop() && run.checkpoint_due(6), "a stop is one to save before");
+    assert!(run.checkpoint_due(7) && run.should_stop(), "a stop is one to save before");
     run.finish();
     let acks = [
         (1, "accepted", None),
@@ -261,6 +270,7 @@ fn sigterm_saves_what_fits_into_the_grace_period() {
         assert!(!run.checkpoint_due(11));
         attempt.sigterm.note(attempt.clock.monotonic_micros());
         attempt.clock.advance_micros(waited_seconds * 1_000_000);
+        run.log(12, &[("loss", 0.1)]);
         assert!(run.should_stop(), "asked within an evaluation");
         assert!(!run.checkpoint_due(10), "that step is saved");
         assert_eq!((run.checkpoint_due(12), run.checkpoint_due(20)), (fits, fits));
@@ -271,6 +281,87 @@ fn sigterm_saves_what_fits_into_the_grace_period() {
         assert_eq!(refused.len(), usize::from(!fits), "{refused:?}");
         assert_eq!(attempt.reasons(), [(10, "cadence".into()), (20, "sigterm".into())]);
     }
+}
+
+/// Proves that a stop which comes between the two questions of a loop's end is answered one step later, behind a
+/// checkpoint; by SIGTERM and by the control file alike; and that none is put off twice.
+#[test]
+fn a_stop_between_two_questions_waits_for_a_checkpoint() {
+    for by_signal in [true, false] {
+        let mut attempt = Attempt::new();
+        attempt.settings.every_steps = Some(3);
+        let run = attempt.attach();
+        assert!(run.checkpoint_due(3) && stage(&run, 3) && run.wait_for_checkpoint(PATIENCE));
+        assert!(!run.checkpoint_due(5));
+        attempt.stop(by_signal);
+        assert!(!run.should_stop() && !run.should_stop(), "nothing of step 5 is saved");
+        run.begin_step(6);
+        assert!(run.should_stop(), "within step 6, such as in an evaluation");
+        assert!(run.checkpoint_due(6) && stage(&run, 6) && run.should_stop());
+        run.finish();
+        let reason = if by_signal { "sigterm" } else { "end" };
+        assert_eq!(attempt.reasons(), [(3, "cadence".into()), (6, reason.into())]);
+    }
+}
+
+/// Proves when a stop is not put off: nothing would be saved for it, this step is saved already, the loop never asked
+/// about it, it is the last one, it was put off once, or for too long.
+#[test]
+fn a_stop_is_put_off_only_for_a_checkpoint() {
+    type Arrange = fn(&mut Settings);
+    type Before = fn(&Attempt, &Recorder);
+    let cases: [(&str, Arrange, Before); 6] = [
+        ("not asked about", |_| (), |_, run| run.log(6, &[("loss", 0.1)])),
+        ("the last step", |settings| settings.max_steps = Some(5), |_, _| ()),
+        (
+            "no room in the grace period",
+            |settings| settings.grace_seconds = Some(1.0),
+            |attempt, _| attempt.clock.advance_micros(2_000_000),
+        ),
+        ("saved by the script", |_| (), |_, run| save(run, 5).map(drop).unwrap()),
+        ("nowhere to save", |settings| settings.checkpoint_root = None, |_, _| ()),
+        (
+            "for too long",
+            |_| (),
+            |attempt, run| {
+                assert!(!run.should_stop());
+                attempt.clock.advance_micros(61_000_000);
+            },
+        ),
+    ];
+    for (name, arrange, before) in cases {
+        let mut attempt = Attempt::new();
+        arrange(&mut attempt.settings);
+        let run = attempt.attach();
+        if attempt.settings.checkpoint_root.is_some() {
+            attempt.save_for(&run, 1, 1);
+        }
+        assert!(!run.checkpoint_due(5), "{name}");
+        attempt.stop(true);
+        before(&attempt, &run);
+        assert!(run.should_stop(), "{name}");
+    }
+}
+
+/// Proves that an older save which is committed after the stop was noticed is not taken for the one before the stop,
+/// and that a stop behind a save that was skipped waits for the next one.
+#[test]
+fn an_older_save_is_not_the_one_before_the_stop() {
+    let mut attempt = Attempt::new();
+    attempt.settings.every_steps = Some(3);
+    attempt.settings.hold_in_save = Some(3);
+    let run = attempt.attach();
+    assert!(run.checkpoint_due(3) && stage(&run, 3));
+    while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(run.checkpoint_due(6) && !stage(&run, 6), "step 3 is still being written");
+    attempt.stop(true);
+    assert!(!run.should_stop(), "step 6 was skipped");
+    assert!(run.wait_for_checkpoint(PATIENCE), "SIGTERM lets the held save go");
+    assert!(run.checkpoint_due(7) && stage(&run, 7) && run.should_stop());
+    run.finish();
+    assert_eq!(attempt.reasons().iter().map(|reason| reason.0).collect::<Vec<_>>(), [3, 7]);
 }
 
 /// Proves that the record says why each checkpoint was made, with the words of the one who asked.

@@ -2,6 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests")]
 
+mod disk;
 mod explore;
-mod model_disk;
-mod model_remote;
+mod remote;

@@ -1,0 +1,111 @@
+//! Numbers of accounts: payment cards and IBANs.
+
+use super::scan::{PersonalKind, digits_only};
+
+type Judged = Option<(PersonalKind, bool)>;
+
+/// A payment card number: 13 to 19 digits, in groups or not, with an issuer's prefix; valid by Luhn's check.
+///
+/// Source: ISO/IEC 7812; prefixes of Visa, Mastercard, American Express, Discover, Diners, JCB, UnionPay, Maestro.
+pub(super) fn payment_card(token: &str) -> Judged {
+    let digits = digits_only(token)?;
+    let groups_fit = token.split([' ', '-']).all(|group| (3..=19).contains(&group.len()));
+    if !groups_fit || token.contains(['.', '/']) || !issuer_fits(&digits) {
+        return None;
+    }
+    Some((PersonalKind::PaymentCard, luhn(&digits)))
+}
+
+fn issuer_fits(digits: &[u8]) -> bool {
+    let leading =
+        |count: usize| digits.iter().take(count).fold(0u32, |sum, digit| sum * 10 + u32::from(*digit));
+    match digits.len() {
+        13 => leading(1) == 4,
+        14 => matches!(leading(2), 36 | 38) || matches!(leading(3), 300..=305),
+        15 => matches!(leading(2), 34 | 37),
+        16 => {
+            leading(1) == 4
+                || matches!(leading(2), 51..=55 | 62 | 65)
+                || matches!(leading(4), 2221..=2720 | 6011 | 3528..=3589)
+        }
+        17..=19 => matches!(leading(2), 62) || matches!(leading(1), 4),
+        _ => false,
+    }
+}
+
+/// Luhn's check (ISO/IEC 7812-1, annex B).
+pub(super) fn luhn(digits: &[u8]) -> bool {
+    let sum: u32 = digits
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(index, digit)| {
+            let value = u32::from(*digit) * (1 + index as u32 % 2);
+            value / 10 + value % 10
+        })
+        .sum();
+    sum.is_multiple_of(10) && digits.iter().any(|digit| *digit != 0)
+}
+
+/// An IBAN: country, two check digits, and the country's length; valid by the remainder modulo 97 (ISO 13616).
+pub(super) fn iban(token: &str) -> Judged {
+    let compact: Vec<u8> = token.bytes().filter(|byte| *byte != b' ').collect();
+    let lengths =
+        compact.get(..2).and_then(|country| LENGTHS.iter().find(|it| it.0.as_bytes() == country))?;
+    let form = compact.len() == lengths.1
+        && compact[2..4].iter().all(u8::is_ascii_digit)
+        && compact.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+    if !form {
+        return None;
+    }
+    let rotated = compact[4..].iter().chain(&compact[..4]);
+    let remainder = rotated.fold(0u32, |rest, byte| match byte {
+        b'0'..=b'9' => (rest * 10 + u32::from(byte - b'0')) % 97,
+        _ => (rest * 100 + u32::from(byte - b'A') + 10) % 97,
+    });
+    Some((PersonalKind::Iban, remainder == 1))
+}
+
+/// Countries and the lengths of their IBANs (SWIFT's IBAN registry; the larger countries).
+const LENGTHS: [(&str, usize); 40] = [
+    ("AE", 23),
+    ("AT", 20),
+    ("BE", 16),
+    ("BG", 22),
+    ("BR", 29),
+    ("CH", 21),
+    ("CY", 28),
+    ("CZ", 24),
+    ("DE", 22),
+    ("DK", 18),
+    ("EE", 20),
+    ("ES", 24),
+    ("FI", 18),
+    ("FR", 27),
+    ("GB", 22),
+    ("GR", 27),
+    ("HR", 21),
+    ("HU", 28),
+    ("IE", 22),
+    ("IL", 23),
+    ("IS", 26),
+    ("IT", 27),
+    ("LI", 21),
+    ("LT", 20),
+    ("LU", 20),
+    ("LV", 21),
+    ("MC", 27),
+    ("MT", 31),
+    ("NL", 18),
+    ("NO", 15),
+    ("PL", 28),
+    ("PT", 25),
+    ("RO", 24),
+    ("RS", 22),
+    ("SA", 24),
+    ("SE", 24),
+    ("SI", 19),
+    ("SK", 24),
+    ("TR", 26),
+    ("UA", 29),
+];

@@ -1,0 +1,177 @@
+//! Finds candidates in a text.
+
+use serde::{Deserialize, Serialize};
+
+use super::{account, address, national};
+
+/// What kind of personal data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PersonalKind {
+    /// An e-mail address.
+    Email,
+    /// A phone number with a country code, or in North American form.
+    Phone,
+    /// A payment card number that passes Luhn's check.
+    PaymentCard,
+    /// An IBAN that passes its check.
+    Iban,
+    /// A national number (tax, insurance, citizen) that passes the check of its country.
+    NationalId,
+    /// A public IPv4 or IPv6 address.
+    IpAddress,
+}
+
+impl PersonalKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::Email, Self::Phone, Self::PaymentCard, Self::Iban, Self::NationalId, Self::IpAddress];
+
+    /// What a person calls it, in the plural.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Email => "e-mail addresses",
+            Self::Phone => "phone numbers",
+            Self::PaymentCard => "payment card numbers",
+            Self::Iban => "IBANs",
+            Self::NationalId => "national identity numbers",
+            Self::IpAddress => "IP addresses",
+        }
+    }
+
+    /// How often a random text of the right form passes the check.
+    #[must_use]
+    pub(super) fn chance(self) -> f64 {
+        match self {
+            Self::PaymentCard | Self::NationalId => 0.1,
+            Self::Iban => 0.01,
+            Self::Email | Self::Phone | Self::IpAddress => 0.0,
+        }
+    }
+}
+
+/// Something that looks like personal data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersonalMatch<'t> {
+    /// What it looks like.
+    pub kind: PersonalKind,
+    /// Where it stands.
+    pub text: &'t str,
+    /// Whether it passes the checks of its kind.
+    pub valid: bool,
+}
+
+/// Calls `found` for everything in a text that has the form of personal data. One pass; texts without `@` and with
+/// fewer than six digits cost a few nanoseconds.
+pub fn scan_text<'t>(text: &'t str, found: &mut dyn FnMut(PersonalMatch<'t>)) {
+    let bytes = text.as_bytes();
+    if memchr::memchr(b'@', bytes).is_some() {
+        address::emails(text, found);
+    }
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let colons = memchr::memchr_iter(b':', bytes).count();
+    if digits < DIGITS_MIN && colons < 2 {
+        return;
+    }
+    for token in tokens(text) {
+        let judged = [
+            account::iban(token),
+            account::payment_card(token),
+            national::national_id(token),
+            address::ip_address(token),
+            address::phone(token),
+        ];
+        // One text is one thing: the first kind whose check it passes, or else the first whose form it has.
+        let best =
+            judged.iter().flatten().find(|(_, valid)| *valid).or_else(|| judged.iter().flatten().next());
+        if let Some((kind, valid)) = best {
+            found(PersonalMatch { kind: *kind, text: token, valid: *valid });
+        }
+    }
+}
+
+/// Fewer digits than these hold nothing but an e-mail address: a British insurance number has six. (`1.2.3.4` is an
+/// address too; so short ones are more often versions.)
+const DIGITS_MIN: usize = 6;
+
+/// The longest text that is judged as one: an IBAN in groups of four has 42.
+const TOKEN_BYTES_MAX: usize = 48;
+
+/// Stretches that may be a number with separators: letters and digits, joined by single blanks, dots, dashes, slashes,
+/// colons or brackets between digits. Words without digits part them.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest.find(|char: char| char.is_ascii_alphanumeric() || "+(:".contains(char))?;
+            let after = &rest[start..];
+            let len = token_len(after.as_bytes());
+            rest = &after[len.max(1)..];
+            let token = after[..len].trim_end_matches(|char: char| !char.is_ascii_alphanumeric());
+            if token.len() <= TOKEN_BYTES_MAX && token.bytes().any(|byte| byte.is_ascii_digit()) {
+                return Some(token);
+            }
+        }
+    })
+}
+
+/// How far a token reaches: words with digits go on over one separator into the next word with digits.
+fn token_len(bytes: &[u8]) -> usize {
+    let mut end = word_end(bytes, 0);
+    loop {
+        let gap = separators(&bytes[end..]);
+        let next = word_end(bytes, end + gap);
+        let word = &bytes[end + gap..next];
+        let numeric = |word: &[u8]| word.iter().any(u8::is_ascii_digit);
+        let bank = |word: &[u8]| word.len() == 4 && word.iter().all(u8::is_ascii_uppercase);
+        let goes_on = numeric(word) || (bank(word) && begins_as_iban(bytes));
+        if gap == 0 || !goes_on || !numeric(&bytes[..end]) {
+            // A leading bracket or plus belongs to what follows it.
+            let only_lead = end == 0 && gap == 0;
+            return if only_lead { 1.min(bytes.len()) } else { end };
+        }
+        end = next;
+    }
+}
+
+/// Whether it begins with a country and two digits: the bank's name may follow in letters.
+fn begins_as_iban(bytes: &[u8]) -> bool {
+    bytes.len() > 4
+        && bytes[..2].iter().all(u8::is_ascii_uppercase)
+        && bytes[2..4].iter().all(u8::is_ascii_digit)
+}
+
+fn word_end(bytes: &[u8], from: usize) -> usize {
+    let lead = bytes[from..].iter().take_while(|byte| b"+(:".contains(byte)).count();
+    let word = bytes[from + lead..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    if word == 0 && lead == 0 { from } else { from + lead + word }
+}
+
+/// One or two separators: `) ` and ` (` are two.
+fn separators(bytes: &[u8]) -> usize {
+    bytes.iter().take(2).take_while(|byte| b" .-/:)(".contains(byte)).count()
+}
+
+/// Digits of a token, and nothing but digits and separators in it.
+pub(super) fn digits_only(token: &str) -> Option<Vec<u8>> {
+    let plain = token.bytes().all(|byte| byte.is_ascii_digit() || b" .-/".contains(&byte));
+    plain.then(|| token.bytes().filter(u8::is_ascii_digit).map(|byte| byte - b'0').collect())
+}
+
+/// The text with all but its ends hidden: `a…@e…m`, `41…11`.
+#[must_use]
+pub fn mask(found: &PersonalMatch<'_>) -> String {
+    let hidden = |text: &str, shown: usize| {
+        let chars: Vec<char> = text.chars().collect();
+        let first: String = chars.iter().take(shown).collect();
+        let last: String = chars[chars.len().saturating_sub(shown)..].iter().collect();
+        if chars.len() > 2 * shown { format!("{first}…{last}") } else { "…".to_owned() }
+    };
+    match (found.kind, found.text.split_once('@')) {
+        (PersonalKind::Email, Some((name, domain))) => {
+            format!("{}…@{}", name.chars().take(1).collect::<String>(), hidden(domain, 1))
+        }
+        _ => hidden(found.text, 2),
+    }
+}

@@ -1,0 +1,245 @@
+//! Text files in blocks that end where a record ends.
+//!
+//! Blocks are cut one after the other, because only what stands before a byte tells whether it is within quotes.
+//! Cutting looks at quotes and line ends only and runs at memory speed; parsing, the dear part, then goes on in
+//! parallel.
+
+use std::io;
+use std::sync::Arc;
+
+use super::bytes::{ByteSource, read_full};
+use super::split::{QUOTE, opens_quote, quote_end};
+use crate::scan::MAX_RECORD_BYTES;
+
+/// Bytes of a file that become one unit of work.
+pub(crate) const BLOCK_BYTES: usize = 8 << 20;
+
+/// How much of a file's beginning tells its encoding.
+const ENCODING_SAMPLE_BYTES: usize = 4096;
+
+/// How the bytes of a text file stand for letters. Single rows of other bytes are dealt with where they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Utf8,
+    Utf16Little,
+    Utf16Big,
+}
+
+impl Encoding {
+    /// By the byte order mark, else by where the zeros of Latin letters stand. With the mark's length.
+    pub(crate) fn detect(head: &[u8]) -> (Self, usize) {
+        match head {
+            [0xEF, 0xBB, 0xBF, ..] => return (Self::Utf8, 3),
+            [0xFF, 0xFE, ..] => return (Self::Utf16Little, 2),
+            [0xFE, 0xFF, ..] => return (Self::Utf16Big, 2),
+            _ => {}
+        }
+        let head = &head[..head.len().min(ENCODING_SAMPLE_BYTES)];
+        let zeros = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
+        match (zeros(0), zeros(1)) {
+            (0, odd) if odd * 4 > head.len() => (Self::Utf16Little, 0),
+            (even, 0) if even * 4 > head.len() => (Self::Utf16Big, 0),
+            _ => (Self::Utf8, 0),
+        }
+    }
+
+    /// Appends bytes as UTF-8 and says how many could be decoded: a letter cut in two waits for its rest.
+    pub(crate) fn decode(self, bytes: &[u8], text: &mut Vec<u8>) -> usize {
+        let unit = match self {
+            Self::Utf8 => {
+                text.extend_from_slice(bytes);
+                return bytes.len();
+            }
+            Self::Utf16Little => u16::from_le_bytes,
+            Self::Utf16Big => u16::from_be_bytes,
+        };
+        let mut units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).peekable();
+        let mut letter = [0; 4];
+        let mut decoded = 0;
+        while let Some(first) = units.next() {
+            let is_high = (0xD800..0xDC00).contains(&first);
+            if is_high && units.peek().is_none() {
+                break;
+            }
+            let low = units.next_if(|next| is_high && (0xDC00..0xE000).contains(next));
+            let code = match low {
+                Some(low) => 0x10000 + ((u32::from(first) - 0xD800) << 10) + (u32::from(low) - 0xDC00),
+                None => u32::from(first),
+            };
+            let letter_text = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+            text.extend_from_slice(letter_text.encode_utf8(&mut letter).as_bytes());
+            decoded += 2 + 2 * usize::from(low.is_some());
+        }
+        decoded
+    }
+}
+
+/// Where records end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordEnd {
+    /// At every line feed.
+    Line,
+    /// At every line end that is not within quotes; fields are separated by this byte.
+    Csv { delimiter: u8 },
+}
+
+/// Whole records, decoded.
+pub(crate) struct Block {
+    /// UTF-8, except for single stray bytes.
+    pub(crate) text: Vec<u8>,
+    /// The line on which it begins, from 1.
+    pub(crate) first_line: u64,
+    /// Whether it is the file's first.
+    pub(crate) is_first: bool,
+    /// How many of the file's bytes it stands for.
+    pub(crate) source_bytes: u64,
+}
+
+/// Cuts one file.
+pub(crate) struct BlockReader {
+    source: Arc<dyn ByteSource>,
+    end: RecordEnd,
+    encoding: Encoding,
+    block_bytes: usize,
+    offset: u64,
+    /// Decoded text behind the last block's end.
+    rest: Vec<u8>,
+    next_line: u64,
+    is_first: bool,
+    at_end: bool,
+}
+
+/// Why a file could not be cut.
+#[derive(Debug)]
+pub(crate) enum BlockError {
+    Read(io::Error),
+    Content(String),
+}
+
+impl BlockReader {
+    pub(crate) fn open(
+        source: Arc<dyn ByteSource>,
+        end: RecordEnd,
+        block_bytes: usize,
+    ) -> Result<Self, BlockError> {
+        let mut head = vec![0; ENCODING_SAMPLE_BYTES];
+        let length = read_full(source.as_ref(), 0, &mut head).map_err(BlockError::Read)?;
+        let (encoding, mark) = Encoding::detect(&head[..length]);
+        Ok(Self {
+            source,
+            end,
+            encoding,
+            block_bytes,
+            offset: mark as u64,
+            rest: Vec::new(),
+            next_line: 1,
+            is_first: true,
+            at_end: false,
+        })
+    }
+
+    /// The next records, in a buffer that may have been used before; `None` at the end of the file.
+    pub(crate) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Block>, BlockError> {
+        let mut text = buffer;
+        text.clear();
+        text.append(&mut self.rest);
+        let from = self.offset;
+        let mut wanted = self.block_bytes;
+        let end = loop {
+            self.fill(&mut text, wanted)?;
+            if self.at_end {
+                break text.len();
+            }
+            if let Some(end) = last_record_end(&text, self.end) {
+                break end;
+            }
+            if text.len() > MAX_RECORD_BYTES {
+                return Err(self.too_long());
+            }
+            // Doubling, so that looking for the end again and again stays linear.
+            wanted = text.len() * 2;
+        };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        self.rest.extend_from_slice(&text[end..]);
+        text.truncate(end);
+        let first_line = self.next_line;
+        self.next_line += match self.end {
+            RecordEnd::Line => memchr::memchr_iter(b'\n', &text).count() as u64,
+            RecordEnd::Csv { .. } => count_lines(&text),
+        };
+        let is_first = std::mem::replace(&mut self.is_first, false);
+        Ok(Some(Block { text, first_line, is_first, source_bytes: self.offset - from }))
+    }
+
+    /// Reads until the text is `wanted` long or the file ends.
+    fn fill(&mut self, text: &mut Vec<u8>, wanted: usize) -> Result<(), BlockError> {
+        let missing = wanted.saturating_sub(text.len());
+        let mut bytes = Vec::new();
+        let target = if self.encoding == Encoding::Utf8 { &mut *text } else { &mut bytes };
+        let before = target.len();
+        target.resize(before + missing, 0);
+        let read =
+            read_full(self.source.as_ref(), self.offset, &mut target[before..]).map_err(BlockError::Read)?;
+        target.truncate(before + read);
+        self.at_end = read < missing;
+        self.offset += read as u64;
+        if self.encoding != Encoding::Utf8 {
+            let decoded = self.encoding.decode(&bytes, text);
+            if self.at_end && decoded < bytes.len() {
+                text.extend_from_slice("\u{FFFD}".as_bytes());
+            } else {
+                self.offset -= (bytes.len() - decoded) as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn too_long(&self) -> BlockError {
+        let (line, max) = (self.next_line, MAX_RECORD_BYTES >> 20);
+        BlockError::Content(match self.end {
+            RecordEnd::Line => format!("line {line} is longer than {max} MiB"),
+            RecordEnd::Csv { .. } => {
+                format!("the row that begins in line {line} is longer than {max} MiB; is a quote left open?")
+            }
+        })
+    }
+}
+
+/// Lines that end in a text: at `\n`, `\r\n`, or a `\r` alone.
+pub(crate) fn count_lines(text: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', text).count();
+    let lone = memchr::memchr_iter(b'\r', text).filter(|at| text.get(at + 1) != Some(&b'\n')).count();
+    (feeds + lone) as u64
+}
+
+/// The position behind the last record that surely ends in the text, which begins where a record begins.
+fn last_record_end(text: &[u8], end: RecordEnd) -> Option<usize> {
+    let RecordEnd::Csv { delimiter } = end else { return memchr::memrchr(b'\n', text).map(|at| at + 1) };
+    let mut outside_from = 0;
+    let mut found = None;
+    let mut position = 0;
+    while let Some(quote) = memchr::memchr(QUOTE, &text[position..]).map(|at| position + at) {
+        position = quote + 1;
+        if !opens_quote(text, quote, delimiter) {
+            continue;
+        }
+        found = last_line_end(&text[outside_from..quote]).map(|at| outside_from + at).or(found);
+        match quote_end(text, quote + 1) {
+            // A quote as the last byte may be the first half of an escaped one.
+            Some(end) if end + 1 < text.len() => {
+                outside_from = end + 1;
+                position = outside_from;
+            }
+            _ => return found,
+        }
+    }
+    last_line_end(&text[outside_from..]).map(|at| outside_from + at).or(found)
+}
+
+fn last_line_end(text: &[u8]) -> Option<usize> {
+    // A carriage return as the last byte may be the first half of a line end.
+    let lone_return = || memchr::memrchr(b'\r', &text[..text.len().saturating_sub(1)]);
+    memchr::memrchr(b'\n', text).or_else(lone_return).map(|at| at + 1)
+}

@@ -1,0 +1,96 @@
+//! A piece of a table as a pass sees it.
+
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Int32Type};
+
+use super::coverage::{CellFaults, Place};
+
+/// Consecutive rows of one file.
+///
+/// The batch has one column per column of the source, in its order, each of the type that belongs to the column's
+/// [`ColumnType`](crate::ColumnType):
+///
+/// | column type | array |
+/// |---|---|
+/// | `Int` | `Int64` (`UInt64` for a Parquet column of that type) |
+/// | `Float` | `Float64` |
+/// | `Bool` | `Boolean` |
+/// | `Timestamp` | `Timestamp(Microsecond)`; times without a zone are taken as UTC |
+/// | `Text`, `Mixed` | `Utf8`, or `Dictionary(Int32, Utf8)` where a Parquet file stores one; see [`Texts`] |
+/// | `Null` | `Null` |
+/// | `Binary`, `List`, `Object` | as the Parquet file has it; JSON's nested values are `Utf8` |
+///
+/// A column that the file does not have is all null whatever its type (`Null` array).
+pub struct Chunk {
+    /// Index of the file in [`super::Source::files`].
+    pub file: usize,
+    /// Never empty.
+    pub batch: RecordBatch,
+    pub(crate) rows: RowNumbers,
+    /// Faults of the cells of these rows, per column.
+    pub faults: Vec<CellFaults>,
+}
+
+/// The numbers of a chunk's rows.
+pub(crate) enum RowNumbers {
+    /// One after the other from here.
+    From(u64),
+    /// As listed, relative to the first number.
+    Listed(u64, Vec<u32>),
+}
+
+impl RowNumbers {
+    /// The shortest form of ascending numbers.
+    pub(crate) fn new(first: u64, offsets: Vec<u32>) -> Self {
+        let consecutive =
+            offsets.iter().enumerate().all(|(index, offset)| index as u64 == u64::from(*offset));
+        if consecutive { Self::From(first) } else { Self::Listed(first, offsets) }
+    }
+}
+
+impl Chunk {
+    /// Where a row of the batch is.
+    #[must_use]
+    pub fn place(&self, row: usize) -> Place {
+        let row = match &self.rows {
+            RowNumbers::From(first) => first + row as u64,
+            RowNumbers::Listed(first, offsets) => first + u64::from(offsets[row]),
+        };
+        Place { file: self.file, row }
+    }
+}
+
+/// A text column, however it is stored.
+pub enum Texts<'a> {
+    /// Every value written out.
+    Plain(&'a StringArray),
+    /// Each distinct value once, and a key per row. A null is a null key.
+    Dictionary(&'a DictionaryArray<Int32Type>, &'a StringArray),
+}
+
+impl<'a> Texts<'a> {
+    /// The texts of an array; `None` if it holds something else.
+    #[must_use]
+    pub fn of(array: &'a ArrayRef) -> Option<Self> {
+        match array.data_type() {
+            DataType::Utf8 => Some(Self::Plain(array.as_string())),
+            DataType::Dictionary(_, _) => {
+                let dictionary = array.as_dictionary_opt::<Int32Type>()?;
+                Some(Self::Dictionary(dictionary, dictionary.values().as_string_opt()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a row; `None` where it is null.
+    #[must_use]
+    pub fn get(&self, row: usize) -> Option<&'a str> {
+        match self {
+            Self::Plain(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Dictionary(keys, values) => {
+                let key = keys.is_valid(row).then(|| keys.keys().value(row) as usize)?;
+                values.is_valid(key).then(|| values.value(key))
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What was read and what was not: the account that every check shows beside its answer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::infer::ColumnType;
+
+/// The most examples kept per column and per kind of rejection; the counts go on.
+pub const MAX_FAULT_EXAMPLES: usize = 5;
+
+/// The longest piece of a faulty value that is shown, in bytes.
+pub const MAX_SHOWN_BYTES: usize = 64;
+
+/// The most unknown keys that are listed.
+const MAX_UNKNOWN_KEYS: usize = 100;
+
+/// Where a row is: files by their index in the source, rows by what a person can look up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// Index of the file in [`crate::read::Source::files`].
+    pub file: usize,
+    /// From 1: the line on which the row begins (CSV, JSONL, text), else the row (Parquet).
+    pub row: u64,
+}
+
+/// Why a row could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectKind {
+    /// Fewer or more fields than the file has columns.
+    Ragged,
+    /// A quote that is still open when the file ends.
+    OpenQuote,
+    /// A line that is no JSON object.
+    BadJson,
+}
+
+/// Rows rejected for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejects {
+    /// The reason.
+    pub kind: RejectKind,
+    /// How many rows.
+    pub count: u64,
+    /// The first [`MAX_FAULT_EXAMPLES`] of them, in file order.
+    pub examples: Vec<Fault>,
+}
+
+/// One faulty row or cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Where.
+    pub place: Place,
+    /// What is there: for a cell its text, at most [`MAX_SHOWN_BYTES`] of it.
+    pub detail: String,
+}
+
+/// What is wrong with, or missing from, the cells of one column. The rows stay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CellFaults {
+    /// Cells that hold something which the column's type does not: null in the batch, but no missing values.
+    pub misfits: u64,
+    /// The misfits by what they are instead.
+    pub misfit_kinds: BTreeMap<ColumnType, u64>,
+    /// The first [`MAX_FAULT_EXAMPLES`] misfits, in file order.
+    pub examples: Vec<Fault>,
+    /// Missing cells by the text that stood for them (`""`, `?`, `NA` …). Parquet's and JSON's nulls have no text.
+    pub missing_texts: BTreeMap<String, u64>,
+    /// Rows of files that do not have this column; null in the batch.
+    pub absent: u64,
+}
+
+impl CellFaults {
+    pub(crate) fn misfit(&mut self, kind: ColumnType, place: Place, value: &[u8]) {
+        self.misfits += 1;
+        *self.misfit_kinds.entry(kind).or_default() += 1;
+        if self.examples.len() < MAX_FAULT_EXAMPLES {
+            self.examples.push(Fault { place, detail: shown(value) });
+        }
+    }
+
+    pub(crate) fn missing(&mut self, text: &str, count: u64) {
+        if count > 0 {
+            *self.missing_texts.entry(text.to_owned()).or_default() += count;
+        }
+    }
+
+    /// Adds the faults of rows that come later.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.misfits += later.misfits;
+        self.absent += later.absent;
+        add(&mut self.misfit_kinds, later.misfit_kinds);
+        add(&mut self.missing_texts, later.missing_texts);
+        append(&mut self.examples, later.examples);
+    }
+}
+
+/// What a scan read. `rows_read + rows_rejected` is the number of rows of the files, always.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Rows that reached the pass.
+    pub rows_read: u64,
+    /// Rows that did not.
+    pub rows_rejected: u64,
+    /// Why, with the first examples.
+    pub rejects: Vec<Rejects>,
+    /// Rows read per file, in the order of [`crate::read::Source::files`].
+    pub file_rows: BTreeMap<usize, u64>,
+    /// Faults of cells, per column of the source.
+    pub columns: Vec<CellFaults>,
+    /// Rows with bytes that are no UTF-8, read as Windows-1252.
+    pub rows_recoded: u64,
+    /// The first such row.
+    pub first_recoded: Option<Place>,
+    /// JSON keys that are no column of the source, with the rows that have them.
+    pub unknown_keys: BTreeMap<String, u64>,
+    /// Bytes of the files read.
+    pub bytes_read: u64,
+}
+
+impl Coverage {
+    pub(crate) fn reject(&mut self, kind: RejectKind, place: Place, detail: impl FnOnce() -> String) {
+        self.rows_rejected += 1;
+        let index = self.rejects.iter().position(|it| it.kind == kind).unwrap_or_else(|| {
+            self.rejects.push(Rejects { kind, count: 0, examples: Vec::new() });
+            self.rejects.len() - 1
+        });
+        let rejects = &mut self.rejects[index];
+        rejects.count += 1;
+        if rejects.examples.len() < MAX_FAULT_EXAMPLES {
+            rejects.examples.push(Fault { place, detail: detail() });
+        }
+    }
+
+    pub(crate) fn recoded(&mut self, place: Place) {
+        self.rows_recoded += 1;
+        self.first_recoded.get_or_insert(place);
+    }
+
+    pub(crate) fn unknown_key(&mut self, key: &str) {
+        if let Some(count) = self.unknown_keys.get_mut(key) {
+            *count += 1;
+        } else if self.unknown_keys.len() < MAX_UNKNOWN_KEYS {
+            self.unknown_keys.insert(key.to_owned(), 1);
+        }
+    }
+
+    /// Counts rows that reach the pass.
+    pub(crate) fn read(&mut self, file: usize, rows: usize) {
+        self.rows_read += rows as u64;
+        *self.file_rows.entry(file).or_default() += rows as u64;
+    }
+
+    /// Adds what was read later.
+    pub(crate) fn merge(&mut self, later: Self) {
+        self.rows_read += later.rows_read;
+        self.rows_rejected += later.rows_rejected;
+        self.rows_recoded += later.rows_recoded;
+        self.bytes_read += later.bytes_read;
+        self.first_recoded = self.first_recoded.or(later.first_recoded);
+        add(&mut self.file_rows, later.file_rows);
+        for (key, count) in later.unknown_keys {
+            if self.unknown_keys.contains_key(&key) || self.unknown_keys.len() < MAX_UNKNOWN_KEYS {
+                *self.unknown_keys.entry(key).or_default() += count;
+            }
+        }
+        for rejects in later.rejects {
+            match self.rejects.iter_mut().find(|known| known.kind == rejects.kind) {
+                Some(known) => {
+                    known.count += rejects.count;
+                    append(&mut known.examples, rejects.examples);
+                }
+                None => self.rejects.push(rejects),
+            }
+        }
+        if self.columns.len() < later.columns.len() {
+            self.columns.resize_with(later.columns.len(), CellFaults::default);
+        }
+        for (column, more) in self.columns.iter_mut().zip(later.columns) {
+            column.merge(more);
+        }
+    }
+}
+
+fn add<K: Ord>(counts: &mut BTreeMap<K, u64>, later: BTreeMap<K, u64>) {
+    for (key, count) in later {
+        *counts.entry(key).or_default() += count;
+    }
+}
+
+fn append(examples: &mut Vec<Fault>, later: Vec<Fault>) {
+    let room = MAX_FAULT_EXAMPLES.saturating_sub(examples.len());
+    examples.extend(later.into_iter().take(room));
+}
+
+/// The beginning of a value, as text.
+fn shown(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&value[..value.len().min(MAX_SHOWN_BYTES)]).into_owned();
+    if value.len() > MAX_SHOWN_BYTES { format!("{text}…") } else { text }
+}

@@ -1,0 +1,449 @@
+//! Any table as a stream of Arrow batches, with an account of every row.
+//!
+//! A [`Source`] is the files of one data set, opened: formats, CSV dialects and column types are decided, from
+//! footers and samples. [`crate::pass::scan`] reads it in units of work, in parallel, and hands [`Chunk`]s to a
+//! [`crate::pass::Pass`].
+//!
+//! **The account.** Every row of every file either reaches the pass or is rejected; rejected rows are counted, by
+//! reason, with the first examples. A cell that does not fit its column's type is a *misfit*: counted, shown, null in
+//! the batch; its row stays. All of that is the [`Coverage`].
+//!
+//! **Types** of CSV and JSON columns come from samples. Where the whole file holds something wider (a first `2.5` after
+//! a million whole numbers), the scan says so, widens the type and begins again, so that what a pass sees never
+//! depends on the sample. [`Source::with_columns`] fixes the types instead; whatever does not fit them is then a misfit.
+
+mod blocks;
+mod bytes;
+mod cells;
+mod chunk;
+mod coverage;
+mod csv;
+mod json;
+mod lines;
+mod parquet_file;
+mod sample;
+mod split;
+#[cfg(test)]
+mod tests;
+mod units;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{Field, Schema};
+use rayon::prelude::*;
+use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
+
+pub use bytes::ByteSource;
+pub use cells::USUAL_MISSING;
+pub use chunk::{Chunk, Texts};
+pub use coverage::{
+    CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
+};
+pub use lines::LINE_COLUMN;
+pub(crate) use units::{Unit, Units};
+
+use crate::error::{DataError, did_you_mean};
+use crate::infer::{Column, ColumnType};
+use crate::select::select;
+use bytes::LocalFile;
+pub(crate) use cells::parse_timestamp;
+use cells::{Missing, Tally};
+use chunk::RowNumbers;
+use csv::CsvLayout;
+use parquet_file::ParquetFile;
+use sample::Sampled;
+
+/// The most columns of a source.
+pub const MAX_SOURCE_COLUMNS: usize = 10_000;
+
+/// The files of one data set, opened for reading.
+#[derive(Clone)]
+pub struct Source {
+    set: String,
+    files: Vec<SourceFile>,
+    columns: Vec<Column>,
+    /// Values seen per column while types were inferred.
+    tallies: Vec<Tally>,
+    types_are_fixed: bool,
+    columns_are_chosen: bool,
+    missing: Missing,
+    notes: Vec<String>,
+}
+
+/// One file of a source.
+#[derive(Clone)]
+pub struct SourceFile {
+    /// As it is shown: relative to the base folder where it lies below it.
+    pub path: String,
+    /// Its size when it was opened.
+    pub size_bytes: u64,
+    bytes: Arc<dyn ByteSource>,
+    kind: FileKind,
+    /// The file's columns, in its order.
+    columns: Vec<Column>,
+}
+
+#[derive(Clone)]
+pub(crate) enum FileKind {
+    Parquet(ParquetFile),
+    Csv(CsvLayout),
+    Json,
+    Lines,
+    /// A text file without a byte.
+    Empty,
+}
+
+impl Source {
+    /// Finds and opens the files of a data set; relative paths start at `base`. Of text files, samples are read.
+    ///
+    /// Hidden files of a folder and files that are no tables (by extension) are passed over; the latter are noted.
+    ///
+    /// # Errors
+    /// [`DataError`]: no file, none that is a table, an unreadable or corrupt one, `columns` that do not fit.
+    pub fn open(base: &Path, set: &str, spec: &DataSpec) -> Result<Self, DataError> {
+        let paths = select(set, spec, base)?.files;
+        let missing = Missing::new(&spec.missing);
+        let (tables, others): (Vec<_>, Vec<_>) =
+            paths.iter().partition(|path| table_format(path, spec).is_some());
+        if tables.is_empty() {
+            let path = display(base, others.first().expect("a selection is never empty"));
+            return Err(DataError::NotATable { set: set.to_owned(), path });
+        }
+        let opener =
+            Opener { base, set, spec, missing: &missing, sample_bytes: sample::bytes_per_file(tables.len()) };
+        let opened: Vec<_> = tables.par_iter().map(|path| opener.open(path)).collect::<Result<_, _>>()?;
+        let mut source = Self {
+            set: set.to_owned(),
+            files: Vec::with_capacity(opened.len()),
+            columns: Vec::new(),
+            tallies: Vec::new(),
+            types_are_fixed: false,
+            columns_are_chosen: false,
+            missing,
+            notes: passed_over(base, &others),
+        };
+        for (file, tallies) in opened {
+            source.add(file, tallies)?;
+        }
+        Ok(source)
+    }
+
+    fn add(&mut self, file: SourceFile, tallies: Vec<Tally>) -> Result<(), DataError> {
+        let mut extra = Vec::new();
+        for (column, tally) in file.columns.iter().zip(tallies) {
+            match self.columns.iter().position(|known| known.name == column.name) {
+                Some(index) => {
+                    tally.0.iter().for_each(|(kind, count)| self.tallies[index].add(*kind, *count))
+                }
+                None => {
+                    extra.push(column.name.clone());
+                    self.columns.push(column.clone());
+                    self.tallies.push(tally);
+                }
+            }
+        }
+        if self.columns.len() > MAX_SOURCE_COLUMNS {
+            let message = format!("the data set has more than {MAX_SOURCE_COLUMNS} columns");
+            return Err(DataError::Corrupt {
+                set: self.set.clone(),
+                path: file.path,
+                format: "table",
+                message,
+            });
+        }
+        if let (Some(first), Some(name)) = (self.files.first(), extra.first()) {
+            let more = if extra.len() > 1 { format!(" and {} more", extra.len() - 1) } else { String::new() };
+            self.notes.push(format!("`{}` has no column `{name}`{more}, `{}` has", first.path, file.path));
+        }
+        self.files.push(file);
+        self.retype();
+        Ok(())
+    }
+
+    fn retype(&mut self) {
+        for (column, tally) in self.columns.iter_mut().zip(&self.tallies) {
+            column.kind = tally.decide();
+        }
+    }
+
+    /// Reads these columns, with these types, and nothing else. A value that does not fit is a misfit.
+    ///
+    /// # Errors
+    /// [`DataError::NoColumn`] for a column that no file has.
+    pub fn with_columns(mut self, columns: Vec<Column>) -> Result<Self, DataError> {
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        self = self.select(&names)?;
+        self.columns = columns;
+        self.types_are_fixed = true;
+        Ok(self)
+    }
+
+    /// Reads these columns only, in this order.
+    ///
+    /// # Errors
+    /// [`DataError::NoColumn`] for a column that no file has.
+    pub fn select(mut self, names: &[&str]) -> Result<Self, DataError> {
+        let mut chosen = Vec::with_capacity(names.len());
+        for name in names {
+            chosen.push(self.index_of(name, "chosen")?);
+        }
+        self.columns = chosen.iter().map(|index| self.columns[*index].clone()).collect();
+        self.columns_are_chosen = true;
+        self.tallies = chosen.iter().map(|index| self.tallies[*index].clone()).collect();
+        Ok(self)
+    }
+
+    /// The index of a column. `role` says in an error what the column was to be (`label`, `group` …).
+    ///
+    /// # Errors
+    /// [`DataError::NoColumn`], with the nearest name.
+    pub fn index_of(&self, name: &str, role: &'static str) -> Result<usize, DataError> {
+        let index = self.columns.iter().position(|column| column.name == name);
+        index.ok_or_else(|| {
+            let names = self.columns.iter().map(|column| column.name.as_str());
+            DataError::NoColumn {
+                set: self.set.clone(),
+                role,
+                column: name.to_owned(),
+                path: self.files[0].path.clone(),
+                advice: did_you_mean(nearest(name, names)),
+            }
+        })
+    }
+
+    /// The data set's name.
+    #[must_use]
+    pub fn set(&self) -> &str {
+        &self.set
+    }
+
+    /// The columns that a scan reads, with the types it reads them as.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The files, sorted by path.
+    #[must_use]
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// What a person should know: files passed over, columns that only some files have.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Sum over the files.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.size_bytes).sum()
+    }
+
+    /// Rows, where footers tell it: known only if every file is Parquet.
+    #[must_use]
+    pub fn rows(&self) -> Option<u64> {
+        let rows = |file: &SourceFile| match &file.kind {
+            FileKind::Parquet(parquet) => Some(parquet.rows()),
+            FileKind::Empty => Some(0),
+            _ => None,
+        };
+        self.files.iter().map(rows).sum()
+    }
+
+    /// About how many rows there are: exact where footers tell it, else a low guess from the files' size.
+    pub(crate) fn about_rows(&self) -> u64 {
+        const LONG_CELL_BYTES: u64 = 24;
+        let guess = || self.size_bytes() / (LONG_CELL_BYTES * self.columns.len().max(1) as u64);
+        self.rows().unwrap_or_else(guess)
+    }
+
+    /// Types that hold what a scan met, if those of the source do not; never when types are fixed.
+    pub(crate) fn wider(&self, coverage: &Coverage) -> Option<Self> {
+        if self.types_are_fixed {
+            return None;
+        }
+        let mut wider = self.clone();
+        for (index, faults) in coverage.columns.iter().enumerate() {
+            if faults.misfits == 0 {
+                continue;
+            }
+            let missing: u64 = faults.missing_texts.values().sum();
+            let fitting = coverage.rows_read.saturating_sub(faults.misfits + missing + faults.absent);
+            let mut tally = Tally::default();
+            tally.add(self.columns[index].kind, fitting);
+            faults.misfit_kinds.iter().for_each(|(kind, count)| tally.add(*kind, *count));
+            wider.columns[index].kind = tally.decide().join(self.columns[index].kind);
+            wider.tallies[index] = tally;
+        }
+        if !self.columns_are_chosen {
+            for key in coverage.unknown_keys.keys().take(MAX_SOURCE_COLUMNS - self.columns.len()) {
+                wider.columns.push(Column { name: key.clone(), kind: ColumnType::Null });
+                wider.tallies.push(Tally::default());
+            }
+        }
+        (wider.columns != self.columns).then_some(wider)
+    }
+}
+
+/// Hands chunks of one unit to the pass and keeps the account.
+pub(crate) struct ChunkSink<'s> {
+    pub(crate) file: usize,
+    pub(crate) coverage: Coverage,
+    source: &'s Source,
+    take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
+}
+
+/// Why a unit was not read to its end.
+pub(crate) enum Stop {
+    Cancelled,
+    Failed(DataError),
+}
+
+impl<'s> ChunkSink<'s> {
+    pub(crate) fn new(
+        file: usize,
+        source: &'s Source,
+        take: &'s mut dyn FnMut(&Chunk) -> Result<(), Stop>,
+    ) -> Self {
+        let columns = vec![CellFaults::default(); source.columns.len()];
+        Self { file, coverage: Coverage { columns, ..Coverage::default() }, source, take }
+    }
+
+    fn give(
+        &mut self,
+        arrays: Vec<ArrayRef>,
+        rows: usize,
+        numbers: RowNumbers,
+        faults: Vec<CellFaults>,
+    ) -> Result<(), Stop> {
+        let field = |(column, array): (&Column, &ArrayRef)| {
+            Field::new(column.name.as_str(), array.data_type().clone(), true)
+        };
+        let fields: Vec<Field> = self.source.columns.iter().zip(&arrays).map(field).collect();
+        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+            .expect("every column has as many rows as the chunk, of the type its field says");
+        self.coverage.read(self.file, rows);
+        let chunk = Chunk { file: self.file, batch, rows: numbers, faults };
+        let taken = (self.take)(&chunk);
+        for (known, more) in self.coverage.columns.iter_mut().zip(chunk.faults) {
+            known.merge(more);
+        }
+        taken
+    }
+
+    fn corrupt(&self, message: String) -> Stop {
+        let path = self.source.files[self.file].path.clone();
+        Stop::Failed(DataError::Corrupt {
+            set: self.source.set.clone(),
+            path,
+            format: "Parquet file",
+            message,
+        })
+    }
+}
+
+/// Opens the files of one set.
+struct Opener<'o> {
+    base: &'o Path,
+    set: &'o str,
+    spec: &'o DataSpec,
+    missing: &'o Missing,
+    sample_bytes: usize,
+}
+
+impl Opener<'_> {
+    fn open(&self, path: &Path) -> Result<(SourceFile, Vec<Tally>), DataError> {
+        let unreadable =
+            |source| DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source };
+        let shown = display(self.base, path);
+        let bytes: Arc<dyn ByteSource> = Arc::new(LocalFile::open(path).map_err(unreadable)?);
+        let format = table_format(path, self.spec).expect("only tables are opened");
+        let corrupt = |message| DataError::Corrupt {
+            set: self.set.to_owned(),
+            path: shown.clone(),
+            format: format.name(),
+            message,
+        };
+        if format == TableFormat::Parquet {
+            let parquet = ParquetFile::open(Arc::clone(&bytes)).map_err(corrupt)?;
+            let columns = parquet.columns();
+            let tallies = columns.iter().map(|column| certain(column.kind)).collect();
+            let (size_bytes, kind) = (bytes.size_bytes(), FileKind::Parquet(parquet));
+            return Ok((SourceFile { path: shown, size_bytes, bytes, kind, columns }, tallies));
+        }
+        let sampled = match format {
+            TableFormat::Csv => sample::csv(&bytes, self.spec, self.missing, self.sample_bytes),
+            TableFormat::Jsonl => sample::json(&bytes, self.missing, self.sample_bytes),
+            _ => Ok(sample::lines(&bytes)),
+        };
+        let Sampled { kind, columns, tallies } = sampled.map_err(|error| match error {
+            sample::SampleError::Read(source) => unreadable(source),
+            sample::SampleError::Content(message) => corrupt(message),
+            sample::SampleError::ColumnCount(found) => DataError::ColumnCount {
+                set: self.set.to_owned(),
+                path: shown.clone(),
+                named: self.spec.columns.len(),
+                found,
+            },
+        })?;
+        let size_bytes = bytes.size_bytes();
+        Ok((SourceFile { path: shown.clone(), size_bytes, bytes, kind, columns }, tallies))
+    }
+}
+
+/// The tally of a column whose type the file declares.
+fn certain(kind: ColumnType) -> Tally {
+    let mut tally = Tally::default();
+    tally.add(kind, u64::from(u32::MAX));
+    tally
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TableFormat {
+    Parquet,
+    Csv,
+    Jsonl,
+    Lines,
+}
+
+impl TableFormat {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet file",
+            Self::Csv => "CSV file",
+            Self::Jsonl => "JSONL file",
+            Self::Lines => "text file",
+        }
+    }
+}
+
+/// How a file is read as a table; `None` if its name does not tell.
+fn table_format(path: &Path, spec: &DataSpec) -> Option<TableFormat> {
+    match spec.format.unwrap_or_else(|| crate::manifest::format_of(path)) {
+        DataFormat::Parquet => Some(TableFormat::Parquet),
+        DataFormat::Csv => Some(TableFormat::Csv),
+        DataFormat::Jsonl => Some(TableFormat::Jsonl),
+        DataFormat::Other => {
+            let extension = path.extension()?.to_string_lossy().to_ascii_lowercase();
+            matches!(extension.as_str(), "txt" | "text" | "log" | "md").then_some(TableFormat::Lines)
+        }
+    }
+}
+
+fn display(base: &Path, path: &Path) -> String {
+    path.strip_prefix(base).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn passed_over(base: &Path, others: &[&PathBuf]) -> Vec<String> {
+    let Some(first) = others.first() else { return Vec::new() };
+    let first = display(base, first);
+    vec![match others.len() {
+        1 => format!("`{first}` is no table and was passed over"),
+        count => format!("{count} files are no tables and were passed over, the first `{first}`"),
+    }]
+}

@@ -1,0 +1,271 @@
+//! Parquet files: which rows make a unit of work, and reading them.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::Encoding;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+
+use super::bytes::{ByteSource, ParquetBytes};
+use super::chunk::RowNumbers;
+use super::coverage::CellFaults;
+use super::csv::absent;
+use super::{ChunkSink, Stop};
+use crate::infer::{Column, ColumnType};
+
+/// Rows of a unit: whole small row groups are put together, large ones are cut.
+const UNIT_ROWS: u64 = 512 << 10;
+
+/// Rows per chunk. More than of text files, because each chunk of a column costs the decoder some set-up.
+const CHUNK_ROWS: usize = 16 << 10;
+
+/// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the text.
+const MAX_DICTIONARY_BYTES: i64 = 1 << 20;
+
+/// An opened Parquet file.
+#[derive(Clone)]
+pub(crate) struct ParquetFile {
+    bytes: ParquetBytes,
+    metadata: ArrowReaderMetadata,
+}
+
+/// Consecutive rows of a file: of several row groups all, or of one a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RowRange {
+    pub(crate) groups: Vec<usize>,
+    pub(crate) skip: u64,
+    pub(crate) rows: u64,
+    /// Number of the first row in the file, from 1.
+    pub(crate) first_row: u64,
+    /// About how many of the file's bytes it stands for.
+    pub(crate) bytes: u64,
+}
+
+impl ParquetFile {
+    /// Reads the footer. The error text says what is wrong with it.
+    pub(crate) fn open(source: Arc<dyn ByteSource>) -> Result<Self, String> {
+        let bytes = ParquetBytes(source);
+        let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()).map_err(|error| {
+            format!(
+                "{error}; a file that was not written to its end lacks its footer: write or copy it again"
+            )
+        })?;
+        let file = Self { bytes, metadata };
+        file.check_row_counts()?;
+        Ok(file)
+    }
+
+    /// The footer says twice how many rows there are; both must agree, and none be negative.
+    fn check_row_counts(&self) -> Result<(), String> {
+        let total = self.footer().file_metadata().num_rows();
+        let groups = self.footer().row_groups();
+        let sum = groups.iter().try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()));
+        if total < 0 || groups.iter().any(|group| group.num_rows() < 0) || sum != Some(total) {
+            return Err(format!("its footer claims {total} rows, but its row groups do not add up to that"));
+        }
+        Ok(())
+    }
+
+    fn footer(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// Rows in the file.
+    pub(crate) fn rows(&self) -> u64 {
+        self.footer().file_metadata().num_rows().unsigned_abs()
+    }
+
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        let column =
+            |field: &Arc<Field>| Column { name: field.name().clone(), kind: kind_of(field.data_type()) };
+        self.metadata.schema().fields().iter().map(column).collect()
+    }
+
+    /// Cuts the file into units of about [`UNIT_ROWS`].
+    pub(crate) fn ranges(&self) -> Vec<RowRange> {
+        let mut ranges: Vec<RowRange> = Vec::new();
+        let mut first_row = 1;
+        for (index, group) in self.footer().row_groups().iter().enumerate() {
+            let rows = group.num_rows().unsigned_abs();
+            let bytes = group.compressed_size().unsigned_abs();
+            match ranges.last_mut() {
+                Some(last) if last.skip == 0 && last.rows + rows <= UNIT_ROWS => {
+                    last.groups.push(index);
+                    last.rows += rows;
+                    last.bytes += bytes;
+                }
+                _ => ranges.extend(cut(index, rows, first_row, bytes)),
+            }
+            first_row += rows;
+        }
+        ranges
+    }
+
+    /// Reads a range. `columns` says for each column of the source which column of the file it is, and its type.
+    pub(crate) fn read(
+        &self,
+        range: &RowRange,
+        columns: &[(Option<usize>, ColumnType)],
+        sink: &mut ChunkSink<'_>,
+    ) -> Result<(), Stop> {
+        if range.rows == 0 {
+            return Ok(());
+        }
+        let mut wanted: Vec<usize> = columns.iter().filter_map(|(column, _)| *column).collect();
+        wanted.sort_unstable();
+        let reader = self.reader(range, &wanted).map_err(|message| sink.corrupt(message))?;
+        let mut done = 0;
+        for batch in reader {
+            let batch = batch.map_err(|error| {
+                let row = range.first_row + done;
+                let advice = "the file is damaged: write or copy it again";
+                sink.corrupt(format!("rows from {row} on cannot be decoded: {error}; {advice}"))
+            })?;
+            let rows = batch.num_rows();
+            let mut faults = vec![CellFaults::default(); columns.len()];
+            let mut arrays = Vec::with_capacity(columns.len());
+            for ((column, kind), faults) in columns.iter().zip(&mut faults) {
+                let at = column.and_then(|column| wanted.binary_search(&column).ok());
+                arrays.push(match at {
+                    Some(at) => {
+                        canonical(batch.column(at), *kind).map_err(|message| sink.corrupt(message))?
+                    }
+                    None => absent(rows, faults),
+                });
+            }
+            sink.give(arrays, rows, RowNumbers::From(range.first_row + done), faults)?;
+            done += rows as u64;
+        }
+        if done == range.rows {
+            return Ok(());
+        }
+        let claimed = range.rows;
+        Err(sink.corrupt(format!("{done} rows could be read where the footer claims {claimed}")))
+    }
+
+    fn reader(
+        &self,
+        range: &RowRange,
+        wanted: &[usize],
+    ) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReader, String> {
+        let options = ArrowReaderOptions::new().with_schema(self.schema_for(&range.groups));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(self.metadata.metadata()), options)
+            .unwrap_or_else(|_| self.metadata.clone());
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), wanted.iter().copied());
+        let usize_of = |rows: u64| usize::try_from(rows).map_err(|error| error.to_string());
+        ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), metadata)
+            .with_projection(mask)
+            .with_row_groups(range.groups.clone())
+            .with_offset(usize_of(range.skip)?)
+            .with_limit(usize_of(range.rows)?)
+            .with_batch_size(CHUNK_ROWS)
+            .build()
+            .map_err(|error| error.to_string())
+    }
+
+    /// The file's schema with texts as dictionaries where all pages of these row groups hold keys.
+    fn schema_for(&self, groups: &[usize]) -> Arc<Schema> {
+        let schema = self.metadata.schema();
+        let mut leaf = 0;
+        let mut fields = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            let leaves = leaves_of(field.data_type());
+            let is_text = leaves == 1 && kind_of(field.data_type()) == ColumnType::Text;
+            let all_keys =
+                || groups.iter().all(|group| is_all_keys(&self.footer().row_groups()[*group], leaf));
+            fields.push(match is_text {
+                true if all_keys() => retyped(field, dictionary_type()),
+                true => retyped(field, DataType::Utf8),
+                false => Arc::clone(field),
+            });
+            leaf += leaves;
+        }
+        Arc::new(Schema::new_with_metadata(Fields::from(fields), schema.metadata().clone()))
+    }
+}
+
+fn cut(group: usize, rows: u64, first_row: u64, bytes: u64) -> Vec<RowRange> {
+    let pieces = rows.div_ceil(UNIT_ROWS).max(1);
+    let piece = |index: u64| {
+        let (from, to) = (rows * index / pieces, rows * (index + 1) / pieces);
+        let bytes = bytes * (index + 1) / pieces - bytes * index / pieces;
+        RowRange { groups: vec![group], skip: from, rows: to - from, first_row: first_row + from, bytes }
+    };
+    (0..pieces).map(piece).collect()
+}
+
+fn dictionary_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+fn retyped(field: &Arc<Field>, data_type: DataType) -> Arc<Field> {
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+/// Whether every data page of a column holds dictionary keys, and the dictionary is small.
+fn is_all_keys(group: &RowGroupMetaData, leaf: usize) -> bool {
+    let Some(column) = group.columns().get(leaf) else { return false };
+    let (Some(from), data) = (column.dictionary_page_offset(), column.data_page_offset()) else {
+        return false;
+    };
+    let only_keys = column.page_encoding_stats_mask().is_some_and(|mask| {
+        mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
+    });
+    only_keys && data - from <= MAX_DICTIONARY_BYTES
+}
+
+/// Parquet columns below a field.
+fn leaves_of(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| leaves_of(field.data_type())).sum(),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => leaves_of(field.data_type()),
+        _ => 1,
+    }
+}
+
+fn kind_of(data_type: &DataType) -> ColumnType {
+    match data_type {
+        DataType::Null => ColumnType::Null,
+        DataType::Boolean => ColumnType::Bool,
+        data_type if data_type.is_integer() => ColumnType::Int,
+        data_type if data_type.is_floating() || data_type.is_decimal() => ColumnType::Float,
+        DataType::Timestamp(_, _) | DataType::Date32 | DataType::Date64 => ColumnType::Timestamp,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ColumnType::Text,
+        DataType::Dictionary(_, values) => kind_of(values),
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => ColumnType::List,
+        DataType::Struct(_) | DataType::Map(_, _) => ColumnType::Object,
+        DataType::Time32(_) | DataType::Time64(_) | DataType::Duration(_) => ColumnType::Int,
+        _ => ColumnType::Binary,
+    }
+}
+
+/// The array in the type that belongs to the column's; see [`super::Chunk`]. Nothing becomes null on the way.
+fn canonical(array: &ArrayRef, kind: ColumnType) -> Result<ArrayRef, String> {
+    let wanted = match (kind, array.data_type()) {
+        (_, DataType::Null) | (ColumnType::Int, DataType::UInt64) => return Ok(Arc::clone(array)),
+        (ColumnType::Int, _) => DataType::Int64,
+        (ColumnType::Float, _) => DataType::Float64,
+        (ColumnType::Bool, _) => DataType::Boolean,
+        (ColumnType::Timestamp, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        (ColumnType::Text | ColumnType::Mixed, DataType::Dictionary(_, _)) => dictionary_type(),
+        (ColumnType::Text | ColumnType::Mixed, _) => DataType::Utf8,
+        _ => return Ok(Arc::clone(array)),
+    };
+    if *array.data_type() == wanted {
+        return Ok(Arc::clone(array));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, &wanted, &options)
+        .map_err(|error| format!("a column cannot be read as {kind:?}: {error}"))
+}

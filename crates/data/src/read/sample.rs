@@ -1,0 +1,246 @@
+//! Samples of a text file: dialect, header, and what its columns' values are.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use trackway_formats::runfile::DataSpec;
+
+use super::FileKind;
+use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
+use super::bytes::{ByteSource, read_full};
+use super::cells::{Missing, Tally};
+use super::csv::CsvLayout;
+use super::json::{Cell, parse_line};
+use super::lines::LINE_COLUMN;
+use super::split::{RowEnd, Splitter};
+use crate::csv::{column_names, detect_delimiter, is_header};
+use crate::infer::{Column, ColumnType, trim, type_of};
+use crate::jsonl::MAX_COLUMNS;
+
+/// Bytes of all files of a set that are read as samples.
+const SAMPLE_BUDGET_BYTES: usize = 64 << 20;
+
+/// Bounds of one file's share.
+const SAMPLE_BYTES: std::ops::RangeInclusive<usize> = 64 << 10..=1 << 20;
+
+/// Behind the beginning, so many places of a file are looked at.
+const PLACES: u64 = 8;
+
+/// Bytes at each place.
+const PLACE_BYTES: usize = 64 << 10;
+
+/// How much of a file's beginning is read as a sample.
+pub(crate) fn bytes_per_file(files: usize) -> usize {
+    (SAMPLE_BUDGET_BYTES / files.max(1)).clamp(*SAMPLE_BYTES.start(), *SAMPLE_BYTES.end())
+}
+
+/// What a sample tells.
+pub(crate) struct Sampled {
+    pub(crate) kind: FileKind,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) tallies: Vec<Tally>,
+}
+
+pub(crate) enum SampleError {
+    Read(io::Error),
+    Content(String),
+    /// The first row has another number of fields than the run file names columns.
+    ColumnCount(usize),
+}
+
+impl From<BlockError> for SampleError {
+    fn from(error: BlockError) -> Self {
+        match error {
+            BlockError::Read(error) => Self::Read(error),
+            BlockError::Content(message) => Self::Content(message),
+        }
+    }
+}
+
+const EMPTY: Sampled = Sampled { kind: FileKind::Empty, columns: Vec::new(), tallies: Vec::new() };
+
+pub(crate) fn csv(
+    bytes: &Arc<dyn ByteSource>,
+    spec: &DataSpec,
+    missing: &Missing,
+    sample_bytes: usize,
+) -> Result<Sampled, SampleError> {
+    // Line ends alone first: to know where rows end, the delimiter must be known.
+    let first =
+        BlockReader::open(Arc::clone(bytes), RecordEnd::Line, crate::csv::SAMPLE_BYTES)?.next(Vec::new())?;
+    let Some(first) = first else { return Ok(EMPTY) };
+    if let Some(at) = memchr::memchr(0, &first.text) {
+        let line = memchr::memchr_iter(b'\n', &first.text[..at]).count() + 1;
+        return Err(SampleError::Content(format!("line {line} holds a NUL byte, so it is no text file")));
+    }
+    let given = spec.delimiter.and_then(|letter| u8::try_from(letter).ok());
+    let delimiter = given.unwrap_or_else(|| detect_delimiter(&first.text));
+    let end = RecordEnd::Csv { delimiter };
+    let Some(head) = BlockReader::open(Arc::clone(bytes), end, sample_bytes)?.next(Vec::new())? else {
+        return Ok(EMPTY);
+    };
+    let (layout, names) = layout(&head.text, delimiter, &spec.columns)?;
+    let mut tallies = vec![Tally::default(); layout.fields];
+    tally_rows(&head.text, &layout, layout.has_header, missing, &mut tallies);
+    for text in places(bytes, sample_bytes).map_err(SampleError::Read)? {
+        tally_rows(&text, &layout, false, missing, &mut tallies);
+    }
+    let columns =
+        names.into_iter().zip(&tallies).map(|(name, tally)| Column { name, kind: tally.decide() }).collect();
+    Ok(Sampled { kind: FileKind::Csv(layout), columns, tallies })
+}
+
+/// Header or not, and the columns' names, from the first row.
+fn layout(
+    text: &[u8],
+    delimiter: u8,
+    user_names: &[String],
+) -> Result<(CsvLayout, Vec<String>), SampleError> {
+    let mut spans = Vec::new();
+    match Splitter::new(text, delimiter, 1).next_row(&mut spans) {
+        RowEnd::Row { .. } => {}
+        RowEnd::End => return Err(SampleError::Content("it holds empty lines only".into())),
+        RowEnd::OpenQuote { line } => {
+            let message =
+                format!("the quote opened in line {line} is never closed, so there is no first row");
+            return Err(SampleError::Content(message));
+        }
+    }
+    let fields: Vec<Vec<u8>> = spans.iter().map(|span| span.get(text, &mut Vec::new()).to_vec()).collect();
+    let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
+    let has_header = is_header(&fields, user_names);
+    if !user_names.is_empty() && user_names.len() != fields.len() {
+        return Err(SampleError::ColumnCount(fields.len()));
+    }
+    let names = if user_names.is_empty() { column_names(&fields, has_header) } else { user_names.to_vec() };
+    Ok((CsvLayout { delimiter, has_header, fields: fields.len() }, unique(names)))
+}
+
+/// A name that occurs again gets a number, so that every column can be named.
+fn unique(names: Vec<String>) -> Vec<String> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let number = |name: String| {
+        let count = seen.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 { name } else { format!("{name}_{count}") }
+    };
+    names.into_iter().map(number).collect()
+}
+
+fn tally_rows(text: &[u8], layout: &CsvLayout, skip_first: bool, missing: &Missing, tallies: &mut [Tally]) {
+    let mut splitter = Splitter::new(text, layout.delimiter, 1);
+    let mut spans = Vec::new();
+    if skip_first {
+        splitter.next_row(&mut spans);
+    }
+    let mut scratch = Vec::new();
+    loop {
+        spans.clear();
+        let RowEnd::Row { .. } = splitter.next_row(&mut spans) else { break };
+        if spans.len() != layout.fields {
+            continue;
+        }
+        for (span, tally) in spans.iter().zip(tallies.iter_mut()) {
+            let value = trim(span.get(text, &mut scratch));
+            if missing.find(value).is_none() {
+                tally.add(type_of(value), 1);
+            }
+        }
+    }
+}
+
+/// Whole lines from places spread over the file behind its beginning. A place may lie within quotes: then its rows
+/// are mostly ragged and count for nothing.
+fn places(bytes: &Arc<dyn ByteSource>, sample_bytes: usize) -> io::Result<Vec<Vec<u8>>> {
+    let size = bytes.size_bytes();
+    let mut head = [0; 4096];
+    let length = read_full(bytes.as_ref(), 0, &mut head)?;
+    let is_utf8 = Encoding::detect(&head[..length]).0 == Encoding::Utf8;
+    if size <= 2 * sample_bytes as u64 || !is_utf8 {
+        return Ok(Vec::new());
+    }
+    let mut texts = Vec::new();
+    for place in 1..=PLACES {
+        let mut text = vec![0; PLACE_BYTES];
+        let offset = size * place / PLACES - PLACE_BYTES as u64;
+        let length = read_full(bytes.as_ref(), offset, &mut text)?;
+        text.truncate(length);
+        let from = memchr::memchr(b'\n', &text).map_or(text.len(), |at| at + 1);
+        let to = memchr::memrchr(b'\n', &text).map_or(from, |at| at + 1).max(from);
+        texts.push(text[from..to].to_vec());
+    }
+    Ok(texts)
+}
+
+pub(crate) fn json(
+    bytes: &Arc<dyn ByteSource>,
+    missing: &Missing,
+    sample_bytes: usize,
+) -> Result<Sampled, SampleError> {
+    let Some(head) = BlockReader::open(Arc::clone(bytes), RecordEnd::Line, sample_bytes)?.next(Vec::new())?
+    else {
+        return Ok(EMPTY);
+    };
+    let mut keys = JsonTally::default();
+    let mut first_error = None;
+    let mut texts = vec![head.text];
+    texts.extend(places(bytes, sample_bytes).map_err(SampleError::Read)?);
+    for (number, line) in texts.iter().flat_map(|text| text.split(|byte| *byte == b'\n')).enumerate() {
+        if let Err(error) = keys.add_line(line, missing) {
+            first_error
+                .get_or_insert_with(|| format!(" (line {}: {})", number + 1, crate::jsonl::describe(&error)));
+        }
+    }
+    if keys.names.len() > MAX_COLUMNS {
+        return Err(SampleError::Content(format!("its objects have more than {MAX_COLUMNS} different keys")));
+    }
+    if keys.rows == 0 {
+        let detail = first_error.unwrap_or_default();
+        return Err(SampleError::Content(format!("no line of its beginning holds a JSON object{detail}")));
+    }
+    let column = |(name, tally): (String, &Tally)| Column { name, kind: tally.decide() };
+    let columns = keys.names.into_iter().zip(&keys.tallies).map(column).collect();
+    Ok(Sampled { kind: FileKind::Json, columns, tallies: keys.tallies })
+}
+
+/// Keys in order of appearance.
+#[derive(Default)]
+struct JsonTally {
+    index: HashMap<String, usize>,
+    names: Vec<String>,
+    tallies: Vec<Tally>,
+    rows: u64,
+}
+
+impl JsonTally {
+    fn add_line(&mut self, line: &[u8], missing: &Missing) -> Result<(), serde_json::Error> {
+        if line.trim_ascii().is_empty() || self.names.len() > MAX_COLUMNS {
+            return Ok(());
+        }
+        let mut cells = Vec::new();
+        parse_line(line, &mut |_, key, cell| cells.push((key, cell)))?;
+        for (key, cell) in cells {
+            let index = self.index.get(key.as_ref()).copied().unwrap_or_else(|| {
+                self.index.insert(key.clone().into_owned(), self.names.len());
+                self.names.push(key.into_owned());
+                self.tallies.push(Tally::default());
+                self.names.len() - 1
+            });
+            let is_missing = matches!(&cell, Cell::Text(text) if missing.find(text.as_bytes()).is_some());
+            if !is_missing {
+                self.tallies[index].add(cell.kind(), 1);
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+pub(crate) fn lines(bytes: &Arc<dyn ByteSource>) -> Sampled {
+    if bytes.size_bytes() == 0 {
+        return EMPTY;
+    }
+    let column = Column { name: LINE_COLUMN.to_owned(), kind: ColumnType::Text };
+    Sampled { kind: FileKind::Lines, columns: vec![column], tallies: vec![super::certain(ColumnType::Text)] }
+}

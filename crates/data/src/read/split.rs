@@ -1,0 +1,273 @@
+//! Separated values into fields: 64 bytes at a time become a mask of the bytes that mean something.
+//!
+//! The rules are those of RFC 4180, read generously: a quote opens a quoted field only as the field's first byte
+//! that is no blank; `""` within quotes is a quote; what follows the closing quote up to the separator belongs to the
+//! field; a line ends at `\n`, `\r\n` or `\r`; empty lines are no rows.
+
+/// The one quote letter.
+pub(crate) const QUOTE: u8 = b'"';
+
+/// Marks the length of a field that is not its bytes as they stand: escaped quotes, or text behind the quotes.
+const ESCAPED: u32 = 1 << 31;
+
+/// Where a field lies in the text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    start: u32,
+    length: u32,
+}
+
+impl Span {
+    /// The field's bytes, without the blanks around them. `scratch` holds them if quotes had to be resolved.
+    pub(crate) fn get<'t>(self, text: &'t [u8], scratch: &'t mut Vec<u8>) -> &'t [u8] {
+        let (start, length) = (self.start as usize, (self.length & !ESCAPED) as usize);
+        let raw = &text[start..start + length];
+        if self.length & ESCAPED == 0 {
+            return trim(raw);
+        }
+        unescape(raw, scratch);
+        scratch.trim_ascii()
+    }
+}
+
+/// As `trim_ascii`; most fields have nothing to trim, or one blank in front.
+fn trim(field: &[u8]) -> &[u8] {
+    match field {
+        [first, .., last] if *first > b' ' && *last > b' ' => field,
+        _ => field.trim_ascii(),
+    }
+}
+
+/// The field that begins with the text behind an opening quote: quotes doubled up to the closing one, then as is.
+fn unescape(raw: &[u8], field: &mut Vec<u8>) {
+    field.clear();
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(QUOTE, rest) {
+        field.extend_from_slice(&rest[..at]);
+        let doubled = rest.get(at + 1) == Some(&QUOTE);
+        if doubled {
+            field.push(QUOTE);
+        }
+        rest = &rest[at + 1 + usize::from(doubled)..];
+        if !doubled {
+            break;
+        }
+    }
+    field.extend_from_slice(rest);
+}
+
+/// Whether the quote at `at`, which lies outside of quotes, is the first byte of its field that is no blank.
+pub(crate) fn opens_quote(text: &[u8], at: usize, delimiter: u8) -> bool {
+    let before = text[..at].iter().rev().find(|byte| !matches!(byte, b' ' | b'\t') || **byte == delimiter);
+    before.is_none_or(|byte| *byte == delimiter || matches!(byte, b'\n' | b'\r'))
+}
+
+/// The position of the quote that closes what was opened before `from`.
+pub(crate) fn quote_end(text: &[u8], mut from: usize) -> Option<usize> {
+    loop {
+        let quote = from + memchr::memchr(QUOTE, text.get(from..)?)?;
+        if text.get(quote + 1) != Some(&QUOTE) {
+            return Some(quote);
+        }
+        from = quote + 2;
+    }
+}
+
+/// How a row ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowEnd {
+    /// Properly; with the line on which the row began.
+    Row { line: u64 },
+    /// The text ended within quotes.
+    OpenQuote { line: u64 },
+    /// There is no further row.
+    End,
+}
+
+/// The end of a quoted part of a field.
+#[derive(Debug, Clone, Copy)]
+struct Quoted {
+    /// Its closing quote.
+    end: usize,
+    /// Whether it holds a quote.
+    escaped: bool,
+}
+
+/// Walks over the rows of a text that begins where a record begins and ends where one ends.
+pub(crate) struct Splitter<'t> {
+    text: &'t [u8],
+    delimiter: u8,
+    /// Bytes that mean something, in the 64 from `base` on, not yet visited.
+    mask: u64,
+    base: usize,
+    position: usize,
+    line: u64,
+}
+
+impl<'t> Splitter<'t> {
+    pub(crate) fn new(text: &'t [u8], delimiter: u8, first_line: u64) -> Self {
+        let mut splitter = Self { text, delimiter, mask: 0, base: 0, position: 0, line: first_line };
+        splitter.mask = splitter.mask_from(0);
+        splitter
+    }
+
+    /// Appends the spans of the next row's fields. `MAX_RECORD_BYTES` keeps every position within 32 bits.
+    pub(crate) fn next_row(&mut self, spans: &mut Vec<Span>) -> RowEnd {
+        self.skip_empty_lines();
+        if self.position >= self.text.len() {
+            return RowEnd::End;
+        }
+        let line = self.line;
+        let mut start = self.position;
+        let mut behind_quotes = None;
+        loop {
+            let at = self.next_special();
+            match self.text.get(at) {
+                Some(&QUOTE) => {
+                    if behind_quotes.is_some()
+                        || !self.text[start..at].iter().all(|byte| matches!(byte, b' ' | b'\t'))
+                    {
+                        continue;
+                    }
+                    let Some(quoted) = self.to_quote_end() else {
+                        self.position = self.text.len();
+                        return RowEnd::OpenQuote { line };
+                    };
+                    start = at + 1;
+                    behind_quotes = Some(quoted);
+                }
+                Some(byte) => {
+                    let is_delimiter = *byte == self.delimiter;
+                    spans.push(self.span(start, at, behind_quotes.take()));
+                    start = at + 1;
+                    if !is_delimiter {
+                        let lone = *byte == b'\n' || self.text.get(at + 1) != Some(&b'\n');
+                        self.line += u64::from(lone);
+                        self.position = at + 1;
+                        return RowEnd::Row { line };
+                    }
+                }
+                None => {
+                    spans.push(self.span(start, self.text.len(), behind_quotes));
+                    self.position = self.text.len();
+                    return RowEnd::Row { line };
+                }
+            }
+        }
+    }
+
+    /// Walks to the quote that closes what was just opened.
+    fn to_quote_end(&mut self) -> Option<Quoted> {
+        let mut escaped = false;
+        loop {
+            let at = self.next_special();
+            let next_is = |byte| self.text.get(at + 1) == Some(&byte);
+            match self.text.get(at)? {
+                &QUOTE if next_is(QUOTE) => {
+                    escaped = true;
+                    self.next_special();
+                }
+                &QUOTE => return Some(Quoted { end: at, escaped }),
+                b'\n' => self.line += 1,
+                b'\r' if !next_is(b'\n') => self.line += 1,
+                _ => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn span(&self, start: usize, end: usize, quoted: Option<Quoted>) -> Span {
+        let position = |at: usize| u32::try_from(at).expect("blocks are shorter than 4 GiB");
+        let (end, flag) = match quoted {
+            None => (end, 0),
+            Some(quoted) => {
+                let plain = !quoted.escaped && self.text[quoted.end + 1..end].trim_ascii().is_empty();
+                if plain { (quoted.end, 0) } else { (end, ESCAPED) }
+            }
+        };
+        Span { start: position(start), length: position(end - start) | flag }
+    }
+
+    fn skip_empty_lines(&mut self) {
+        let before = self.position;
+        while let Some(b'\n' | b'\r') = self.text.get(self.position) {
+            self.position += 1;
+        }
+        if self.position > before {
+            self.line += super::blocks::count_lines(&self.text[before..self.position]);
+            self.move_to(self.position);
+        }
+    }
+
+    /// The position of the next byte that means something; the text's length if there is none.
+    #[inline]
+    fn next_special(&mut self) -> usize {
+        while self.mask == 0 {
+            self.base += 64;
+            if self.base >= self.text.len() {
+                return self.text.len();
+            }
+            self.mask = self.mask_from(self.base);
+        }
+        let at = self.base + self.mask.trailing_zeros() as usize;
+        self.mask &= self.mask - 1;
+        at
+    }
+
+    fn move_to(&mut self, position: usize) {
+        if position - self.base >= 64 {
+            self.base = position;
+            self.mask = self.mask_from(position);
+        } else {
+            self.mask &= u64::MAX << (position - self.base);
+        }
+    }
+
+    #[inline]
+    fn mask_from(&self, base: usize) -> u64 {
+        match self.text.get(base..base + 64) {
+            Some(bytes) => special_bytes(bytes.try_into().expect("64 bytes"), self.delimiter),
+            None => {
+                let rest = self.text.get(base..).unwrap_or_default();
+                let mut padded = [0; 64];
+                padded[..rest.len()].copy_from_slice(rest);
+                let beyond = if rest.len() < 64 { u64::MAX << rest.len() } else { 0 };
+                special_bytes(&padded, self.delimiter) & !beyond
+            }
+        }
+    }
+}
+
+/// One bit per byte that is the delimiter, a quote or part of a line end.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn special_bytes(bytes: &[u8; 64], delimiter: u8) -> u64 {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { special_bytes_sse2(bytes, delimiter) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "sse2")]
+fn special_bytes_sse2(bytes: &[u8; 64], delimiter: u8) -> u64 {
+    use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8};
+    let half = |at: usize| i64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let mut mask = 0;
+    for lane in 0..4 {
+        let data = _mm_set_epi64x(half(lane * 16 + 8), half(lane * 16));
+        let equals = |byte: u8| _mm_cmpeq_epi8(data, _mm_set1_epi8(byte.cast_signed()));
+        let breaks = _mm_or_si128(equals(b'\n'), equals(b'\r'));
+        let special = _mm_or_si128(_mm_or_si128(equals(delimiter), equals(QUOTE)), breaks);
+        mask |= u64::from(_mm_movemask_epi8(special).cast_unsigned()) << (lane * 16);
+    }
+    mask
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn special_bytes(bytes: &[u8; 64], delimiter: u8) -> u64 {
+    bytes.iter().enumerate().fold(0, |mask, (index, byte)| {
+        let special = *byte == delimiter || matches!(byte, b'\n' | b'\r' | &QUOTE);
+        mask | u64::from(special) << index
+    })
+}

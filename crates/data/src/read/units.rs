@@ -1,0 +1,127 @@
+//! Units of work, one after the other, in the order of files and rows.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::blocks::{BLOCK_BYTES, Block, BlockError, BlockReader, RecordEnd};
+use super::cells::Missing;
+use super::json::Keys;
+use super::parquet_file::RowRange;
+use super::{ChunkSink, FileKind, Source, Stop, csv, json, lines};
+use crate::error::DataError;
+use crate::infer::ColumnType;
+
+/// A piece of one file that one thread reads.
+pub(crate) struct Unit {
+    pub(crate) file: usize,
+    work: Work,
+}
+
+enum Work {
+    Block(Block),
+    Rows(RowRange),
+}
+
+/// What is still to be read.
+pub(crate) struct Units<'s> {
+    source: &'s Source,
+    next_file: usize,
+    blocks: Option<BlockReader>,
+    ranges: VecDeque<RowRange>,
+}
+
+impl<'s> Units<'s> {
+    pub(crate) fn new(source: &'s Source) -> Self {
+        Self { source, next_file: 0, blocks: None, ranges: VecDeque::new() }
+    }
+
+    /// The next unit; text files are read here, one after the other. `done` is a unit whose memory can be used again.
+    pub(crate) fn next(&mut self, done: Option<Unit>) -> Result<Option<Unit>, DataError> {
+        let mut buffer = match done {
+            Some(Unit { work: Work::Block(block), .. }) => block.text,
+            _ => Vec::new(),
+        };
+        loop {
+            // The file before `next_file` is the one being read.
+            let file = self.next_file.wrapping_sub(1);
+            if let Some(range) = self.ranges.pop_front() {
+                return Ok(Some(Unit { file, work: Work::Rows(range) }));
+            }
+            if let Some(reader) = &mut self.blocks {
+                match reader
+                    .next(std::mem::take(&mut buffer))
+                    .map_err(|error| self.source.block_error(file, error))?
+                {
+                    Some(block) => return Ok(Some(Unit { file, work: Work::Block(block) })),
+                    None => self.blocks = None,
+                }
+            }
+            if self.next_file == self.source.files.len() {
+                return Ok(None);
+            }
+            self.next_file += 1;
+            self.open(self.next_file - 1)?;
+        }
+    }
+
+    fn open(&mut self, file: usize) -> Result<(), DataError> {
+        let opened = &self.source.files[file];
+        let end = match &opened.kind {
+            FileKind::Parquet(parquet) => {
+                self.ranges = parquet.ranges().into();
+                return Ok(());
+            }
+            FileKind::Empty => return Ok(()),
+            FileKind::Csv(layout) => RecordEnd::Csv { delimiter: layout.delimiter },
+            FileKind::Json | FileKind::Lines => RecordEnd::Line,
+        };
+        let reader = BlockReader::open(Arc::clone(&opened.bytes), end, BLOCK_BYTES);
+        self.blocks = Some(reader.map_err(|error| self.source.block_error(file, error))?);
+        Ok(())
+    }
+}
+
+impl Source {
+    fn block_error(&self, file: usize, error: BlockError) -> DataError {
+        let (set, path) = (self.set.clone(), self.files[file].path.clone());
+        match error {
+            BlockError::Read(source) => DataError::Unreadable { set, path: path.into(), source },
+            BlockError::Content(message) => DataError::Corrupt { set, path, format: "text file", message },
+        }
+    }
+
+    /// For each column that is read: which column of the file it is, and its type.
+    fn mapping(&self, file: usize) -> Vec<(Option<usize>, ColumnType)> {
+        let names = &self.files[file].columns;
+        let find = |name: &str| names.iter().position(|column| column.name == name);
+        self.columns.iter().map(|column| (find(&column.name), column.kind)).collect()
+    }
+
+    /// Reads one unit into the sink.
+    pub(crate) fn read(&self, unit: &Unit, sink: &mut ChunkSink<'_>) -> Result<(), Stop> {
+        let missing: &Missing = &self.missing;
+        match (&unit.work, &self.files[unit.file].kind) {
+            (Work::Rows(range), FileKind::Parquet(parquet)) => {
+                sink.coverage.bytes_read = range.bytes;
+                parquet.read(range, &self.mapping(unit.file), sink)
+            }
+            (Work::Block(block), kind) => {
+                sink.coverage.bytes_read = block.source_bytes;
+                let mapping = self.mapping(unit.file);
+                match kind {
+                    FileKind::Csv(layout) => csv::read_block(block, layout, &mapping, missing, sink),
+                    FileKind::Json => {
+                        let mut keys = Keys::new(self.columns.iter().map(|column| column.name.as_str()));
+                        let columns: Vec<_> = mapping.iter().map(|(_, kind)| *kind).collect();
+                        json::read_block(block, &columns, &mut keys, missing, sink)
+                    }
+                    _ => {
+                        let line = self.columns.iter().position(|column| column.name == lines::LINE_COLUMN);
+                        lines::read_block(block, self.columns.len(), line, sink)
+                    }
+                }
+            }
+            (Work::Rows(_), _) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Which row goes where: parts of a split, folds, and the nested subsets of the stages.
+//!
+//! Everything is decided from hashes of a seed and a key, so that the same rows get the same parts on every machine,
+//! whatever their order and number of files. A row's key is, unless told otherwise, the hash of its content: equal rows
+//! then never lie on two sides. [`prove_disjoint`] checks an assignment from scratch; callers run it before they write
+//! one down.
+
+mod by_time;
+mod folds;
+mod parts;
+mod proof;
+mod subset;
+
+pub use by_time::{TimeCut, cut_by_time};
+pub use folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
+pub use parts::{Part, Shares, SplitError, by_hash, by_hash_within_classes};
+pub use proof::{Overlap, prove_disjoint};
+pub use subset::{subset_of, unit_of};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Intervals that hold the true value with a given confidence.
+
+use statrs::distribution::{Beta, ContinuousCDF, Normal, StudentsT};
+
+/// A closed interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Everything from 0 to 1: nothing is known about a proportion.
+    const UNIT: Self = Self { low: 0.0, high: 1.0 };
+
+    /// Whether the value lies within.
+    #[must_use]
+    pub fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// A proportion's score interval (Wilson 1927): of `trials`, `successes` were; `confidence` such as 0.95. Everything
+/// from 0 to 1 when nothing was tried.
+#[must_use]
+pub fn wilson(successes: f64, trials: f64, confidence: f64) -> Interval {
+    if trials <= 0.0 {
+        return Interval::UNIT;
+    }
+    let z = normal_quantile(f64::midpoint(1.0, confidence));
+    let share = successes / trials;
+    let denominator = 1.0 + z * z / trials;
+    let centre = (share + z * z / (2.0 * trials)) / denominator;
+    let half = z / denominator * (share * (1.0 - share) / trials + z * z / (4.0 * trials * trials)).sqrt();
+    // At the ends the formula is exact but for rounding.
+    let low = if successes <= 0.0 { 0.0 } else { (centre - half).max(0.0) };
+    let high = if successes >= trials { 1.0 } else { (centre + half).min(1.0) };
+    Interval { low, high }
+}
+
+/// A proportion's exact interval (Clopper and Pearson 1934): never less sure than it says, and wider for it.
+#[must_use]
+pub fn clopper_pearson(successes: f64, trials: f64, confidence: f64) -> Interval {
+    if trials <= 0.0 {
+        return Interval::UNIT;
+    }
+    let tail = (1.0 - confidence) / 2.0;
+    let failures = trials - successes;
+    let low = if successes <= 0.0 { 0.0 } else { beta_quantile(tail, successes, failures + 1.0) };
+    let high = if failures <= 0.0 { 1.0 } else { beta_quantile(1.0 - tail, successes + 1.0, failures) };
+    Interval { low, high }
+}
+
+/// The interval of a mean of independent values by Student's t. Infinite for fewer than two values.
+#[must_use]
+pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence: f64) -> Interval {
+    let unknown = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
+    let Ok(student) = StudentsT::new(0.0, 1.0, count - 1.0) else { return unknown };
+    let half = student.inverse_cdf(f64::midpoint(1.0, confidence)) * standard_deviation / count.sqrt();
+    Interval { low: mean - half, high: mean + half }
+}
+
+fn normal_quantile(share: f64) -> f64 {
+    Normal::standard().inverse_cdf(share)
+}
+
+fn beta_quantile(share: f64, alpha: f64, beta: f64) -> f64 {
+    Beta::new(alpha, beta).map_or(f64::NAN, |beta| beta.inverse_cdf(share))
+}

@@ -1,0 +1,24 @@
+//! Statistics that more than one part needs: how far two samples are apart, whether that is more than chance, and how
+//! sure a number is. Pure: randomness comes in as a [`trackway_core::Rng`].
+//!
+//! Nothing here decides. A caller compares a distance with the [noise](noise_floor) that two samples of the same
+//! distribution show, and corrects its p-values for their number ([`benjamini_hochberg`]).
+
+mod association;
+mod correction;
+mod distance;
+mod interval;
+mod noise;
+mod sample;
+mod significance;
+
+pub use association::{Association, Table};
+pub use correction::{benjamini_hochberg, holm};
+pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_stability_index};
+pub use interval::{Interval, clopper_pearson, mean_interval, wilson};
+pub use noise::noise_floor;
+pub use sample::WeightedSample;
+pub use significance::{ChiSquare, chi_square, kolmogorov_smirnov_p_value};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+use serde::Serialize;
+use trackway_core::closed_list;
+
+use super::architecture::Architecture;
+
+closed_list!(
+    /// The type that the matrix products of a step work in.
+    Precision, "precision", {
+        /// 32-bit floats everywhere.
+        Fp32 = "fp32",
+        /// 16-bit brain floats.
+        Bf16 = "bf16",
+        /// 16-bit floats, with a loss scale.
+        Fp16 = "fp16",
+        /// 8-bit floats inside the products; what is kept between them is bf16.
+        Fp8 = "fp8",
+    }
+);
+
+impl Precision {
+    /// Bytes of a number that is kept between two products.
+    #[must_use]
+    pub const fn bytes(self) -> f64 {
+        match self {
+            Self::Fp32 => 4.0,
+            Self::Bf16 | Self::Fp16 | Self::Fp8 => 2.0,
+        }
+    }
+}
+
+closed_list!(
+    /// Where the 32-bit weights are that a 16-bit step needs for small updates not to be lost.
+    Master, "way to keep master weights", {
+        /// A 32-bit copy beside the 16-bit weights (Megatron, DeepSpeed, apex O2).
+        Copy = "copy",
+        /// The weights themselves are 32-bit; each use casts them (autocast, mixed precision of FSDP).
+        Weights = "weights",
+        /// There are none: weights, gradients and optimizer states are in the type of the step ("pure bf16").
+        None = "none",
+    }
+);
+
+closed_list!(
+    /// What turns gradients into updates.
+    Optimizer, "optimizer", {
+        /// Two running means for each parameter.
+        Adamw = "adamw",
+        /// The same in 8 bits, a scale for each block (bitsandbytes, torchao).
+        Adamw8bit = "adamw-8bit",
+        /// Nothing is kept.
+        Sgd = "sgd",
+        /// One running mean.
+        Momentum = "momentum",
+        /// Second moments by row and column; no first moment.
+        Adafactor = "adafactor",
+        /// One running mean.
+        Lion = "lion",
+        /// One running mean of matrices; embeddings, head and vectors by AdamW.
+        Muon = "muon",
+    }
+);
+
+closed_list!(
+    /// How the optimizer's step is done.
+    Step, "way to do the optimizer's step", {
+        /// In place, a parameter after the other or all in one kernel.
+        Fused = "fused",
+        /// By lists of tensors, with a list of temporaries as large as the trained parameters (PyTorch's `foreach`).
+        Foreach = "foreach",
+        /// During the backward pass: each gradient is used and dropped at once. It rules accumulation out.
+        InBackward = "in-backward",
+    }
+);
+
+closed_list!(
+    /// Which activations are dropped after the forward pass and computed again in the backward pass.
+    Recompute, "kind of recomputation", {
+        /// None.
+        None = "none",
+        /// Each layer keeps its input, what attention gave and every second matrix product (per-op policy of torchtitan).
+        Selective = "selective",
+        /// Each layer keeps its input only.
+        Full = "full",
+    }
+);
+
+closed_list!(
+    /// How attention is computed.
+    Attention, "kind of attention", {
+        /// Tile by tile; the matrix of scores never exists (FlashAttention, memory-efficient attention).
+        Flash = "flash",
+        /// As written: the scores of every head exist, several times.
+        Eager = "eager",
+    }
+);
+
+closed_list!(
+    /// How the loss is computed from the last hidden states.
+    Loss, "kind of loss", {
+        /// As written: logits, log-probabilities and the gradients of both exist at once.
+        Eager = "eager",
+        /// Compiled: logits and their gradient.
+        Compiled = "compiled",
+        /// A slice of the tokens at a time (chunked or fused with the head).
+        Chunked = "chunked",
+        /// A few classes for each sample instead of a vocabulary for each token.
+        Classes = "classes",
+    }
+);
+
+closed_list!(
+    /// What is kept in the host's memory.
+    Offload, "offload", {
+        /// Nothing.
+        None = "none",
+        /// The optimizer's states and master weights (also: paged optimizers).
+        Optimizer = "optimizer",
+        /// The parameters too.
+        Parameters = "parameters",
+    }
+);
+
+closed_list!(
+    /// Which matrices have low-rank adapters beside them.
+    Targets, "adapter target", {
+        /// Queries and values, as in the paper.
+        QueryValue = "query-value",
+        /// The four matrices of attention.
+        Attention = "attention",
+        /// Every matrix of a layer.
+        All = "all",
+    }
+);
+
+closed_list!(
+    /// In what the frozen base of adapters is held.
+    Base, "type of a frozen base", {
+        /// As the precision says.
+        Plain = "plain",
+        /// 8 bits each, a scale for each row (LLM.int8).
+        Int8 = "int8",
+        /// 4 bits each, a 32-bit scale for 64 (QLoRA).
+        Nf4 = "nf4",
+        /// The same, the scales in 8 bits (QLoRA's double quantisation).
+        Nf4Double = "nf4-double",
+    }
+);
+
+/// Low-rank adapters on a frozen base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Adapters {
+    /// Their rank.
+    pub rank: u64,
+    /// Where they are.
+    pub targets: Targets,
+    /// What they stand on.
+    pub base: Base,
+}
+
+/// Texts that are generated between steps (evaluation, reinforcement learning).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Generation {
+    /// Texts at a time.
+    pub batch: u64,
+    /// Tokens of one, prompt included.
+    pub sequence: u64,
+}
+
+/// Over how many devices what is split. The product of data, tensor, pipeline and context is the device count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Parallel {
+    /// Ranks that see different samples.
+    pub data: u64,
+    /// ZeRO stage over the data ranks: 0 copies everything (DDP), 1 shards optimizer states, 2 gradients too, 3
+    /// parameters too (FSDP).
+    pub zero: u8,
+    /// Ranks that share each matrix.
+    pub tensor: u64,
+    /// What tensor ranks do not share by matrices they share by tokens.
+    pub sequence: bool,
+    /// Ranks that hold layers one behind the other.
+    pub pipeline: u64,
+    /// Micro-batches of a step that go through the pipeline.
+    pub pipeline_micro_batches: u64,
+    /// Ranks that share the tokens of each sample.
+    pub context: u64,
+}
+
+impl Parallel {
+    /// One device.
+    pub const ONE: Self = Self {
+        data: 1,
+        zero: 0,
+        tensor: 1,
+        sequence: false,
+        pipeline: 1,
+        pipeline_micro_batches: 1,
+        context: 1,
+    };
+
+    /// Devices in all.
+    #[must_use]
+    pub fn devices(self) -> u64 {
+        self.data.saturating_mul(self.tensor).saturating_mul(self.pipeline).saturating_mul(self.context)
+    }
+
+    /// Ranks that ZeRO shards over: FSDP folds the context ranks in.
+    #[must_use]
+    pub fn shards(self) -> u64 {
+        self.data.saturating_mul(self.context)
+    }
+}
+
+/// What a training run would put on a device.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemorySpec {
+    /// The model.
+    pub model: Architecture,
+    /// Tokens of a sample.
+    pub sequence: u64,
+    /// Tokens of a sample on the decoder's side of an encoder–decoder model; the same when absent.
+    pub target_sequence: Option<u64>,
+    /// Samples that one device works on at a time.
+    pub micro_batch: u64,
+    /// Micro-batches whose gradients are added up before a step.
+    pub accumulate: u64,
+    /// Gradients are set to zero instead of dropped (PyTorch before 2.0, Megatron's and DeepSpeed's buffers).
+    pub keep_gradients: bool,
+    /// The type of the matrix products.
+    pub precision: Precision,
+    /// Where 32-bit weights are; without meaning in fp32.
+    pub master: Master,
+    /// The type of gradients; by default that of the weights they belong to.
+    pub gradients: Option<Precision>,
+    /// What turns gradients into updates.
+    pub optimizer: Optimizer,
+    /// How.
+    pub step: Step,
+    /// What is computed twice.
+    pub recompute: Recompute,
+    /// How attention is computed.
+    pub attention: Attention,
+    /// How the loss is computed.
+    pub loss: Loss,
+    /// Layers are compiled: element-wise work is fused and its inputs are not kept.
+    pub compiled: bool,
+    /// Over what the run is spread.
+    pub parallel: Parallel,
+    /// Low-rank adapters; `None`: every parameter is trained.
+    pub adapters: Option<Adapters>,
+    /// What is kept in the host's memory.
+    pub offload: Offload,
+    /// Activations that are kept lie in the host's memory.
+    pub offload_activations: bool,
+    /// The allocator may grow what it holds (`expandable_segments:True`), which leaves few holes.
+    pub expandable_segments: bool,
+    /// Texts generated between steps.
+    pub generation: Option<Generation>,
+}
+
+impl MemorySpec {
+    /// A plain run on one device: one sample of 2048 tokens, bf16 with a 32-bit copy, fused AdamW, flash attention.
+    #[must_use]
+    pub fn new(model: Architecture) -> Self {
+        Self {
+            model,
+            sequence: 2048,
+            target_sequence: None,
+            micro_batch: 1,
+            accumulate: 1,
+            keep_gradients: false,
+            precision: Precision::Bf16,
+            master: Master::Copy,
+            gradients: None,
+            optimizer: Optimizer::Adamw,
+            step: Step::Fused,
+            recompute: Recompute::None,
+            attention: Attention::Flash,
+            loss: Loss::Eager,
+            compiled: false,
+            parallel: Parallel::ONE,
+            adapters: None,
+            offload: Offload::None,
+            offload_activations: false,
+            expandable_segments: false,
+            generation: None,
+        }
+    }
+}
