@@ -1,8 +1,8 @@
 //! Bytes of activations: what the forward pass keeps for the backward pass, counted tensor by tensor.
 //!
-//! The count follows Korthikanti et al. 2022 (arXiv 2205.05198), whose 34 · s · b · h a layer with 16-bit numbers, four times wider
-//! feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and norms in 32 bits, gated
-//! blocks, frozen weights whose inputs nobody needs.
+//! The count follows Korthikanti et al. 2022 (arXiv 2205.05198), whose 34 · s · b · h a layer with 16-bit numbers,
+//! four times wider feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and
+//! norms in 32 bits, gated blocks, frozen weights whose inputs nobody needs.
 
 use super::architecture::{Architecture, Norm};
 use super::spec::{Attention, Base, Loss, Master, MemorySpec, Precision, Recompute, Targets};
@@ -59,13 +59,14 @@ impl Activations {
             let of_encoders = model.encoder_layers as f64 * tokens * of_encoder;
             (of_decoders + of_encoders) / model.all_layers().max(1) as f64
         };
+        let gathered = gathered_tokens(spec, target_tokens);
         let kept = mean(decoder.kept(), encoder.kept());
         let everything = mean(decoder.everything(), encoder.everything());
         let recomputed = if spec.recompute == Recompute::None { 0.0 } else { everything };
         Self {
             kept_by_layer: kept,
-            layer_backward: recomputed + mean(decoder.gradients(), encoder.gradients()),
-            logits: logits(spec, target_tokens) / tensor,
+            layer_backward: recomputed + mean(decoder.gradients(), encoder.gradients()) + gathered,
+            logits: logits(spec, target_tokens) / tensor + gathered,
         }
     }
 }
@@ -78,8 +79,16 @@ fn tokens_of_decoder(spec: &MemorySpec) -> f64 {
     tokens(spec, spec.target_sequence.unwrap_or(spec.sequence))
 }
 
-/// Logits and what is computed from them: `tokens × vocabulary` numbers, in the type the head gives plus three times 32 bits
-/// as written; twice in the type of the head when compiled (`docs/memory.md` shows the terms against measured peaks).
+/// Ranks that share tokens gather them all before a product, and its gradient behind it (Korthikanti et al., section
+/// 4.2.2).
+fn gathered_tokens(spec: &MemorySpec, tokens: f64) -> f64 {
+    let shared = spec.parallel.sequence && spec.parallel.tensor > 1;
+    if shared { 2.0 * tokens * spec.model.hidden as f64 * spec.precision.bytes() } else { 0.0 }
+}
+
+/// Logits and what is computed from them: `tokens × vocabulary` numbers, in the type the head gives plus three times
+/// 32 bits as written; twice in the type of the head when compiled (`docs/memory.md` shows the terms against measured
+/// peaks).
 fn logits(spec: &MemorySpec, tokens: f64) -> f64 {
     let number = residual_bytes(spec);
     let as_written = number + LOSS_FLOATS * FLOAT_BYTES;
@@ -97,7 +106,8 @@ fn residual_bytes(spec: &MemorySpec) -> f64 {
     if autocast(spec) { FLOAT_BYTES } else { spec.precision.bytes() }
 }
 
-/// Products alone are in 16 bits, everything between them in 32 (`torch.autocast`, and quantised bases as PEFT prepares them).
+/// Products alone are in 16 bits, everything between them in 32 (`torch.autocast`, and quantised bases as PEFT
+/// prepares them).
 fn autocast(spec: &MemorySpec) -> bool {
     spec.master == Master::Weights && spec.precision != Precision::Fp32 && spec.parallel.zero < 3
 }
@@ -169,8 +179,11 @@ impl<'a> Layer<'a> {
     fn attention(&self) -> Kept {
         let model = self.model;
         let (query, key_value) = (model.query_width() as f64, model.key_value_width() as f64);
-        let from = self.norm() + self.inputs_of(Targets::QueryValue) + self.mask();
-        let flows = self.number * (2.0 * query + 2.0 * key_value);
+        let adapted = if self.reaches(Targets::Attention) { 3.0 } else { 2.0 };
+        let from = self.norm() + self.inputs_of(Targets::QueryValue, adapted) + self.mask();
+        // What attention gives is kept by attention itself; an adapter behind it keeps a copy.
+        let behind = if self.reaches(Targets::Attention) { self.number + MASK_BYTES } else { 0.0 };
+        let flows = self.number * (2.0 * query + 2.0 * key_value) + behind * query;
         Kept { whole: from, divided: flows + self.score_bytes() }
     }
 
@@ -179,7 +192,8 @@ impl<'a> Layer<'a> {
         self.model.heads as f64 * self.spec.sequence as f64
     }
 
-    /// As written, probabilities are kept in 32 bits, cast for the product that follows, and once more behind dropout with its mask.
+    /// As written, probabilities are kept in 32 bits, cast for the product that follows, and once more behind dropout
+    /// with its mask.
     fn score_bytes(&self) -> f64 {
         let cast = if self.number < FLOAT_BYTES { self.number } else { 0.0 };
         let dropout = if self.model.dropout { MASK_BYTES + FLOAT_BYTES } else { 0.0 };
@@ -195,8 +209,9 @@ impl<'a> Layer<'a> {
         // Tokens are copied to the experts that see them, and what these give is kept to be weighed.
         let routed = mixture * 2.0 * self.number * self.model.hidden as f64;
         let norms = self.norm() * self.further_norms();
-        let whole = norms + self.inputs_of(Targets::All) + self.mask() + routed;
-        Kept { whole, divided: self.number * self.inner_tensors() * self.inner() }
+        let into = if self.model.gated { 2.0 } else { 1.0 };
+        let whole = norms + self.inputs_of(Targets::All, into) + self.mask() + routed;
+        Kept { whole, divided: self.inner_bytes() * self.inner() }
     }
 
     /// Width inside the feed-forward block for one token: of all experts that see it.
@@ -204,13 +219,18 @@ impl<'a> Layer<'a> {
         (self.model.feed_forward * self.model.experts_per_token) as f64
     }
 
-    /// Tensors of the inner width that are kept. Gated: gate, its activation, the other input, their product. Plain: before
-    /// and behind the activation. The last of them is the input of a product, needed only where that is trained; compiled
-    /// code computes element-wise ones again.
-    fn inner_tensors(&self) -> f64 {
-        let (needed, compiled) = if self.model.gated { (3.0, 2.0) } else { (1.0, 1.0) };
-        let product = if self.trains(Targets::All) && !self.spec.compiled { 1.0 } else { 0.0 };
-        product + if self.spec.compiled { compiled } else { needed }
+    /// Bytes kept for each unit of the inner width. Gated: gate, its activation, the other input, their product.
+    /// Plain: before and behind the activation. The last of them is the input of a product; compiled code computes
+    /// element-wise ones again.
+    fn inner_bytes(&self) -> f64 {
+        let tensors = match (self.model.gated, self.spec.compiled) {
+            (true, false) => 3.0,
+            (true, true) => 2.0,
+            (false, _) => 1.0,
+        };
+        let computed_again = self.spec.compiled && self.spec.adapters.is_none();
+        let input = if computed_again { 0.0 } else { self.inputs(Targets::All, 1.0, 1.0) };
+        self.number * tensors + input
     }
 
     /// What a norm keeps: its input; a mean-square norm written out keeps it in 32 bits.
@@ -227,13 +247,26 @@ impl<'a> Layer<'a> {
         self.model.norms_per_layer.saturating_sub(1) as f64
     }
 
-    /// The input of products that are trained, directly or by adapters.
-    fn inputs_of(&self, part: Targets) -> f64 {
-        if self.trains(part) { self.number * self.model.hidden as f64 } else { 0.0 }
+    /// What is kept of the inputs of `count` products that take the residual stream, the targets of adapters named
+    /// `part`.
+    ///
+    /// A trained product keeps its input, which products share. An adapter keeps its own copy behind its own dropout,
+    /// and the mask (PEFT gives each matrix a dropout layer). A quantised product keeps its input though its weight
+    /// is frozen (`MatMul4Bit` of bitsandbytes).
+    fn inputs_of(&self, part: Targets, count: f64) -> f64 {
+        self.inputs(part, count, self.model.hidden as f64)
     }
 
-    fn trains(&self, part: Targets) -> bool {
-        self.spec.adapters.is_none_or(|adapters| part != Targets::All || adapters.targets == Targets::All)
+    fn inputs(&self, part: Targets, count: f64, width: f64) -> f64 {
+        let Some(adapters) = self.spec.adapters else { return self.number * width };
+        let quantised = if adapters.base == Base::Plain { 0.0 } else { self.number * width };
+        let reached = adapters.targets >= part;
+        quantised + if reached { count * (self.number + MASK_BYTES) * width } else { 0.0 }
+    }
+
+    /// Whether adapters are beside the matrices of `part`.
+    fn reaches(&self, part: Targets) -> bool {
+        self.spec.adapters.is_some_and(|adapters| adapters.targets >= part)
     }
 
     fn mask(&self) -> f64 {

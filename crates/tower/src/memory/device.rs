@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-/// What a process needs on a device before its first tensor: context, loaded kernels, workspaces of libraries. Hugging Face
-/// measured 1.3 GiB on a V100 in 2022; since CUDA 11.7 kernels are loaded when they are first used.
+/// What a process needs on a device before its first tensor: context, loaded kernels, workspaces of libraries.
+/// Hugging Face measured 1.3 GiB on a V100 in 2022; since CUDA 11.7 kernels are loaded when they are first used.
 pub(super) const CONTEXT_BYTES: f64 = 600.0 * 1_048_576.0;
 
 const GIB: f64 = 1_073_741_824.0;

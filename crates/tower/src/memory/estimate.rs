@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::activations::{Activations, dequantised_layer_bytes, key_value_cache};
+use super::calibration::{Calibration, Counter};
 use super::device::CONTEXT_BYTES;
 use super::spec::{MemorySpec, Recompute, Step};
 use super::states::{Copies, Share, Stage, States};
@@ -12,7 +13,7 @@ pub const RULE_OF_THUMB_BYTES_PER_PARAMETER: u64 = 40;
 /// What an allocator holds beyond tensors, as a share of what comes and goes in a step: blocks that fit nothing.
 const FRAGMENTATION: f64 = 0.25;
 /// The same where it can grow and shrink what it holds.
-const FRAGMENTATION_EXPANDABLE: f64 = 0.03;
+const FRAGMENTATION_EXPANDABLE: f64 = 0.07;
 /// Buffers of the library that moves data between devices, outside the allocator.
 const COLLECTIVE_BYTES: f64 = 512.0 * 1_048_576.0;
 /// Layers whose activations are on the device when they are kept on the host: one in use, one on its way.
@@ -58,6 +59,18 @@ impl Parts {
         ]
     }
 
+    /// What is counted from the spec: it is nearly exact.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.parameters + self.gradients + self.optimizer + self.master_weights
+    }
+
+    /// What depends on the code that runs.
+    #[must_use]
+    pub fn modelled(&self) -> u64 {
+        self.activations + self.logits + self.kv_cache + self.copies
+    }
+
     /// All of them together.
     #[must_use]
     pub fn total(&self) -> u64 {
@@ -83,6 +96,10 @@ pub struct MemoryEstimate {
     pub low_bytes: u64,
     /// The upper end of the interval.
     pub high_bytes: u64,
+    /// What the framework's allocator should have taken from the device by then (`max_memory_reserved`), in bytes.
+    pub reserved_bytes: u64,
+    /// What tensors should hold by then (`max_memory_allocated`), in bytes.
+    pub allocated_bytes: u64,
     /// What 40 GB for a billion parameters gives for the whole model on one device, whatever is trained how.
     pub rule_of_thumb_bytes: u64,
     /// The peak by what it is for.
@@ -103,17 +120,37 @@ pub struct MemoryEstimate {
     pub host_bytes: u64,
     /// The shape of the model was guessed from its parameter count.
     pub shape_guessed: bool,
+    /// By how much a measured peak corrected what is modelled; `None`: nothing was measured.
+    pub correction: Option<f64>,
+}
+
+impl MemoryEstimate {
+    /// What a counter should show at the peak.
+    #[must_use]
+    pub fn counted_by(&self, counter: Counter) -> u64 {
+        match counter {
+            Counter::Allocated => self.allocated_bytes,
+            Counter::Reserved => self.reserved_bytes,
+            Counter::Device => self.total_bytes,
+        }
+    }
 }
 
 /// Estimates the peak of one rank.
 #[must_use]
 pub fn estimate(spec: &MemorySpec) -> MemoryEstimate {
+    estimate_corrected(spec, None)
+}
+
+/// Estimates the peak of one rank, corrected by what a run of the same code was measured to need.
+#[must_use]
+pub fn estimate_corrected(spec: &MemorySpec, calibration: Option<Calibration>) -> MemoryEstimate {
     let only = Stage { first: true, last: true };
     let ends = [("first", Stage { first: true, last: false }), ("last", Stage { first: false, last: true })];
     let ranks = if spec.parallel.pipeline > 1 { &ends[..] } else { &[("only", only)] };
     let mut worst: Option<MemoryEstimate> = None;
     for (rank, stage) in ranks {
-        let found = Account::of(spec, *stage).estimate(rank);
+        let found = Account::of(spec, *stage, calibration).estimate(rank);
         if worst.as_ref().is_none_or(|worst| found.total_bytes > worst.total_bytes) {
             worst = Some(found);
         }
@@ -124,7 +161,7 @@ pub fn estimate(spec: &MemorySpec) -> MemoryEstimate {
 /// Everything a rank may hold, before it is decided what exists when.
 struct Account<'a> {
     spec: &'a MemorySpec,
-    share: Share,
+    calibration: Option<Calibration>,
     states: States,
     copies: Copies,
     activations: Activations,
@@ -144,7 +181,7 @@ struct Moment {
 }
 
 impl<'a> Account<'a> {
-    fn of(spec: &'a MemorySpec, stage: Stage) -> Self {
+    fn of(spec: &'a MemorySpec, stage: Stage, calibration: Option<Calibration>) -> Self {
         let share = Share::of(spec, stage);
         let activations = Activations::of(spec);
         // One forward, one backward (1F1B): the first of p stages has p micro-batches under way, the last has one.
@@ -157,7 +194,7 @@ impl<'a> Account<'a> {
         };
         Self {
             spec,
-            share,
+            calibration,
             states: States::of(spec, &share),
             copies: Copies::of(spec, &share),
             activations,
@@ -235,34 +272,40 @@ impl<'a> Account<'a> {
         share * (moment.activations + moment.logits + moment.copies)
     }
 
+    /// What is on the device beside the framework's allocator.
+    fn outside(&self) -> f64 {
+        CONTEXT_BYTES + if self.spec.parallel.devices() > 1 { COLLECTIVE_BYTES } else { 0.0 }
+    }
+
     fn parts(&self, moment: &Moment) -> Parts {
-        let collectives = if self.spec.parallel.devices() > 1 { COLLECTIVE_BYTES } else { 0.0 };
+        let correction = self.calibration.map_or(1.0, |calibration| calibration.factor);
         Parts {
             parameters: bytes(self.states.parameters),
             gradients: bytes(moment.gradients),
             optimizer: bytes(self.states.optimizer),
             master_weights: bytes(self.states.master_weights),
-            activations: bytes(moment.activations),
-            logits: bytes(moment.logits),
+            activations: bytes(moment.activations * correction),
+            logits: bytes(moment.logits * correction),
             kv_cache: bytes(moment.kv_cache),
-            copies: bytes(moment.copies),
-            overhead: bytes(CONTEXT_BYTES + collectives + self.fragmentation(moment)),
+            copies: bytes(moment.copies * correction),
+            overhead: bytes(self.outside() + self.fragmentation(moment) * correction),
         }
     }
 
     fn estimate(&self, rank: &'static str) -> MemoryEstimate {
-        let moments = self.moments();
         let all: Vec<(&'static str, Parts)> =
-            moments.iter().map(|(name, moment)| (*name, self.parts(moment))).collect();
+            self.moments().iter().map(|(name, moment)| (*name, self.parts(moment))).collect();
         let (peak_phase, parts) =
             *all.iter().max_by_key(|(_, parts)| parts.total()).expect("a step has phases");
-        let (low_bytes, high_bytes) = super::interval::of(&parts, self.spec);
+        let (low_bytes, high_bytes) = super::interval::of(&parts, self.spec, self.calibration.is_some());
         let model = &self.spec.model;
         MemoryEstimate {
             total_bytes: parts.total(),
             low_bytes,
             high_bytes,
-            rule_of_thumb_bytes: model.parameters() * RULE_OF_THUMB_BYTES_PER_PARAMETER,
+            reserved_bytes: parts.total() - bytes(self.outside()),
+            allocated_bytes: parts.total() - parts.overhead,
+            rule_of_thumb_bytes: model.parameters().saturating_mul(RULE_OF_THUMB_BYTES_PER_PARAMETER),
             parts,
             phases: all.iter().map(|(name, parts)| Phase { name, total_bytes: parts.total() }).collect(),
             peak_phase,
@@ -275,17 +318,11 @@ impl<'a> Account<'a> {
             ),
             host_bytes: bytes(self.states.host),
             shape_guessed: model.guessed(),
+            correction: self.calibration.map(|calibration| calibration.factor),
         }
     }
 }
 
 fn bytes(value: f64) -> u64 {
     value.max(0.0).round() as u64
-}
-
-/// x
-pub(super) fn fragmentation_bytes(spec: &MemorySpec, estimate: &MemoryEstimate) -> f64 {
-    let share = if spec.expandable_segments { FRAGMENTATION_EXPANDABLE } else { FRAGMENTATION };
-    let parts = estimate.parts;
-    share * (parts.activations + parts.logits + parts.copies) as f64
 }

@@ -2,20 +2,32 @@
 //! parameters, gradients, optimizer states, activations, logits and overhead, as an interval (REQUIREMENTS D7).
 
 mod activations;
+mod advice;
 mod architecture;
+mod calibration;
 mod device;
 mod estimate;
+mod hugging_face;
 mod interval;
 mod spec;
 mod states;
+mod tensors;
 
 #[cfg(test)]
 mod published;
+#[cfg(test)]
+mod tests;
 
+pub use advice::{Advice, Fit, MemoryReport, report};
 pub use architecture::{Architecture, Norm};
+pub use calibration::{Calibration, Counter, NotThisRun};
 pub use device::{DEVICES, Device};
-pub use estimate::{MemoryEstimate, Parts, Phase, RULE_OF_THUMB_BYTES_PER_PARAMETER, estimate};
+pub use estimate::{
+    MemoryEstimate, Parts, Phase, RULE_OF_THUMB_BYTES_PER_PARAMETER, estimate, estimate_corrected,
+};
+pub use hugging_face::{ConfigError, ReadConfig, read_config};
 pub use spec::{
     Adapters, Attention, Base, Generation, Loss, Master, MemorySpec, Offload, Optimizer, Parallel, Precision,
     Recompute, Step, Targets,
 };
+pub use tensors::{TensorCount, architecture_of_tensors};

@@ -41,13 +41,12 @@ pub(super) struct Share {
 impl Share {
     pub fn of(spec: &MemorySpec, stage: Stage) -> Self {
         let (model, parallel) = (&spec.model, spec.parallel);
-        // What is known better than by the shape scales everything alike.
-        let scale = model.parameters() as f64 / model.counted().max(1) as f64 / parallel.tensor as f64;
+        let tensor = parallel.tensor as f64;
         let layers = (model.all_layers() as f64 / parallel.pipeline as f64).ceil();
-        let embedding = model.embedding_parameters() as f64 * scale;
+        let embedding = model.embedding_parameters() as f64 / tensor;
         // The last stage needs a tied embedding as well.
         let tied_copy = model.tied_embeddings && parallel.pipeline > 1 && stage.last && !stage.first;
-        let head = if tied_copy { embedding } else { model.head_parameters() as f64 * scale };
+        let head = if tied_copy { embedding } else { model.head_parameters() as f64 / tensor };
         let adapters = spec.adapters.map_or(0.0, |adapters| adapter_count(spec, adapters));
         Self {
             layers,
@@ -95,7 +94,8 @@ pub(super) fn gradient_bytes(spec: &MemorySpec) -> f64 {
 
 /// Bytes of the 32-bit copy of a trained weight; 0 where there is none.
 ///
-/// With it: 2 + 2 + 4 + 8 = 16 bytes a parameter under AdamW, and 18 with 32-bit gradients, as DeepSpeed and Megatron count.
+/// With it: 2 + 2 + 4 + 8 = 16 bytes a parameter under AdamW, and 18 with 32-bit gradients, as DeepSpeed and Megatron
+/// count.
 fn master_bytes(spec: &MemorySpec) -> f64 {
     if spec.master == Master::Copy && spec.precision != Precision::Fp32 {
         Precision::Fp32.bytes()
@@ -222,8 +222,8 @@ impl Copies {
     }
 
     /// FSDP: what lies outside the layers is gathered for the whole step, layers one after the other; a gradient
-    /// exists whole, in the type of the step and in that of the reduction, before it is shared out. In a pipeline nothing is
-    /// given back between micro-batches, and gradients are added up whole (torchtitan's defaults).
+    /// exists whole, in the type of the step and in that of the reduction, before it is shared out. In a pipeline
+    /// nothing is given back between micro-batches, and gradients are added up whole (torchtitan's defaults).
     fn gather(&mut self, spec: &MemorySpec, share: &Share) {
         let step_bytes = spec.precision.bytes();
         let quantised = spec.adapters.is_some_and(|adapters| adapters.base != Base::Plain);

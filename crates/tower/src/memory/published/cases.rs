@@ -1,8 +1,9 @@
 //! The cases. Nothing here may be changed to make a figure look better.
 
 use super::models;
-use super::{Case, Counter, Source};
+use super::{Case, Source};
 use crate::memory::architecture::Architecture;
+use crate::memory::calibration::Counter;
 use crate::memory::spec::{
     Adapters, Attention, Base, Loss, Master, MemorySpec, Offload, Optimizer, Parallel, Precision, Recompute,
     Step, Targets,
@@ -28,6 +29,32 @@ pub(super) fn all() -> Vec<Case> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Runs of the same sources that ran out of memory, and on what.
+pub(super) fn out_of_memory() -> Vec<(Case, &'static str)> {
+    let lit = |name, model, micro_batch| {
+        (
+            case(
+                Source::LitGpt,
+                name,
+                Counter::Device,
+                f64::INFINITY,
+                lit_gpt_spec(model, 1304, micro_batch, Base::Plain),
+            ),
+            "a100-40gb",
+        )
+    };
+    let peft = |name, model| {
+        (case(Source::Peft, name, Counter::Device, f64::INFINITY, peft_spec(model)), "a100-80gb")
+    };
+    vec![
+        lit("Llama 2 7B, batch 4", models::llama2_7b(), 4),
+        lit("Llama 2 13B, batch 2", models::llama2_13b(), 2),
+        lit("Llama 2 13B, batch 4", models::llama2_13b(), 4),
+        peft("mT0 XXL, all parameters", models::mt0_xxl()),
+        peft("BLOOMZ 7B1, all parameters", models::bloomz_7b1()),
+    ]
 }
 
 fn case(source: Source, name: &'static str, counter: Counter, measured_bytes: f64, spec: MemorySpec) -> Case {
@@ -130,16 +157,21 @@ fn torch_titan_8b() -> Vec<Case> {
     .collect()
 }
 
-fn lit_gpt() -> Vec<Case> {
-    let spec = |model: Architecture, sequence, micro_batch, base| MemorySpec {
+fn lit_gpt_spec(model: Architecture, sequence: u64, micro_batch: u64, base: Base) -> MemorySpec {
+    MemorySpec {
         sequence,
         micro_batch,
         accumulate: 128 / micro_batch,
         master: Master::None,
-        loss: Loss::Chunked,
+        // It cuts the tokens into slices, but keeps the logits of all of them.
+        loss: Loss::Compiled,
         adapters: Some(Adapters { rank: 8, targets: Targets::QueryValue, base }),
         ..MemorySpec::new(model)
-    };
+    }
+}
+
+fn lit_gpt() -> Vec<Case> {
+    let spec = lit_gpt_spec;
     let phi = |micro_batch, base| spec(models::phi15(), 1044, micro_batch, base);
     let stable = |micro_batch, base| spec(models::stable_lm_alpha_3b(), 1034, micro_batch, base);
     let small = |micro_batch, base| spec(models::llama2_7b(), 1304, micro_batch, base);
@@ -165,14 +197,21 @@ fn lit_gpt() -> Vec<Case> {
     .collect()
 }
 
-fn peft() -> Vec<Case> {
-    let full = |model: Architecture| MemorySpec {
+/// Every parameter is trained.
+fn peft_spec(model: Architecture) -> MemorySpec {
+    MemorySpec {
         sequence: 64,
+        // The answers are "complaint" and "no complaint".
+        target_sequence: (model.encoder_layers > 0).then_some(8),
         micro_batch: 8,
         precision: Precision::Fp32,
         attention: Attention::Eager,
         ..MemorySpec::new(model)
-    };
+    }
+}
+
+fn peft() -> Vec<Case> {
+    let full = peft_spec;
     let adapters = Some(Adapters { rank: 8, targets: Targets::QueryValue, base: Base::Plain });
     let lora = |model| MemorySpec { adapters, ..full(model) };
     [

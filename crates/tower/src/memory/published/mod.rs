@@ -1,25 +1,15 @@
 //! Peaks that others measured and published, against what the closed form says of them.
 //!
 //! The cases, and which of them the form may be fitted to, were written down before a single one was computed: whole
-//! sources are fitted or held out, so that nothing of a held-out stack leaks into the constants. A row of a source is left
-//! out only where its settings are not published; `docs/memory.md` names those and why.
+//! sources are fitted or held out, so that nothing of a held-out stack leaks into the constants. A row of a source is
+//! left out only where its settings are not published; `docs/memory.md` names those and why.
 
 mod cases;
 mod models;
 mod report;
 
+use super::calibration::Counter;
 use super::spec::MemorySpec;
-
-/// What a figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counter {
-    /// Bytes in tensors (`max_memory_allocated`).
-    Allocated,
-    /// Bytes the framework's allocator took from the device (`max_memory_reserved`).
-    Reserved,
-    /// Bytes the driver says are in use (`nvidia-smi`).
-    Device,
-}
 
 /// Who published figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +43,22 @@ impl Source {
     /// Whether constants may be fitted to its cases.
     fn fitted(self) -> bool {
         matches!(self, Self::HuggingFaceSingleGpu | Self::FitCheck | Self::TorchTitan8B)
+    }
+
+    /// What the runs ran on, where that is a device known by name; it differs by run in torchtune's table.
+    fn device(self, run: &str) -> Option<&'static str> {
+        match self {
+            Self::HuggingFaceSingleGpu => Some("v100-16gb"),
+            Self::FitCheck => Some("t4-16gb"),
+            Self::LitGpt => Some("a100-40gb"),
+            Self::Peft => Some("a100-80gb"),
+            Self::Trainy => Some("h200-141gb"),
+            Self::TorchTune if run.contains("4090") => Some("rtx4090-24gb"),
+            Self::TorchTune | Self::LongLora => Some("a100-80gb"),
+            Self::TorchTitanChunked => Some("h100-94gb"),
+            // A model of the H100 with 96 GB that is not sold.
+            Self::TorchTitan8B | Self::TorchTitanLarge => Some("h100-94gb"),
+        }
     }
 
     fn about(self) -> &'static str {

@@ -1,0 +1,414 @@
+//! Whether a run fits a device, and what would make it fit, cheapest first.
+
+use serde::Serialize;
+use trackway_core::closed_list;
+
+use super::calibration::Calibration;
+use super::device::Device;
+use super::estimate::{MemoryEstimate, estimate_corrected};
+use super::spec::{
+    Adapters, Attention, Base, Loss, MemorySpec, Offload, Optimizer, Recompute, Step, Targets,
+};
+
+/// Largest micro-batch that is tried.
+const MICRO_BATCH_MAX: u64 = 1 << 20;
+/// Most devices that sharding is advised over.
+const DEVICES_MAX: u64 = 1024;
+/// A change that saves a smaller share of the total is not worth a line.
+const SAVING_MIN: f64 = 0.02;
+/// Rank of advised adapters.
+const ADAPTER_RANK: u64 = 16;
+
+closed_list!(
+    /// Whether a run fits a device.
+    Fit, "verdict", {
+        /// The whole interval fits.
+        Fits = "fits",
+        /// The end of the interval does not: a rehearsal with one batch decides.
+        Tight = "tight",
+        /// The whole interval does not fit.
+        DoesNotFit = "does_not_fit",
+    }
+);
+
+impl Fit {
+    fn of(estimate: &MemoryEstimate, usable_bytes: u64) -> Self {
+        if estimate.high_bytes <= usable_bytes {
+            Self::Fits
+        } else if estimate.low_bytes <= usable_bytes {
+            Self::Tight
+        } else {
+            Self::DoesNotFit
+        }
+    }
+}
+
+/// A change and what it would lead to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// Its name.
+    pub change: &'static str,
+    /// What to do.
+    pub text: String,
+    /// How it is said to `trackway memory`.
+    pub arguments: String,
+    /// What it costs.
+    pub price: &'static str,
+    /// The peak it would lead to, in bytes.
+    pub total_bytes: u64,
+    /// Whether that fits.
+    pub verdict: Fit,
+}
+
+/// An estimate against a device.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemoryReport {
+    /// What was asked.
+    pub spec: MemorySpec,
+    /// What is expected.
+    #[serde(flatten)]
+    pub estimate: MemoryEstimate,
+    /// The device; `None`: none was named, and nothing is said about fitting.
+    pub device: Option<Device>,
+    /// What a process can use of it, in bytes.
+    pub usable_bytes: Option<u64>,
+    /// Whether the whole interval fits.
+    pub fits: Option<bool>,
+    /// The same with the middle way.
+    pub verdict: Option<Fit>,
+    /// Most samples at a time with which the whole interval fits; 0: not even one.
+    pub largest_micro_batch: Option<u64>,
+    /// What to change, cheapest first; or what is not needed.
+    pub advice: Vec<Advice>,
+}
+
+/// Estimates a run, compares it with a device and says what to change.
+#[must_use]
+pub fn report(spec: &MemorySpec, device: Option<Device>, calibration: Option<Calibration>) -> MemoryReport {
+    let estimate = estimate_corrected(spec, calibration);
+    let usable_bytes = device.map(|device| device.usable_bytes());
+    let verdict = usable_bytes.map(|usable| Fit::of(&estimate, usable));
+    let advisor = usable_bytes.map(|usable_bytes| Advisor { spec, usable_bytes, calibration });
+    MemoryReport {
+        fits: verdict.map(|verdict| verdict == Fit::Fits),
+        largest_micro_batch: advisor.as_ref().map(Advisor::largest_micro_batch),
+        advice: advisor.map(|advisor| advisor.advice(&estimate)).unwrap_or_default(),
+        spec: spec.clone(),
+        estimate,
+        device,
+        usable_bytes,
+        verdict,
+    }
+}
+
+/// A change of a spec, how it is said and what it costs.
+struct Change {
+    name: &'static str,
+    text: String,
+    arguments: String,
+    price: &'static str,
+    spec: MemorySpec,
+}
+
+struct Advisor<'a> {
+    spec: &'a MemorySpec,
+    usable_bytes: u64,
+    calibration: Option<Calibration>,
+}
+
+impl Advisor<'_> {
+    fn estimate(&self, spec: &MemorySpec) -> MemoryEstimate {
+        estimate_corrected(spec, self.calibration)
+    }
+
+    fn surely_fits(&self, spec: &MemorySpec) -> bool {
+        Fit::of(&self.estimate(spec), self.usable_bytes) == Fit::Fits
+    }
+
+    fn with_micro_batch(&self, micro_batch: u64) -> MemorySpec {
+        MemorySpec { micro_batch, ..self.spec.clone() }
+    }
+
+    /// The peak grows with the batch, so halving finds the border.
+    fn largest_micro_batch(&self) -> u64 {
+        let (mut fits, mut too_large) = (0, MICRO_BATCH_MAX + 1);
+        while fits + 1 < too_large {
+            let middle = fits.midpoint(too_large);
+            if self.surely_fits(&self.with_micro_batch(middle)) {
+                fits = middle;
+            } else {
+                too_large = middle;
+            }
+        }
+        fits
+    }
+
+    fn advice(&self, estimate: &MemoryEstimate) -> Vec<Advice> {
+        if Fit::of(estimate, self.usable_bytes) == Fit::Fits {
+            return self.not_needed();
+        }
+        let changes = self.changes(self.spec);
+        let worth = |advice: &Advice| {
+            let saved = estimate.total_bytes.saturating_sub(advice.total_bytes) as f64;
+            advice.verdict == Fit::Fits || saved >= SAVING_MIN * estimate.total_bytes as f64
+        };
+        let mut advice: Vec<Advice> = changes.into_iter().map(|it| self.say(it)).filter(worth).collect();
+        if advice.iter().all(|it| it.verdict != Fit::Fits) {
+            advice.extend(self.together());
+        }
+        advice
+    }
+
+    fn say(&self, change: Change) -> Advice {
+        let estimate = self.estimate(&change.spec);
+        Advice {
+            change: change.name,
+            text: change.text,
+            arguments: change.arguments,
+            price: change.price,
+            total_bytes: estimate.total_bytes,
+            verdict: Fit::of(&estimate, self.usable_bytes),
+        }
+    }
+
+    /// Where everything fits, sharding may be more than is needed.
+    fn not_needed(&self) -> Vec<Advice> {
+        let parallel = self.spec.parallel;
+        let mut whole = self.spec.clone();
+        whole.parallel.zero = 0;
+        if parallel.zero == 0 || parallel.data == 1 || !self.surely_fits(&whole) {
+            return Vec::new();
+        }
+        vec![
+            self.say(Change {
+                name: "ddp",
+                text:
+                    "sharding is not needed: the whole run fits one device, so plain data parallel (DDP) does"
+                        .into(),
+                arguments: "--zero 0".into(),
+                price: "nothing; it saves communication",
+                spec: whole,
+            }),
+        ]
+    }
+
+    /// Single changes of `spec`, cheapest first.
+    fn changes(&self, spec: &MemorySpec) -> Vec<Change> {
+        let without_price = [flash(spec), chunked(spec), fused(spec), expandable(spec)];
+        let with_time = [self.smaller_batch(spec), selective(spec), recomputed(spec)];
+        let with_ranks = [sharded(spec), optimizer_8bit(spec), optimizer_offloaded(spec)];
+        let with_devices = [self.more_devices(spec)];
+        let with_less_training = [lora(spec), qlora(spec), parameters_offloaded(spec)];
+        without_price
+            .into_iter()
+            .chain(with_time)
+            .chain(with_ranks)
+            .chain(with_devices)
+            .chain(with_less_training)
+            .flatten()
+            .collect()
+    }
+
+    /// Cheap changes one on top of the other until it fits; what changes the training itself is left out.
+    fn together(&self) -> Option<Advice> {
+        let mut spec = self.spec.clone();
+        let mut arguments: Vec<String> = Vec::new();
+        let steps: [fn(&MemorySpec) -> Option<Change>; 7] =
+            [flash, chunked, fused, expandable, recomputed, sharded, optimizer_offloaded];
+        for step in steps {
+            let Some(change) = step(&spec) else { continue };
+            spec = change.spec;
+            arguments.push(change.arguments);
+            let rest = [None, self.smaller_batch(&spec), self.more_devices(&spec)];
+            for last in rest {
+                let more = last.as_ref().map(|change| change.arguments.clone());
+                let candidate = last.map_or_else(|| spec.clone(), |change| change.spec);
+                if self.surely_fits(&candidate) {
+                    arguments.extend(more);
+                    return Some(self.say(Change {
+                        name: "together",
+                        text: "several of these together".into(),
+                        arguments: arguments.join(" "),
+                        price: "what each of them costs",
+                        spec: candidate,
+                    }));
+                }
+            }
+        }
+        None
+    }
+
+    /// As few samples at a time as it takes, and as many times more of them.
+    fn smaller_batch(&self, spec: &MemorySpec) -> Option<Change> {
+        if spec.step == Step::InBackward {
+            return None;
+        }
+        let smaller = |parts: u64| MemorySpec {
+            micro_batch: spec.micro_batch / parts,
+            accumulate: spec.accumulate * parts,
+            ..spec.clone()
+        };
+        // Halves, quarters …, and at last one at a time.
+        let halves = std::iter::successors(Some(2), |parts: &u64| Some(parts * 2));
+        let halves = halves.take_while(|parts| spec.micro_batch.is_multiple_of(*parts));
+        let tried: Vec<u64> = halves.chain([spec.micro_batch]).filter(|parts| *parts > 1).collect();
+        let parts = tried.iter().find(|parts| self.surely_fits(&smaller(**parts))).or(tried.last())?;
+        let spec = smaller(*parts);
+        Some(Change {
+            name: "micro_batch",
+            text: format!(
+                "{} samples at a time, {} times for each step: the effective batch stays",
+                spec.micro_batch, spec.accumulate
+            ),
+            arguments: format!("--micro-batch {} --accumulate {}", spec.micro_batch, spec.accumulate),
+            price: "somewhat slower steps",
+            spec,
+        })
+    }
+
+    /// Fully sharded over as few devices as it takes.
+    fn more_devices(&self, spec: &MemorySpec) -> Option<Change> {
+        let over = |data: u64| {
+            let mut spec = spec.clone();
+            spec.parallel.data = data;
+            spec.parallel.zero = 3;
+            spec
+        };
+        let counts =
+            std::iter::successors(Some((spec.parallel.data * 2).next_power_of_two()), |data| Some(data * 2));
+        let data =
+            counts.take_while(|data| *data <= DEVICES_MAX).find(|data| self.surely_fits(&over(*data)))?;
+        let spec = over(data);
+        Some(Change {
+            name: "fsdp",
+            text: format!("shard everything (FSDP, ZeRO 3) over {} devices", spec.parallel.devices()),
+            arguments: format!("--zero 3 --data-parallel {data}"),
+            price: "more devices, more communication",
+            spec,
+        })
+    }
+}
+
+fn change(
+    name: &'static str,
+    text: &str,
+    arguments: &str,
+    price: &'static str,
+    spec: MemorySpec,
+) -> Option<Change> {
+    Some(Change { name, text: text.into(), arguments: arguments.into(), price, spec })
+}
+
+fn flash(spec: &MemorySpec) -> Option<Change> {
+    if spec.attention == Attention::Flash {
+        return None;
+    }
+    let spec = MemorySpec { attention: Attention::Flash, ..spec.clone() };
+    let text = "compute attention tile by tile (FlashAttention, `scaled_dot_product_attention`)";
+    change("flash_attention", text, "--attention flash", "nothing; it is faster", spec)
+}
+
+fn chunked(spec: &MemorySpec) -> Option<Change> {
+    if matches!(spec.loss, Loss::Chunked | Loss::Classes) {
+        return None;
+    }
+    let spec = MemorySpec { loss: Loss::Chunked, ..spec.clone() };
+    let text = "compute the loss slice by slice (chunked or fused linear cross-entropy)";
+    change("chunked_loss", text, "--loss chunked", "next to nothing", spec)
+}
+
+fn fused(spec: &MemorySpec) -> Option<Change> {
+    if spec.step != Step::Foreach {
+        return None;
+    }
+    let spec = MemorySpec { step: Step::Fused, ..spec.clone() };
+    change("fused_step", "use the fused optimizer (`fused=True`)", "--optimizer-step fused", "nothing", spec)
+}
+
+fn expandable(spec: &MemorySpec) -> Option<Change> {
+    if spec.expandable_segments {
+        return None;
+    }
+    let spec = MemorySpec { expandable_segments: true, ..spec.clone() };
+    let text = "let the allocator grow its segments (`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`)";
+    change("expandable_segments", text, "--expandable-segments", "nothing", spec)
+}
+
+fn selective(spec: &MemorySpec) -> Option<Change> {
+    if spec.recompute != Recompute::None {
+        return None;
+    }
+    let spec = MemorySpec { recompute: Recompute::Selective, ..spec.clone() };
+    let text = "compute the cheap half of the activations again";
+    change("recompute_selective", text, "--recompute selective", "steps about 10 % slower", spec)
+}
+
+fn recomputed(spec: &MemorySpec) -> Option<Change> {
+    if spec.recompute == Recompute::Full {
+        return None;
+    }
+    let spec = MemorySpec { recompute: Recompute::Full, ..spec.clone() };
+    let text = "compute activations again, layer by layer (activation checkpointing)";
+    change("recompute_full", text, "--recompute full", "steps 20 to 30 % slower", spec)
+}
+
+fn sharded(spec: &MemorySpec) -> Option<Change> {
+    if spec.parallel.zero == 3 || spec.parallel.data == 1 {
+        return None;
+    }
+    let mut spec = spec.clone();
+    spec.parallel.zero = 3;
+    let text = "shard parameters, gradients and states over the data ranks there are (FSDP, ZeRO 3)";
+    change("zero_3", text, "--zero 3", "more communication", spec)
+}
+
+fn optimizer_8bit(spec: &MemorySpec) -> Option<Change> {
+    if spec.optimizer != Optimizer::Adamw {
+        return None;
+    }
+    let spec = MemorySpec { optimizer: Optimizer::Adamw8bit, ..spec.clone() };
+    let text = "keep the optimizer's states in 8 bits (bitsandbytes, torchao)";
+    change("optimizer_8bit", text, "--optimizer adamw-8bit", "another optimizer: compare a short run", spec)
+}
+
+fn optimizer_offloaded(spec: &MemorySpec) -> Option<Change> {
+    if spec.offload != Offload::None {
+        return None;
+    }
+    let spec = MemorySpec { offload: Offload::Optimizer, ..spec.clone() };
+    let text = "keep the optimizer's states in the host's memory (ZeRO-Offload, paged optimizers)";
+    change("offload_optimizer", text, "--offload optimizer", "steps wait for the host", spec)
+}
+
+fn parameters_offloaded(spec: &MemorySpec) -> Option<Change> {
+    if spec.offload == Offload::Parameters {
+        return None;
+    }
+    let spec = MemorySpec { offload: Offload::Parameters, ..spec.clone() };
+    let text = "keep the parameters in the host's memory too (DeepSpeed ZeRO 3 offload)";
+    change("offload_parameters", text, "--offload parameters", "steps several times slower", spec)
+}
+
+fn lora(spec: &MemorySpec) -> Option<Change> {
+    if spec.adapters.is_some() {
+        return None;
+    }
+    let adapters = Adapters { rank: ADAPTER_RANK, targets: Targets::All, base: Base::Plain };
+    let spec = MemorySpec { adapters: Some(adapters), ..spec.clone() };
+    let text = format!("train adapters of rank {ADAPTER_RANK} on a frozen model (LoRA)");
+    let arguments = format!("--lora {ADAPTER_RANK} --lora-targets all");
+    change("lora", &text, &arguments, "it fine-tunes; it does not pre-train", spec)
+}
+
+fn qlora(spec: &MemorySpec) -> Option<Change> {
+    let quantised = |adapters: Adapters| adapters.base != Base::Plain;
+    if spec.adapters.is_some_and(quantised) {
+        return None;
+    }
+    let rank = spec.adapters.map_or(ADAPTER_RANK, |adapters| adapters.rank);
+    let targets = spec.adapters.map_or(Targets::All, |adapters| adapters.targets);
+    let spec = MemorySpec { adapters: Some(Adapters { rank, targets, base: Base::Nf4 }), ..spec.clone() };
+    let text = format!("train adapters of rank {rank} on a frozen model held in 4 bits (QLoRA)");
+    let arguments = format!("--lora {rank} --lora-targets {targets} --base nf4");
+    change("qlora", &text, &arguments, "it fine-tunes; slower steps", spec)
+}
