@@ -19,15 +19,16 @@ struct Moto {
 }
 
 impl Moto {
-    /// Starts the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
+    /// Starts it with the interpreter beside the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
     fn start() -> Option<Self> {
         let Some(executable) = std::env::var_os("TRACKWAY_TEST_MOTO") else {
             println!("skipped: TRACKWAY_TEST_MOTO does not name moto_server");
             return None;
         };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new(PathBuf::from(executable))
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+        let process = Command::new(PathBuf::from(executable).with_file_name("python"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/moto_server.py"))
+            .arg(port.to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
