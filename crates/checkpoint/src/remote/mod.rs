@@ -39,7 +39,7 @@ mod transfer;
 mod upload;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use collect::RemoteCollected;
 pub use files::RemoteFiles;
