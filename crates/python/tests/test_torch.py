@@ -377,6 +377,7 @@ def test_kills_at_random_moments(tmp_path):
         problems = checkpoint.verify(tmp_path / "checkpoints")
         assert all(problem is None for problem in problems.values()), (seed, problems)
     assert finish(start_training(tmp_path, kills + 1, steps)) == whole, seed
+    print(f"{kills} kills of a PyTorch script, seed {seed}")
 
 
 def test_a_stop_is_answered_with_a_checkpoint(tmp_path):

@@ -14,4 +14,5 @@ mod postgres_cluster;
 mod prove;
 mod receipts;
 mod remote;
+mod remote_faults;
 mod retries;
