@@ -77,11 +77,7 @@ impl Housekeeper {
         why: &str,
         until: Option<Timestamp>,
     ) -> Result<PinInfo, CheckpointError> {
-        if name.is_empty() || name.len() > MAX_PIN_NAME_BYTES {
-            return Err(CheckpointError::PinName { name: name.into() });
-        }
-        let until = until.map(Timestamp::to_rfc3339);
-        let body = PinBody { name: name.into(), commit: number, why: why.into(), until };
+        let body = pin_body(name, number, why, until)?;
         self.change(number, |_| Body::Pin(body.clone()))?;
         let pins = self.view.pins();
         let missing = || CheckpointError::NoSuchPin { root: self.view.root().into(), name: name.into() };
@@ -161,4 +157,21 @@ impl Housekeeper {
         })?;
         Ok(())
     }
+}
+
+/// What the log says of a pin.
+///
+/// # Errors
+/// [`CheckpointError::PinName`].
+pub(crate) fn pin_body(
+    name: &str,
+    commit: u64,
+    why: &str,
+    until: Option<Timestamp>,
+) -> Result<PinBody, CheckpointError> {
+    if name.is_empty() || name.len() > MAX_PIN_NAME_BYTES {
+        return Err(CheckpointError::PinName { name: name.into() });
+    }
+    let until = until.map(Timestamp::to_rfc3339);
+    Ok(PinBody { name: name.into(), commit, why: why.into(), until })
 }

@@ -10,7 +10,8 @@ use crate::history::{CommitRecord, History};
 /// How many checkpoints retention keeps at the least.
 pub const MIN_KEPT: usize = 2;
 /// The most checkpoints that stay for the only reason that no second place has them: while a remote is out of reach, a
-/// disk must not fill up with what no rule wants.
+/// disk must not fill up with what no rule wants. A resume needs none of the older ones: here it comes to these, one after
+/// the other, and then to the newest that is at the remote; elsewhere to that one at once.
 pub const MAX_ONLY_COPIES: usize = 8;
 
 /// What to keep. What several rules want is kept once; what no rule wants may be deleted.

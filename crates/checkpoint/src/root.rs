@@ -136,6 +136,7 @@ impl CheckpointRoot {
         ids: Arc<dyn Ids>,
     ) -> Self {
         let files = FileWriter::new(Arc::clone(view.disk()), Arc::clone(&clock));
+        let files = files.sharing_from(settings.share_bytes_min);
         let (keeper, parent, parent_files, round, group) = (Keeper::default(), None, None, None, None);
         Self { view, claim, settings, clock, ids, files, keeper, parent, parent_files, round, group }
     }

@@ -1,8 +1,9 @@
 use trackway_formats::checkpoint_manifest::is_hex_hash;
 
+use crate::bulk::SHARE_BYTES_MIN;
 use crate::retention::Retention;
 
-/// What the environment says about checkpoints.
+/// How checkpoints are written, and what the environment says about it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settings {
     /// What to keep; `None`: delete nothing.
@@ -10,6 +11,8 @@ pub(crate) struct Settings {
     pub config_sha256: Option<String>,
     pub data_sha256: Option<String>,
     pub world_size: u32,
+    /// Unchanged files of this size and more are shared with the parent. 0 in tests, whose files are small.
+    pub share_bytes_min: u64,
 }
 
 impl Settings {
@@ -24,6 +27,7 @@ impl Settings {
             config_sha256: hash("TRACKWAY_CONFIG_SHA256"),
             data_sha256: hash("TRACKWAY_DATA_SHA256"),
             world_size: variable("WORLD_SIZE").and_then(|text| text.parse().ok()).unwrap_or(1),
+            share_bytes_min: SHARE_BYTES_MIN,
         }
     }
 }

@@ -43,7 +43,8 @@ impl<'a> CheckpointWriter<'a> {
         Self { writer, folder, parent, group, files: Vec::new(), figures: Figures::default() }
     }
 
-    /// Writes a file of the checkpoint, unless the checkpoint before has it with the same bytes: then it is shared.
+    /// Writes a file of the checkpoint, unless it is large and the checkpoint before has it with the same bytes: then it
+    /// is shared.
     ///
     /// # Errors
     /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
@@ -52,8 +53,8 @@ impl<'a> CheckpointWriter<'a> {
         self.files(&[StagedFile::new(name, kind, bytes)])
     }
 
-    /// Writes several files at a time, hashed while they are written; those that the checkpoint before has with the
-    /// same bytes are shared.
+    /// Writes several files at a time, hashed while they are written; large ones that the checkpoint before has with
+    /// the same bytes are shared.
     ///
     /// # Errors
     /// As [`CheckpointWriter::file`].

@@ -170,6 +170,7 @@ pub struct AttemptsArgs {
   trackway logs last --times --tail 50")]
 pub struct LogsArgs {
     /// An attempt: its id, a unique part of it, a run (its last attempt), or `last`
+    #[arg(default_value = "last")]
     pub attempt: String,
     /// Only one of the two streams
     #[arg(long, value_parser = ["stdout", "stderr"])]
@@ -201,6 +202,7 @@ pub struct WatchArgs {
   trackway explain att_01kabc --json")]
 pub struct ExplainArgs {
     /// An attempt or a run: an id, a unique part of it, a run's name, or `last`
+    #[arg(default_value = "last")]
     pub subject: String,
 }
 

@@ -8,19 +8,25 @@
 //! is wrong with single rows is counted in [`Finding`]s with the first few places, and blocks nothing here.
 //!
 //! [`read::Source`] opens the files as one table, and [`pass::scan`] streams it through a [`pass::Pass`] on all cores,
-//! in bounded memory, with an account of every row ([`read::Coverage`]).
+//! in bounded memory, with an account of every row ([`read::Coverage`]). [`profile::Profile`] is such a pass.
 
 mod cache;
 mod csv;
+pub mod drift;
 mod error;
 mod footer;
+mod hashed;
 mod infer;
 mod jsonl;
+pub mod leakage;
 mod manifest;
 pub mod pass;
 pub mod personal;
+pub mod profile;
 pub mod read;
+mod rows;
 mod scan;
+pub mod schema;
 mod select;
 pub mod split;
 

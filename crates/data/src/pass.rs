@@ -155,9 +155,9 @@ struct Queue<'s> {
 
 impl Queue<'_> {
     /// `None` when there are no more, or when the merging side has ended.
-    fn take(&mut self) -> Option<(usize, Result<Unit, DataError>)> {
+    fn take(&mut self, done: Option<Unit>) -> Option<(usize, Result<Unit, DataError>)> {
         self.permits.recv().ok()?;
-        let unit = self.units.next().transpose()?;
+        let unit = self.units.next(done).transpose()?;
         self.next += 1;
         Some((self.next - 1, unit))
     }
@@ -177,11 +177,16 @@ impl<F> Worker<'_, F> {
     where
         F: Fn(&Source) -> P,
     {
+        let mut done = None;
         loop {
             // The guard is dropped before the unit is read.
-            let taken = self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let taken = self.queue.lock().unwrap_or_else(PoisonError::into_inner).take(done.take());
             let Some((index, unit)) = taken else { break };
-            let result = unit.and_then(|unit| self.read(&unit));
+            let result = unit.and_then(|unit| {
+                let result = self.read(&unit);
+                done = Some(unit);
+                result
+            });
             let failed = result.is_err();
             if answer.send((index, result)).is_err() || failed {
                 break;

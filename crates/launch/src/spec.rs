@@ -132,6 +132,10 @@ impl LaunchSpec {
         set("TRACKWAY_CHECKPOINTS", path(self.checkpoint_root.clone()));
         set("TRACKWAY_GRACE_SECONDS", self.grace_seconds.to_string());
         set("TORCHELASTIC_ERROR_FILE", path(files.error_json()));
+        set("TRACKWAY_CONFIG_SHA256", self.config_sha256.clone());
+        if let Some(data_sha256) = &self.data_sha256 {
+            set("TRACKWAY_DATA_SHA256", data_sha256.clone());
+        }
         if let Some(seed) = self.seed {
             set("TRACKWAY_SEED", seed.to_string());
         }

@@ -64,6 +64,9 @@ impl SaveReason {
 impl Inner {
     /// Why a checkpoint is due at the end of this step, if it is.
     pub(crate) fn due(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
+        if let Some(board) = slot.board() {
+            return self.due_together(slot, board, step);
+        }
         if self.sigterm.at_micros().is_some() && !self.save_fits(slot) {
             return None;
         }
@@ -77,7 +80,7 @@ impl Inner {
     }
 
     /// One checkpoint is due once the end was asked for.
-    fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {
+    pub(crate) fn due_before_stop(&self, slot: &ProcessSlot) -> Option<SaveReason> {
         if slot.saved_for_stop.load(Ordering::Relaxed) || slot.fenced.load(Ordering::Relaxed) {
             return None;
         }
@@ -86,25 +89,33 @@ impl Inner {
     }
 
     fn due_by_cadence(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
-        let settings = &self.settings;
         let last_step = slot.last_saved_step.load(Ordering::Relaxed);
+        self.due_by_steps(last_step, step).or_else(|| self.due_by_time(slot))
+    }
+
+    /// What follows from the time since the last save.
+    pub(crate) fn due_by_time(&self, slot: &ProcessSlot) -> Option<SaveReason> {
+        let every = self.settings.every_seconds.filter(|_| self.settings.at_steps.is_empty())?;
+        let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
+        (self.seconds_since(last_micros) >= every).then_some(SaveReason::Cadence)
+    }
+
+    /// What follows from the number of the step, when `last_step` was the last one that was saved.
+    pub(crate) fn due_by_steps(&self, last_step: Step, step: Step) -> Option<SaveReason> {
+        let settings = &self.settings;
         if !settings.at_steps.is_empty() {
             let due = settings.at_steps.iter().any(|at| (last_step + 1..=step).contains(at));
             return due.then(|| if self.is_last(step) { SaveReason::End } else { SaveReason::Cadence });
         }
-        let by_steps = settings.every_steps.is_some_and(|every| step / every > last_step / every);
-        let by_seconds = settings.every_seconds.is_some_and(|every| {
-            let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
-            self.seconds_since(last_micros) >= every
-        });
-        (by_steps || by_seconds).then_some(SaveReason::Cadence)
+        let due = settings.every_steps.is_some_and(|every| step / every > last_step / every);
+        due.then_some(SaveReason::Cadence)
     }
 
     /// Why a checkpoint that is being saved is saved: what made it due, or else the end, or the script's own will.
     pub(crate) fn reason_of_save(&self, slot: &ProcessSlot, step: Step) -> SaveReason {
-        let stopping = || match self.sigterm.at_micros() {
-            Some(_) => Some(SaveReason::Sigterm),
-            None => self.stopping(slot).then_some(SaveReason::End),
+        let stopping = || {
+            let reason = self.sigterm.at_micros().map_or(SaveReason::End, |_| SaveReason::Sigterm);
+            self.stopping(slot).then_some(reason)
         };
         self.due(slot, step).or_else(stopping).unwrap_or(SaveReason::Script)
     }
@@ -122,6 +133,7 @@ impl Inner {
                 && !self.is_last(step)
                 && self.due_before_stop(slot).is_some()
                 && self.save_fits(slot)
+                && self.group().is_none()
         };
         let micros_max = (STOP_PUT_OFF_SECONDS_MAX * 1e6) as i64;
         self.stopping(slot) && !(save_comes() && slot.put_off(step, self.now_micros(), micros_max))
@@ -133,11 +145,14 @@ impl Inner {
         if at_last_step && once(&slot.told.max_steps) {
             slot.segment().event(MAX_STEPS_EVENT, Some(slot.seen_step()), &[]);
         }
+        if let Some(board) = slot.board() {
+            return at_last_step || self.stopping_together(slot, board);
+        }
         at_last_step || slot.stop_asked.load(Ordering::Relaxed) || self.sigterm.at_micros().is_some()
     }
 
     /// Whether a save as long as the last one ends before SIGKILL may come. One that was never measured may fit.
-    fn save_fits(&self, slot: &ProcessSlot) -> bool {
+    pub(crate) fn save_fits(&self, slot: &ProcessSlot) -> bool {
         let left = self.grace_seconds_left();
         left.zip(slot.save_seconds()).is_none_or(|(left, needed)| needed * SAVE_MARGIN <= left)
     }

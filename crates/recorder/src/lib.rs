@@ -25,6 +25,9 @@
 //! # }
 //! ```
 //!
+//! Of several ranks (`RANK` and `WORLD_SIZE`, as torchrun sets them) every one makes these calls, at the same steps, and what
+//! they save and resume is one checkpoint: see [`Recorder::group`].
+//!
 //! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
 //! saves checkpoints, when they are staged; recording needs none.
@@ -41,6 +44,9 @@ mod staged;
 mod system;
 #[cfg(test)]
 mod tests;
+mod together;
+#[cfg(test)]
+mod together_tests;
 
 pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
@@ -50,8 +56,11 @@ pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, 
 pub use signal::outlive_sigterm_of_others;
 pub use staged::{CHECKPOINT_SKIPPED_EVENT, CheckpointStage, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use system::{SystemClock, SystemIds, system_rng};
+pub use together::{
+    CHECKPOINT_GIVEN_UP_EVENT, NOTICE_LATE_EVENT, NOTICE_SECONDS, STEP_ANNOUNCED_EVENT, is_given_up,
+};
 pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
-    Fallback, Kind, LoadedCheckpoint, State as CheckpointState,
+    Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
 };
 pub use trackway_formats::record::{ControlOutcome, Origin};

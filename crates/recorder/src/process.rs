@@ -7,20 +7,24 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use trackway_checkpoint::bulk::BackgroundSaver;
-use trackway_checkpoint::{CheckpointRoot, Commit};
+use trackway_checkpoint::{Commit, Decliner};
 use trackway_core::Step;
 
 use crate::control::{Asked, ControlReader};
 use crate::cost::Pace;
 use crate::segment_writer::SegmentWriter;
 use crate::staged::Pending;
+use crate::together::{Board, Root};
 
 /// The part of a recorder that belongs to one process.
 pub(crate) struct ProcessSlot {
     pid: u32,
     segment: Mutex<SegmentWriter>,
     control: Mutex<Control>,
-    checkpoints: Mutex<Option<CheckpointRoot>>,
+    checkpoints: Mutex<Option<Root>>,
+    /// Where there are several ranks that save together.
+    board: Option<Mutex<Board>>,
+    decliner: Mutex<Option<Decliner>>,
     saver: Mutex<Option<BackgroundSaver<Commit>>>,
     pending: Mutex<Option<Pending>>,
     /// On the monotonic clock: when the control file was last looked at.
@@ -38,6 +42,8 @@ pub(crate) struct ProcessSlot {
     unsaved_step: AtomicU64,
     /// The step at whose end a stop was put off, and when on the monotonic clock.
     put_off: Mutex<Option<(Step, i64)>>,
+    /// The greatest step that the loop said it begins.
+    pub begun_step: AtomicU64,
     /// The greatest step that was named in any call.
     seen_step: AtomicU64,
     /// The step of the last checkpoint that was saved or resumed from.
@@ -63,6 +69,7 @@ pub(crate) struct Told {
     pub held: AtomicBool,
     pub held_in_save: AtomicBool,
     pub skipped: AtomicBool,
+    pub given_up: AtomicBool,
     pub cadence_too_short: AtomicBool,
     pub exceeds_grace: AtomicBool,
 }
@@ -80,12 +87,19 @@ pub(crate) struct Control {
 }
 
 impl ProcessSlot {
-    pub fn new(segment: SegmentWriter, reader: Option<ControlReader>, now_micros: i64) -> Self {
+    pub fn new(
+        segment: SegmentWriter,
+        reader: Option<ControlReader>,
+        board: Option<Board>,
+        now_micros: i64,
+    ) -> Self {
         Self {
             pid: std::process::id(),
             segment: Mutex::new(segment),
             control: Mutex::new(Control { reader, stops: Vec::new(), checkpoints: Vec::new() }),
             checkpoints: Mutex::new(None),
+            board: board.map(Mutex::new),
+            decliner: Mutex::new(None),
             saver: Mutex::new(None),
             pending: Mutex::new(None),
             polled_at_micros: AtomicI64::new(i64::MIN),
@@ -98,6 +112,7 @@ impl ProcessSlot {
             put_off: Mutex::new(None),
             last_saved_step: AtomicU64::new(0),
             seen_step: AtomicU64::new(0),
+            begun_step: AtomicU64::new(0),
             last_saved_micros: AtomicI64::new(now_micros),
             last_save_micros: AtomicI64::new(-1),
             told: Told::default(),
@@ -170,7 +185,23 @@ impl ProcessSlot {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn checkpoints_unless_busy(&self) -> Option<MutexGuard<'_, Option<CheckpointRoot>>> {
+    pub fn board(&self) -> Option<MutexGuard<'_, Board>> {
+        self.board.as_ref().map(|board| board.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Of a root that several ranks share, once it is open.
+    pub fn set_decliner(&self, decliner: Decliner) {
+        *self.decliner.lock().unwrap_or_else(PoisonError::into_inner) = Some(decliner);
+    }
+
+    /// Says that this rank does not save a step. Before the root is open nobody waits for it.
+    pub fn decline(&self, step: Step) {
+        if let Some(decliner) = &*self.decliner.lock().unwrap_or_else(PoisonError::into_inner) {
+            decliner.decline(step);
+        }
+    }
+
+    pub fn checkpoints_unless_busy(&self) -> Option<MutexGuard<'_, Option<Root>>> {
         match self.checkpoints.try_lock() {
             Ok(root) => Some(root),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -178,7 +209,7 @@ impl ProcessSlot {
         }
     }
 
-    pub fn checkpoints(&self) -> MutexGuard<'_, Option<CheckpointRoot>> {
+    pub fn checkpoints(&self) -> MutexGuard<'_, Option<Root>> {
         self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use trackway_checkpoint::bulk::LoadedFile;
 use trackway_checkpoint::{
-    CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint,
+    CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint, RankGroup,
+    RankedRoot, RankedSave,
 };
 use trackway_core::{Clock, Ids, Step};
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin};
@@ -19,6 +20,7 @@ use crate::segment_writer::{SegmentInfo, SegmentWriter};
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
 use crate::system::{SystemClock, SystemIds};
+use crate::together::{Board, Root, is_given_up};
 
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
@@ -97,6 +99,12 @@ impl Recorder {
             return Self::disabled();
         }
         let inner = Inner { settings, clock, ids, sigterm, slots: SlotChain::new() };
+        if inner.leads()
+            && let Some(notices) = inner.notices()
+        {
+            // Told by a process that is gone.
+            notices.clear();
+        }
         inner.slot();
         Self { inner: Some(Arc::new(Owner(Arc::new(inner)))) }
     }
@@ -110,6 +118,19 @@ impl Recorder {
     #[must_use]
     pub fn enabled(&self) -> bool {
         self.inner.is_some()
+    }
+
+    /// Which of the ranks that train together this is: rank 0 of one, unless `RANK` and `WORLD_SIZE` say otherwise, as
+    /// torchrun sets them. Of several ranks every one calls what concerns checkpoints, at the same steps; what they save
+    /// or resume is one checkpoint. Files of one rank are called [`RankGroup::file_name`].
+    ///
+    /// # Errors
+    /// [`CheckpointError::Ranks`] when the variables contradict each other.
+    pub fn group(&self) -> Result<RankGroup, CheckpointError> {
+        match self.inner.as_ref().and_then(|inner| inner.settings.group.clone()) {
+            Some(group) => Ok(group?),
+            None => Ok(RankGroup::new(0, 1)?),
+        }
     }
 
     /// Records values of metrics at a step. NaN and infinities are kept as they are.
@@ -157,7 +178,8 @@ impl Recorder {
     /// within an evaluation that takes long: leave that, save at the end of the step, and end.
     ///
     /// A stop that arrives between [`Recorder::checkpoint_due`], which denied it, and this call is answered at the end
-    /// of the next step: then a checkpoint is due first.
+    /// of the next step: then a checkpoint is due first. Several ranks are told at the end of the same step, which is
+    /// some steps after the stop arrived.
     #[must_use]
     pub fn should_stop(&self) -> bool {
         let Some(inner) = &self.inner else { return signal::SIGTERM.at_micros().is_some() };
@@ -166,11 +188,13 @@ impl Recorder {
         inner.should_end(slot)
     }
 
-    /// Says that the next step begins: for loops that name no step before its end. [`Recorder::should_stop`] may then
-    /// be asked within the step.
-    pub fn begin_step(&self) {
+    /// Says that a step begins: for loops that name no step before its end. [`Recorder::should_stop`] may then be
+    /// asked within the step.
+    pub fn begin_step(&self, step: Step) {
         if let Some(inner) = &self.inner {
-            inner.slot().leave_unsaved();
+            let slot = inner.slot();
+            slot.leave_unsaved();
+            slot.begun_step.fetch_max(step, Ordering::Relaxed);
         }
     }
 
@@ -181,7 +205,8 @@ impl Recorder {
     /// - by the cadence of `TRACKWAY_CHECKPOINT_EVERY_STEPS` (a multiple of it lies behind the last checkpoint) or
     ///   `TRACKWAY_CHECKPOINT_EVERY_SECONDS` (since the last one), or at `TRACKWAY_CHECKPOINT_AT_STEPS` instead.
     ///
-    /// Always false without a checkpoint root.
+    /// Always false without a checkpoint root. Several ranks get the same answer for the same step: what does not follow
+    /// from the step itself is decided by rank 0 for a step to come.
     #[must_use]
     pub fn checkpoint_due(&self, step: Step) -> bool {
         let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
@@ -213,8 +238,22 @@ impl Recorder {
         metrics: &[(&str, f64)],
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<Commit, CheckpointError> {
+        self.save_together(&RankedSave { step, metrics, global_cursor: &[] }, fill)
+    }
+
+    /// The same for several ranks that also say where in the data all of them together are: see [`RankedSave`].
+    ///
+    /// # Errors
+    /// As [`Recorder::save_checkpoint`]; [`crate::RankError::Abandoned`] when nothing was committed because of another
+    /// rank: training may go on.
+    pub fn save_together(
+        &self,
+        save: &RankedSave<'_>,
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
+    ) -> Result<Commit, CheckpointError> {
         let inner = self.inner.as_ref().ok_or(NO_ROOT)?;
         let slot = inner.slot();
+        let step = save.step;
         slot.see(step);
         let reason = inner.reason_of_save(slot, step);
         let began_micros = inner.clock.monotonic_micros();
@@ -224,8 +263,8 @@ impl Recorder {
             inner.hold_in_save_if_told(slot, step);
             Ok(())
         };
-        let saved = inner.with_root(slot, |root| root.save(step, metrics, fill));
-        if let Ok(commit) = &saved {
+        let saved = inner.with_root(slot, |root| root.save(save, fill));
+        if let Some(commit) = saved.as_ref().ok().filter(|_| inner.leads()) {
             let seconds = inner.seconds_since(began_micros);
             let cost = SaveCost {
                 reason,
@@ -256,11 +295,12 @@ impl Recorder {
         let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
             return Ok(None);
         };
-        let target = |root: &mut CheckpointRoot| Ok(root.resume_target()?.map(|loaded| (loaded, ())));
+        let target = |root: &mut Root| Ok(root.resume_target()?.map(|loaded| (loaded, ())));
         Ok(inner.resume_by(target)?.map(|(loaded, ())| loaded))
     }
 
-    /// The same, with all its files in memory: every byte is read once, and checked while it is read.
+    /// The same, with its files in memory: every byte is read once, and checked while it is read. Of several ranks each
+    /// gets its own files and those that all have alike; and all files when the number of ranks is another one now.
     ///
     /// # Errors
     /// As [`Recorder::resume`].
@@ -268,7 +308,7 @@ impl Recorder {
         let Some(inner) = self.inner.as_ref().filter(|inner| inner.settings.checkpoint_root.is_some()) else {
             return Ok(None);
         };
-        inner.resume_by(CheckpointRoot::resume_read)
+        inner.resume_by(Root::resume_read)
     }
 
     /// Acknowledges an obeyed stop and ends the record in order. Happens by itself when the last handle is dropped;
@@ -294,8 +334,10 @@ impl Inner {
                 origin: Origin::Sdk,
             };
             let segment = SegmentWriter::create(folder, info, Arc::clone(&self.clock));
-            let reader = self.settings.control_file.clone().map(ControlReader::new);
-            ProcessSlot::new(segment, reader, self.clock.monotonic_micros())
+            let board = self.notices().map(Board::new);
+            let obeys = self.leads() || board.is_none();
+            let reader = self.settings.control_file.clone().filter(|_| obeys).map(ControlReader::new);
+            ProcessSlot::new(segment, reader, board, self.clock.monotonic_micros())
         })
     }
 
@@ -350,7 +392,7 @@ impl Inner {
 
     fn resume_by<T>(
         &self,
-        load: impl FnOnce(&mut CheckpointRoot) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
+        load: impl FnOnce(&mut Root) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
     ) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError> {
         let slot = self.slot();
         let started_micros = self.clock.monotonic_micros();
@@ -410,12 +452,12 @@ impl Inner {
     pub(crate) fn with_root<T>(
         &self,
         slot: &ProcessSlot,
-        run: impl FnOnce(&mut CheckpointRoot) -> Result<T, CheckpointError>,
+        run: impl FnOnce(&mut Root) -> Result<T, CheckpointError>,
     ) -> Result<T, CheckpointError> {
         let mut slot_root = slot.checkpoints();
         let root = match slot_root.as_mut() {
             Some(root) => root,
-            None => slot_root.insert(self.open_root()?),
+            None => slot_root.insert(self.open_root(slot)?),
         };
         run(root)
     }
@@ -424,22 +466,25 @@ impl Inner {
     pub(crate) fn open_root_unless_busy(&self, slot: &ProcessSlot) -> Result<(), CheckpointError> {
         let Some(mut root) = slot.checkpoints_unless_busy() else { return Ok(()) };
         if root.is_none() {
-            *root = Some(self.open_root()?);
+            *root = Some(self.open_root(slot)?);
         }
         Ok(())
     }
 
-    fn open_root(&self) -> Result<CheckpointRoot, CheckpointError> {
+    fn open_root(&self, slot: &ProcessSlot) -> Result<Root, CheckpointError> {
         let missing = |variable| CheckpointError::NotInAttempt { variable };
         let settings = &self.settings;
-        CheckpointRoot::open(
-            settings.checkpoint_root.as_deref().ok_or(NO_ROOT)?,
-            settings.epoch.ok_or(missing("TRACKWAY_EPOCH"))?,
-            settings.run_id().ok_or(missing("TRACKWAY_RUN"))?,
-            settings.attempt_id().ok_or(missing("TRACKWAY_ATTEMPT"))?,
-            Arc::clone(&self.clock),
-            Arc::clone(&self.ids),
-        )
+        let path = settings.checkpoint_root.as_deref().ok_or(NO_ROOT)?;
+        let epoch = settings.epoch.ok_or(missing("TRACKWAY_EPOCH"))?;
+        let run_id = settings.run_id().ok_or(missing("TRACKWAY_RUN"))?;
+        let attempt_id = settings.attempt_id().ok_or(missing("TRACKWAY_ATTEMPT"))?;
+        let (clock, ids) = (Arc::clone(&self.clock), Arc::clone(&self.ids));
+        let Some(group) = settings.group.clone() else {
+            return CheckpointRoot::open(path, epoch, run_id, attempt_id, clock, ids).map(Root::Alone);
+        };
+        let root = RankedRoot::open(path, epoch, run_id, attempt_id, group?, clock, ids)?;
+        slot.set_decliner(root.decliner());
+        Ok(Root::Together(root))
     }
 
     /// The requests that the save which begins now will answer.
@@ -458,9 +503,16 @@ impl Inner {
     ) {
         let outcome = match saved {
             Ok(commit) => {
-                slot.segment().checkpoint(&self.committed_frame(commit));
-                record_reason(slot, step, reason, asked);
+                if self.leads() {
+                    slot.segment().checkpoint(&self.committed_frame(commit));
+                    record_reason(slot, step, reason, asked);
+                }
+                slot.told.given_up.store(false, Ordering::Relaxed);
                 ControlOutcome::Done
+            }
+            Err(error) if is_given_up(error) => {
+                self.record_given_up(slot, step, error);
+                ControlOutcome::Refused
             }
             Err(error) => {
                 self.record_failure(slot, "checkpoint_failed", Some(step), error);
@@ -493,6 +545,7 @@ impl Inner {
     ) {
         match loaded {
             Ok(None) => {}
+            Ok(Some(loaded)) if !self.leads() => self.go_on_from(slot, loaded.step),
             Ok(Some(loaded)) => {
                 for fallback in &loaded.fallbacks {
                     slot.segment().event("checkpoint_fallback", fallback.step, &[("why", &fallback.why)]);
@@ -508,9 +561,16 @@ impl Inner {
                     size_bytes: loaded.manifest.size_bytes(),
                     seconds,
                 });
-                self.remember_checkpoint(slot, loaded.step);
+                self.go_on_from(slot, loaded.step);
             }
             Err(error) => self.record_failure(slot, "resume_failed", None, error),
+        }
+    }
+
+    fn go_on_from(&self, slot: &ProcessSlot, step: Step) {
+        self.remember_checkpoint(slot, step);
+        if let Some(mut board) = slot.board() {
+            board.resumed_from(step);
         }
     }
 

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use trackway_checkpoint::{RankError, RankGroup};
 use trackway_core::{AttemptId, RunId, Step};
 
 /// What the environment tells the recorder.
@@ -30,6 +31,8 @@ pub(crate) struct Settings {
     /// `TRACKWAY_HOLD_IN_SAVE`: the first save of this step or a later one is held before its commit, so that a
     /// rehearsal can kill it there.
     pub hold_in_save: Option<Step>,
+    /// `RANK` and `WORLD_SIZE`: which of several processes this is, or what is wrong with them; `None`: there is one.
+    pub group: Option<Result<RankGroup, RankError>>,
     /// `TRACKWAY_GRACE_SECONDS`: what is left to the process after SIGTERM.
     pub grace_seconds: Option<f64>,
 }
@@ -40,12 +43,17 @@ impl Settings {
     }
 
     pub fn from(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let text = |name| variable(name).filter(|value| !value.is_empty());
+        let text = |name: &str| variable(name).filter(|value| !value.is_empty());
         let path = |name| text(name).map(PathBuf::from);
         let number = |name| text(name).and_then(|value| value.parse::<u64>().ok());
         let seconds =
             |name| text(name).and_then(|value| value.parse().ok()).filter(|seconds: &f64| *seconds > 0.0);
+        let group = match RankGroup::from_variables(&text) {
+            Ok(group) if group.world_size() == 1 => None,
+            group => Some(group),
+        };
         Self {
+            group,
             record_folder: path("TRACKWAY_RECORD"),
             run: text("TRACKWAY_RUN").unwrap_or_default(),
             attempt: text("TRACKWAY_ATTEMPT").unwrap_or_default(),

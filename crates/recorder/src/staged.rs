@@ -16,6 +16,7 @@ use crate::control::Asked;
 use crate::cost::SaveCost;
 use crate::process::{ProcessSlot, once};
 use crate::recorder::{Inner, NO_ROOT, Recorder};
+use crate::together::is_given_up;
 
 /// How long a save that must not be skipped (the last one before an end) waits for the one before it.
 pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;
@@ -65,11 +66,17 @@ impl Recorder {
             if matches!(reason, SaveReason::End | SaveReason::Sigterm) {
                 let _ = saver.wait(inner.last_save_wait());
             }
-            saver.begin(step)?
+            let mut begun = saver.begin(step);
+            // That the ranks gave a save up is recorded, and no reason to stop; a call takes out one failure.
+            while begun.as_ref().is_err_and(is_given_up) {
+                begun = saver.begin(step);
+            }
+            begun?
         };
         let Some(stage) = begun else {
             inner.tell_skipped(slot, step);
             slot.go_on_unsaved(step);
+            slot.decline(step);
             return Ok(None);
         };
         slot.pace().save_begins(began_micros, step);
@@ -158,6 +165,12 @@ impl CheckpointStage {
         self.stage.bytes(name, kind, bytes)
     }
 
+    /// Says where in the data all ranks together are, where there are several: the same on each, or nothing is
+    /// committed.
+    pub fn set_global_cursor(&mut self, global_cursor: &[u8]) {
+        self.stage.set_global_cursor(global_cursor);
+    }
+
     /// Hands the checkpoint to the background thread and returns at once.
     pub fn submit(self, metrics: &[(&str, f64)]) {
         let Self { inner, stage, mut pending } = self;
@@ -190,7 +203,7 @@ impl Inner {
         };
         let saved = self.with_root(slot, |root| root.save_staged(save, before_commit));
         let Some(pending) = pending else { return saved };
-        if let Ok(saved) = &saved {
+        if let Some(saved) = saved.as_ref().ok().filter(|_| self.leads()) {
             slot.pace().committed_behind(self.now_micros(), slot.seen_step());
             let cost = SaveCost {
                 reason: pending.reason,

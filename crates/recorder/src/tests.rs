@@ -17,18 +17,18 @@ use crate::{
 };
 
 /// How long a test waits for a save that takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attempt with a clock that moves when told to.
-struct Attempt {
-    folder: tempfile::TempDir,
-    clock: Arc<ManualClock>,
-    settings: Settings,
-    sigterm: &'static Arrival,
+pub(crate) struct Attempt {
+    pub folder: tempfile::TempDir,
+    pub clock: Arc<ManualClock>,
+    pub settings: Settings,
+    pub sigterm: &'static Arrival,
 }
 
 impl Attempt {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ids = SequentialIds::default();
         let settings = Settings {
@@ -44,7 +44,7 @@ impl Attempt {
         Self { folder, clock, settings, sigterm: Box::leak(Box::new(Arrival::none())) }
     }
 
-    fn attach(&self) -> Recorder {
+    pub fn attach(&self) -> Recorder {
         Recorder::with(
             self.settings.clone(),
             self.clock.clone(),
@@ -53,7 +53,7 @@ impl Attempt {
         )
     }
 
-    fn ask(&self, text: &str) {
+    pub fn ask(&self, text: &str) {
         let path = self.settings.control_file.as_ref().unwrap();
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -61,14 +61,14 @@ impl Attempt {
     }
 
     fn segments(&self) -> Vec<Segment> {
-        let entries = std::fs::read_dir(self.folder.path().join("records")).unwrap();
+        let entries = std::fs::read_dir(self.settings.record_folder.as_ref().unwrap()).unwrap();
         let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths.iter().map(|path| read_segment(&std::fs::read(path).unwrap()).unwrap()).collect()
     }
 
     /// Asks for a stop, by SIGTERM or by the control file.
-    fn stop(&self, by_signal: bool) {
+    pub fn stop(&self, by_signal: bool) {
         if by_signal {
             self.sigterm.note(self.clock.monotonic_micros());
         } else {
@@ -77,7 +77,7 @@ impl Attempt {
     }
 
     /// The events of a kind.
-    fn events(&self, kind: &str) -> Vec<Event> {
+    pub fn events(&self, kind: &str) -> Vec<Event> {
         let event = |frame: &Frame| match frame {
             Frame::Event(event) if event.kind == kind => Some(event.clone()),
             _ => None,
@@ -90,7 +90,7 @@ impl Attempt {
     }
 
     /// Why each checkpoint was made.
-    fn reasons(&self) -> Vec<(u64, String)> {
+    pub fn reasons(&self) -> Vec<(u64, String)> {
         let events = self.events(CHECKPOINT_REASON_EVENT);
         events.into_iter().map(|event| (event.step.unwrap(), event.fields[0].1.clone())).collect()
     }
@@ -111,7 +111,7 @@ impl Attempt {
         .unwrap();
     }
 
-    fn acks(&self) -> Vec<(u64, &'static str, Option<u64>)> {
+    pub fn acks(&self) -> Vec<(u64, &'static str, Option<u64>)> {
         let ack = |frame: &Frame| match frame {
             Frame::ControlAck(ack) => Some((ack.id, ack.outcome.as_str(), ack.step)),
             _ => None,
@@ -295,7 +295,7 @@ fn a_stop_between_two_questions_waits_for_a_checkpoint() {
         assert!(!run.checkpoint_due(5));
         attempt.stop(by_signal);
         assert!(!run.should_stop() && !run.should_stop(), "nothing of step 5 is saved");
-        run.begin_step();
+        run.begin_step(6);
         assert!(run.should_stop(), "within step 6, such as in an evaluation");
         assert!(run.checkpoint_due(6) && stage(&run, 6) && run.should_stop());
         run.finish();

@@ -14,7 +14,6 @@ pub use cadence::{CadenceAdvice, advise};
 pub mod classify;
 pub use classify::{Evidence, Verdict, classify};
 
-pub mod checks;
 pub mod config_checks;
 pub mod cost;
 pub mod decide;

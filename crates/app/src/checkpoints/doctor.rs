@@ -1,13 +1,15 @@
 //! What the doctor found, with the commands that help.
 
 use serde::Serialize;
-use trackway_checkpoint::doctor::{Finding, Remedy, Severity, diagnose};
+use trackway_checkpoint::doctor::{Diagnosis, Finding, Remedy, Severity, diagnose};
 use trackway_core::{AttemptId, Step};
 
 use super::environment;
 use super::reading::Watch;
+use super::there::{Remote, RemoteAnswer};
 use super::{Checkpoints, quoted};
 use crate::error::AppError;
+use crate::run::remote::{Patience, RemotePlan};
 
 /// The answer to `trackway checkpoint doctor`.
 #[derive(Debug, Clone, Serialize)]
@@ -22,6 +24,8 @@ pub struct DoctorReport {
     pub verified_steps: Vec<Step>,
     /// How many checkpoints were ever committed.
     pub committed_count: usize,
+    /// Whether the remote answered; none: the run has none. `resume_step` is what its log says then.
+    pub remote: Option<RemoteAnswer>,
 }
 
 /// Something that is worth a word. Field names are the JSON contract.
@@ -58,27 +62,101 @@ impl DoctorReport {
 }
 
 impl Checkpoints {
-    /// Looks at every file of the root and at the disk it is on. Changes nothing but for a trial file, which it removes.
+    /// Looks at every file of the root, at the disk it is on, and at the remote's log and what the remote can do. Changes
+    /// nothing but for trial files, which it removes.
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`] when the root does not exist; when it cannot be listed.
     pub fn doctor(&self, watch: &Watch) -> Result<DoctorReport, AppError> {
-        if !self.root.is_dir() {
+        let remote = self.ask_remote();
+        let answer = remote.answer();
+        let here = self.root.is_dir();
+        if !here && self.remote.is_none() {
             return Err(self.nothing_committed());
         }
-        let diagnosis =
-            diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
-        let mut findings = environment::check(&self.root, diagnosis.next_save_bytes);
-        findings.extend(self.wrong_run());
-        findings.extend(diagnosis.findings);
-        findings.sort_by_key(|finding| finding.severity);
+        let mut findings = self.remote_findings(&remote);
+        let diagnosis = if here { self.diagnose_disk(watch, &mut findings)? } else { Diagnosis::default() };
+        findings.sort_by_key(|(severity, _)| *severity);
+        let mut resume_step = diagnosis.resume.map(|sound| sound.step);
+        let mut committed_count = diagnosis.committed_count;
+        if let Remote::Answers(mut there) = remote {
+            // That nothing verifies is told by what is wrong with each.
+            resume_step = there.replica.foresee(None).ok().flatten().map(|found| found.info.step);
+            committed_count = committed_count.max(there.truth.checkpoints.len());
+        }
         Ok(DoctorReport {
             root: self.root.display().to_string(),
-            findings: findings.into_iter().map(|finding| self.finding(finding)).collect(),
-            resume_step: diagnosis.resume.map(|sound| sound.step),
+            findings: findings.into_iter().map(|(_, finding)| finding).collect(),
+            resume_step,
             verified_steps: diagnosis.sound.iter().map(|sound| sound.step).collect(),
-            committed_count: diagnosis.committed_count,
+            committed_count,
+            remote: answer,
         })
+    }
+
+    fn diagnose_disk(
+        &self,
+        watch: &Watch,
+        findings: &mut Vec<(Severity, DoctorFinding)>,
+    ) -> Result<Diagnosis, AppError> {
+        let mut diagnosis =
+            diagnose(&self.root, self.now(), watch.as_ref()).map_err(|error| self.error(&error))?;
+        let mut found = environment::check(&self.root, diagnosis.next_save_bytes);
+        found.extend(self.wrong_run());
+        found.append(&mut diagnosis.findings);
+        findings.extend(found.into_iter().map(|finding| (finding.severity, self.finding(finding))));
+        Ok(diagnosis)
+    }
+
+    /// Whether the remote answers, can do what the log needs, and has what is here.
+    fn remote_findings(&self, remote: &Remote) -> Vec<(Severity, DoctorFinding)> {
+        let (Some(plan), Some(RemoteAnswer { location, error, .. })) = (&self.remote, remote.answer()) else {
+            return Vec::new();
+        };
+        let there = match remote {
+            Remote::Answers(there) => there,
+            Remote::None => return Vec::new(),
+            Remote::Silent { passing, .. } => {
+                let severity = if *passing { Severity::Warning } else { Severity::Error };
+                let why = error.unwrap_or_default();
+                let message = format!("{location} cannot be used, and without it nothing is launched: {why}");
+                let safe = "training that runs goes on, and what it commits waits on this disk";
+                let action =
+                    "look at the address, the network and the credentials, and call the doctor again";
+                return vec![told(severity, "remote", message, safe, action)];
+            }
+        };
+        let mut findings = self.tried_out(plan);
+        let (commits, step) = there.replica.waiting_commits();
+        let lost = there.truth.lost.len() as u64;
+        let newest = step.map(|step| format!(" up to step {step}")).unwrap_or_default();
+        if commits > lost {
+            let message = format!("{} commits{newest} are not in the log at {location} yet", commits - lost);
+            let safe = "they are on this disk, and are handed over in order";
+            let action = format!("its supervisor does, or else: trackway resume {}", self.subject);
+            findings.push(told(Severity::Note, "remote_behind", message, safe, &action));
+        }
+        if lost > 0 {
+            let message = format!(
+                "{lost} commits{newest} are none of the run's: another attempt was granted it at {location} before \
+                 they were handed over"
+            );
+            let safe = "no resume takes them, and their files stay until they are old";
+            let action =
+                format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
+            findings.push(told(Severity::Note, "lost_work", message, safe, &action));
+        }
+        findings
+    }
+
+    /// Whether the remote can do what the log needs.
+    fn tried_out(&self, plan: &RemotePlan) -> Vec<(Severity, DoctorFinding)> {
+        let such_as = "one with conditional writes (`If-None-Match: *`)";
+        let found = match plan.selftest(Patience::Short) {
+            Ok(tested) => environment::judged(&tested, "remote", "storage", such_as),
+            Err(error) => vec![Finding::new(Severity::Warning, "remote", error.to_string())],
+        };
+        found.into_iter().map(|finding| (finding.severity, self.finding(finding))).collect()
     }
 
     /// A root that was copied or moved to another run's place.
@@ -121,6 +199,11 @@ impl Checkpoints {
             Remedy::FetchFrom { location } => {
                 format!("the next launch fetches it from {location} when it needs it")
             }
+            Remedy::MoveTo { from, to } => {
+                let above = to.rsplit_once('/').map_or(".", |(above, _)| above);
+                format!("mkdir -p {} && mv {} {}", file(above), file(from), file(to))
+            }
+            Remedy::Keep => "keep it until the log is whole again".into(),
             Remedy::Remove { path } if self.root.join(path).is_dir() => format!("rm -r {}", file(path)),
             Remedy::Remove { path } => format!("rm {}", file(path)),
             Remedy::CollectGarbage => format!("trackway checkpoint gc {subject} --yes"),
@@ -134,4 +217,27 @@ impl Checkpoints {
             Remedy::UseAnother { what } => format!("use another {what}"),
         }
     }
+}
+
+/// A finding about the remote, which no file or entry of this disk is the subject of.
+fn told(
+    severity: Severity,
+    check: &'static str,
+    message: String,
+    safe: &str,
+    action: &str,
+) -> (Severity, DoctorFinding) {
+    let finding = DoctorFinding {
+        severity: severity.as_str(),
+        check,
+        path: None,
+        number: None,
+        step: None,
+        epoch: None,
+        attempt_id: None,
+        message,
+        safe: Some(safe.into()),
+        action: action.into(),
+    };
+    (severity, finding)
 }

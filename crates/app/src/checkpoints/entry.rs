@@ -1,90 +1,103 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use trackway_checkpoint::{CheckpointInfo, CheckpointView, State};
-use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, State};
+use trackway_core::{AttemptId, Step, Timestamp};
+use trackway_ledger::AttemptState;
+
+use super::Checkpoints;
+use super::there::{Placed, RemoteAnswer};
+use crate::error::AppError;
+use crate::explain::save_reason;
+use crate::home::attempt_file;
+use crate::run::live_record::LiveRecord;
+
+/// Looks at the flight record of a live attempt, of a few MiB each, to learn why it saved.
+const RECORD_LOOKS_MAX: u32 = 16;
 
 /// One checkpoint. Field names are the JSON contract of `trackway checkpoint ls`.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckpointEntry {
-    /// The number of its commit in the log, or of its begin while it has none.
-    pub number: u64,
-    /// The run.
-    pub run_id: RunId,
-    /// The attempt that wrote it.
-    pub attempt_id: AttemptId,
-    /// The step whose end it holds.
-    pub step: Step,
-    /// The epoch of its writer.
-    pub epoch: u64,
-    /// Below which prefix it was written.
-    pub object_prefix: String,
-    /// Where its files are, below the root: its prefix, but for one that was adopted from a remote.
-    pub folder: String,
-    /// SHA-256 of its manifest, once committed.
-    pub manifest_sha256: Option<String>,
-    /// `writing`, `committed`, `superseded`, `suspect`, `abandoned` or `retired`.
-    pub state: String,
-    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, `waiting` (here, and on their way to the remote)
-    /// or `none` once they are deleted.
+    /// What the log says of it; with a remote that answers, what both logs say.
+    #[serde(flatten)]
+    pub info: CheckpointInfo,
+    /// Where its bytes are: `local`, `remote`, `local+remote`, `waiting` (here, and on their way to the remote) or `none`
+    /// once they are deleted.
     #[serde(rename = "where")]
     pub location: String,
-    /// Where the second copy is.
-    pub uploaded_to: Option<String>,
-    /// Bytes of its files.
-    pub size_bytes: Option<u64>,
-    /// Those of them that are shared with an earlier checkpoint; none when its manifest cannot be read.
+    /// Why it was saved: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked.
+    pub reason: Option<String>,
+    /// Bytes of its files that are shared with an earlier checkpoint; none when its manifest cannot be read here.
     pub shared_bytes: Option<u64>,
     /// Whether every byte matched when it was read just now; none when it was not read.
     pub verified: Option<bool>,
-    /// The number of the commit that it was trained on from.
-    pub parent: Option<u64>,
-    /// Whether a resume could come to it.
-    pub on_branch: bool,
-    /// Names of the pins that hold it.
-    pub pins: Vec<String>,
-    /// When it was committed, or begun.
-    pub at: String,
-    /// How long ago that is.
+    /// How long ago it was committed, or begun.
     pub age_seconds: Option<f64>,
-    /// Why it is suspect, abandoned, or does not verify.
-    pub why: Option<String>,
 }
 
+/// Checkpoints, newest first, and whether the remote was asked about them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listing {
+    /// Newest first.
+    pub checkpoints: Vec<CheckpointEntry>,
+    /// Whether the remote answered; none: the run has none. Where it did not, `where` is as this disk's log has it.
+    pub remote: Option<RemoteAnswer>,
+}
+
+/// Why checkpoints were saved, by attempt and step.
+#[derive(Debug, Default)]
+pub(super) struct SaveReasons(BTreeMap<(AttemptId, Step), String>);
+
 impl CheckpointEntry {
-    pub(super) fn new(view: &CheckpointView, info: CheckpointInfo, now: Timestamp) -> Self {
-        let committed = info.manifest_sha256.is_some() && info.state != State::Retired;
-        let shared_bytes = if committed { shared_bytes(view, info.number) } else { None };
-        let age_seconds = info.at.parse::<Timestamp>().ok().map(|at| now.seconds_since(at));
+    pub(super) fn new(view: &CheckpointView, placed: Placed, reasons: &SaveReasons, now: Timestamp) -> Self {
+        let location = placed.location().into();
+        let Placed { info, here, .. } = placed;
+        let committed = here && info.manifest_sha256.is_some() && info.state != State::Retired;
         Self {
-            number: info.number,
-            run_id: info.run_id,
-            attempt_id: info.attempt_id,
-            step: info.step,
-            epoch: info.epoch,
-            location: location(&info).into(),
-            object_prefix: info.object_prefix,
-            folder: info.folder,
-            manifest_sha256: info.manifest_sha256,
-            state: info.state.as_str().into(),
-            uploaded_to: info.uploaded_to,
-            size_bytes: info.size_bytes,
-            shared_bytes,
+            location,
+            reason: reasons.0.get(&(info.attempt_id, info.step)).cloned(),
+            shared_bytes: if committed { shared_bytes(view, info.number) } else { None },
             verified: None,
-            parent: info.parent,
-            on_branch: info.on_branch,
-            pins: info.pins,
-            at: info.at,
-            age_seconds,
-            why: info.why,
+            age_seconds: info.at.parse::<Timestamp>().ok().map(|at| now.seconds_since(at)),
+            info,
         }
     }
 }
 
-fn location(info: &CheckpointInfo) -> &'static str {
-    match (info.state, &info.uploaded_to) {
-        (State::Retired, None) => "none",
-        (State::Retired, Some(_)) => "remote",
-        (_, None) => "local",
-        (_, Some(_)) => "local+remote",
+impl CheckpointEntry {
+    /// Takes in what reading one copy showed; all copies must be whole.
+    pub(super) fn judge(&mut self, read: Result<(), CheckpointError>) {
+        self.verified = Some(read.is_ok() && self.verified != Some(false));
+        if let Err(error) = read {
+            self.info.why = Some(error.to_string());
+        }
+    }
+}
+
+impl Checkpoints {
+    /// What the ledger and the records of live attempts say about why each checkpoint was saved.
+    pub(super) fn save_reasons(&self, infos: &[CheckpointInfo]) -> Result<SaveReasons, AppError> {
+        let mut reasons = SaveReasons::default();
+        let Some(run) = &self.run else { return Ok(reasons) };
+        for info in infos {
+            if let Some(reason) = save_reason(&run.events, Some(info.attempt_id), Some(info.step)) {
+                reasons.0.insert((info.attempt_id, info.step), reason);
+            }
+        }
+        for attempt in run.attempts.iter().filter(|attempt| attempt.state != AttemptState::Sealed) {
+            let folder = std::path::Path::new(&attempt.log_directory);
+            let mut record = LiveRecord::below(&folder.join(attempt_file::RECORDS));
+            let mut seen = None;
+            for _ in 0..RECORD_LOOKS_MAX {
+                record.look();
+                if seen.replace(record.facts.frame_count) == Some(record.facts.frame_count) {
+                    break;
+                }
+            }
+            let told = std::mem::take(&mut record.facts.save_reasons);
+            reasons.0.extend(told.into_iter().map(|(step, reason)| ((attempt.attempt_id, step), reason)));
+        }
+        Ok(reasons)
     }
 }
 

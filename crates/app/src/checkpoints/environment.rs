@@ -7,7 +7,7 @@ use nix::unistd::{AccessFlags, access};
 use trackway_checkpoint::doctor::{Finding, Remedy, Severity};
 use trackway_core::Ids as _;
 use trackway_recorder::{SystemClock, SystemIds};
-use trackway_store::{LocalBackend, Outcome, Primitive, selftest};
+use trackway_store::{LocalBackend, Outcome, Primitive, SelfTest, selftest};
 
 /// A save needs its files, its manifest and entries of the log: a little more than the checkpoint itself.
 const SPARE_BYTES: u64 = 16 << 20;
@@ -28,6 +28,11 @@ fn file_system(root: &Path) -> Vec<Finding> {
     let tested = selftest(&LocalBackend::new(&scratch, Arc::new(SystemIds)), &SystemClock, &SystemIds);
     // What stays is reported as foreign by the next look.
     let _ = std::fs::remove_dir_all(&scratch);
+    judged(&tested, "file_system", "file system", "such as ext4 or xfs")
+}
+
+/// What a storage cannot do, and which ones can.
+pub fn judged(tested: &SelfTest, check: &'static str, storage: &str, such_as: &str) -> Vec<Finding> {
     let finding = |primitive: &Primitive| {
         let (severity, why) = match &primitive.outcome {
             Outcome::Holds => return None,
@@ -35,9 +40,9 @@ fn file_system(root: &Path) -> Vec<Finding> {
             Outcome::Fails { why } | Outcome::NotTested { why, .. } => (Severity::Warning, why),
         };
         let message =
-            format!("this file system does not do what the log needs of it, {}: {why}", primitive.name);
-        let remedy = Remedy::UseAnother { what: "file system, such as ext4 or xfs".into() };
-        Some(Finding::new(severity, "file_system", message).remedy(remedy))
+            format!("this {storage} does not do what the log needs of it, {}: {why}", primitive.name);
+        let remedy = Remedy::UseAnother { what: format!("{storage}, {such_as}") };
+        Some(Finding::new(severity, check, message).remedy(remedy))
     };
     tested.primitives.iter().filter_map(finding).collect()
 }

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
 use serde::Serialize;
-use trackway_checkpoint::{CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetireReason};
+use trackway_checkpoint::remote::RemoteCollected;
+use trackway_checkpoint::{
+    CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetentionPlan, RetireReason,
+};
 use trackway_core::{Step, Timestamp};
 
 use super::policy::{best_in_words, in_words};
+use super::there::{Placed, Remote, RemoteAnswer};
 use super::{Checkpoints, KeepChanges, Which};
 use crate::error::{AppError, ErrorKind};
 
@@ -58,6 +62,27 @@ pub struct Collection {
     pub refused: Option<String>,
     /// Bytes of the disk that are, or would be, free again.
     pub freed_bytes: u64,
+    /// The same at the remote; none: the run has none.
+    pub remote: Option<RemoteCollection>,
+}
+
+/// What is deleted at a remote. Numbers are those of its log.
+#[derive(Debug, Clone, Serialize)]
+pub struct RemoteCollection {
+    /// Where it is.
+    pub location: String,
+    /// What stays there, newest first.
+    pub keep: Vec<KeptEntry>,
+    /// What goes, or would, newest first.
+    pub retire: Vec<CollectedEntry>,
+    /// Objects that were removed.
+    pub removed_objects: u64,
+    /// Steps found not to be whole there, and marked suspect.
+    pub suspects: Vec<Step>,
+    /// Why nothing is deleted, when that is so.
+    pub refused: Option<String>,
+    /// Why it could not be looked at, or not to the end; what was retired is removed by the next collection.
+    pub error: Option<String>,
 }
 
 /// A checkpoint that stays.
@@ -98,10 +123,11 @@ pub struct OrphanEntry {
 }
 
 impl Checkpoints {
-    /// Holds a checkpoint: nothing deletes it while the pin stands. A pin of the same name moves.
+    /// Holds a checkpoint, at the remote too: nothing deletes it while the pin stands. A pin of the same name moves.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is no such checkpoint, or its files are deleted already.
+    /// [`ErrorKind::NotFound`] when there is no such checkpoint, or its files are deleted already. When the remote does
+    /// not answer: then nothing is held.
     pub fn pin(
         &self,
         name: &str,
@@ -112,10 +138,14 @@ impl Checkpoints {
         if until.is_some_and(|until| until <= self.now()) {
             return Err(AppError::new(ErrorKind::Usage, "the pin would end before it begins"));
         }
-        let mut house = self.housekeeper()?;
-        let info = self.choose(house.view(), which)?;
-        let pin = house.pin(name, info.number, why, until).map_err(|error| self.error(&error))?;
-        Ok(pinned(pin, Some(info.step)))
+        let remote = self.demand_remote()?.map_or(Remote::None, Remote::Answers);
+        let local = self.view()?.list();
+        let Placed { info, .. } = self.choose(&self.placed(local, &remote, false), which)?;
+        let pin = match remote {
+            Remote::Answers(mut there) => there.replica.pin(name, &info.object_prefix, why, until),
+            _ => self.housekeeper()?.pin(name, info.number, why, until),
+        };
+        Ok(pinned(pin.map_err(|error| self.error(&error))?, Some(info.step)))
     }
 
     /// A pin for so many seconds from now.
@@ -126,11 +156,17 @@ impl Checkpoints {
         self.pin(name, which, why, Some(self.now().plus_seconds(seconds)))
     }
 
-    /// Takes a pin away.
+    /// Takes a pin away, at the remote too.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no pin has that name.
+    /// [`ErrorKind::NotFound`] when no pin has that name. When the remote does not answer: then it stands.
     pub fn unpin(&self, name: &str) -> Result<Pinned, AppError> {
+        if let Some(mut there) = self.demand_remote()? {
+            let pin = there.replica.unpin(name).map_err(|error| self.error(&error))?;
+            let held = there.truth.checkpoints.iter().find(|info| info.pins.contains(&pin.name));
+            let step = held.map(|info| info.step);
+            return Ok(pinned(pin, step));
+        }
         let mut house = self.housekeeper()?;
         let pin = house.view().pins().into_iter().find(|pin| pin.name == name);
         let steps: BTreeMap<u64, Step> =
@@ -142,7 +178,8 @@ impl Checkpoints {
         Ok(pinned(pin, step))
     }
 
-    /// Deletes what retention lets go, or says what would go.
+    /// Deletes what retention lets go, or says what would go: on this disk, then at the remote. That the remote does not
+    /// answer is told in its part.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when nothing was committed; when the disk refuses.
@@ -151,14 +188,37 @@ impl Checkpoints {
         let mut house = self.housekeeper()?;
         let infos: BTreeMap<u64, CheckpointInfo> =
             house.view().list().into_iter().map(|info| (info.number, info)).collect();
-        if infos.values().all(|info| info.manifest_sha256.is_none()) {
+        if self.remote.is_none() && infos.values().all(|info| info.manifest_sha256.is_none()) {
             return Err(self.nothing_committed());
         }
         let files = self.files(&infos);
         let done = house
             .collect(&policy, garbage.older_than_seconds, garbage.dry_run)
             .map_err(|error| self.error(&error))?;
-        Ok(collection(&policy, garbage.dry_run, &infos, &files, done))
+        let here = collection(&policy, garbage.dry_run, &infos, &files, done);
+        Ok(Collection { remote: self.collect_there(&policy, garbage), ..here })
+    }
+
+    fn collect_there(&self, policy: &Retention, garbage: &Garbage) -> Option<RemoteCollection> {
+        let (mut there, location) = match self.ask_remote() {
+            Remote::None => return None,
+            Remote::Silent { answer: RemoteAnswer { location, error, .. }, .. } => {
+                return Some(RemoteCollection::failed(location, error.unwrap_or_default()));
+            }
+            Remote::Answers(there) => {
+                let location = there.replica.location();
+                (*there, location)
+            }
+        };
+        let done = there.replica.collect(Some(policy), Some(garbage.older_than_seconds), garbage.dry_run);
+        match done {
+            Err(error) => Some(RemoteCollection::failed(location, error.to_string())),
+            Ok(done) => {
+                let list = there.replica.remote_list();
+                let infos = list.into_iter().map(|info| (info.number, info)).collect();
+                Some(collection_there(location, policy, &infos, &done))
+            }
+        }
     }
 
     /// The files on the disk of every checkpoint.
@@ -175,6 +235,65 @@ fn pinned(pin: PinInfo, step: Option<Step>) -> Pinned {
     Pinned { name: pin.name, number: pin.commit, step, why: pin.why, until: pin.until, at: pin.at }
 }
 
+fn steps_of(numbers: &[u64], infos: &BTreeMap<u64, CheckpointInfo>) -> Vec<Step> {
+    numbers.iter().filter_map(|number| infos.get(number)).map(|info| info.step).collect()
+}
+
+/// What stays and what goes, newest first.
+fn fates(
+    plan: &RetentionPlan,
+    infos: &BTreeMap<u64, CheckpointInfo>,
+    policy: &Retention,
+) -> (Vec<KeptEntry>, Vec<CollectedEntry>) {
+    let step = |number: &u64| infos.get(number).map_or(0, |info| info.step);
+    let size_bytes = |number: &u64| infos.get(number).and_then(|info| info.size_bytes);
+    let keep = plan.keep.iter().rev().map(|(number, reasons)| KeptEntry {
+        number: *number,
+        step: step(number),
+        size_bytes: size_bytes(number),
+        reasons: reasons.iter().map(|reason| reason_in_words(reason, policy)).collect(),
+    });
+    let retire = plan.retire.iter().rev().map(|(number, why)| CollectedEntry {
+        number: *number,
+        step: step(number),
+        size_bytes: size_bytes(number),
+        why: retire_word(*why).into(),
+    });
+    (keep.collect(), retire.collect())
+}
+
+impl RemoteCollection {
+    fn failed(location: String, error: String) -> Self {
+        Self {
+            location,
+            keep: Vec::new(),
+            retire: Vec::new(),
+            removed_objects: 0,
+            suspects: Vec::new(),
+            refused: None,
+            error: Some(error),
+        }
+    }
+}
+
+fn collection_there(
+    location: String,
+    policy: &Retention,
+    infos: &BTreeMap<u64, CheckpointInfo>,
+    done: &RemoteCollected,
+) -> RemoteCollection {
+    let (keep, retire) = fates(&done.plan, infos, policy);
+    RemoteCollection {
+        location,
+        keep,
+        retire,
+        removed_objects: done.removed_objects,
+        suspects: steps_of(&done.suspects, infos),
+        refused: done.refused.clone(),
+        error: None,
+    }
+}
+
 fn collection(
     policy: &Retention,
     dry_run: bool,
@@ -182,20 +301,7 @@ fn collection(
     files: &BTreeMap<u64, Vec<std::fs::Metadata>>,
     done: Collected,
 ) -> Collection {
-    let step = |number: &u64| infos.get(number).map_or(0, |info| info.step);
-    let size_bytes = |number: &u64| infos.get(number).and_then(|info| info.size_bytes);
-    let keep = done.plan.keep.iter().rev().map(|(number, reasons)| KeptEntry {
-        number: *number,
-        step: step(number),
-        size_bytes: size_bytes(number),
-        reasons: reasons.iter().map(|reason| reason_in_words(reason, policy)).collect(),
-    });
-    let retire = done.plan.retire.iter().rev().map(|(number, why)| CollectedEntry {
-        number: *number,
-        step: step(number),
-        size_bytes: size_bytes(number),
-        why: retire_word(*why).into(),
-    });
+    let (keep, retire) = fates(&done.plan, infos, policy);
     let orphans = done.orphans.iter().filter_map(|number| {
         let info = infos.get(number)?;
         let here = files.get(number).is_some_and(|files| !files.is_empty());
@@ -205,10 +311,11 @@ fn collection(
     Collection {
         dry_run,
         policy: in_words(policy),
-        keep: keep.collect(),
-        retire: retire.collect(),
+        keep,
+        retire,
         orphans: orphans.collect(),
-        suspects: done.suspects.iter().map(step).collect(),
+        suspects: steps_of(&done.suspects, infos),
+        remote: None,
         freed_bytes: freed_bytes(going.flatten()),
         refused: done.refused,
     }

@@ -1,17 +1,19 @@
 //! The checkpoints of a run as `trackway explain` shows them.
 
-use trackway_ledger::{AttemptRow, EventRow};
+use trackway_checkpoint::CheckpointInfo;
+use trackway_core::Timestamp;
+use trackway_ledger::AttemptRow;
 
 use super::fall_back::{FallBackCost, Pace, passed_over};
 use super::house::reason_in_words;
+use super::there::Remote;
 use super::{CheckpointEntry, Checkpoints, KeepChanges};
 use crate::error::AppError;
 use crate::explain::page::{CheckpointLine, FallBack};
-use crate::explain::save_reason;
 
 impl Checkpoints {
     /// Every checkpoint, newest first, with what retention thinks of it.
-    pub(crate) fn lines(&self, events: &[EventRow]) -> Result<Vec<CheckpointLine>, AppError> {
+    pub(crate) fn lines(&self) -> Result<Vec<CheckpointLine>, AppError> {
         let view = self.view()?;
         let policy = self.policy(&KeepChanges::default())?;
         let plan = view.retention(&policy, self.now(), None);
@@ -19,12 +21,26 @@ impl Checkpoints {
             let reasons = plan.keep.get(&number).into_iter().flatten();
             reasons.map(|reason| reason_in_words(reason, &policy)).collect()
         };
-        let lines = view.list().into_iter().rev().map(|info| {
-            let kept_because = kept_because(info.number);
-            let reason = save_reason(events, Some(info.attempt_id), Some(info.step));
-            line(self.entry(&view, info), reason, kept_because)
+        // The page is made of receipts: it is as the log of this disk has it, and the remote is not asked.
+        let placed = self.placed(view.list(), &Remote::None, true);
+        let entries = self.listing(&view, placed, &Remote::None)?.checkpoints;
+        let lines = entries.into_iter().map(|entry| {
+            let kept_because = kept_because(entry.info.number);
+            line(entry, kept_because)
         });
         Ok(lines.collect())
+    }
+
+    /// How many seconds each upload took, from the commit until all bytes were at the remote; oldest first.
+    pub(crate) fn uploads(&self) -> Result<Vec<f64>, AppError> {
+        let moment = |text: &str| text.parse::<Timestamp>().ok();
+        let seconds = |info: &CheckpointInfo| {
+            // An adopted one was committed, and perhaps uploaded, by somebody else.
+            let own = info.number_there.is_none();
+            let uploaded_at = moment(info.uploaded_at.as_ref().filter(|_| own)?)?;
+            Some(uploaded_at.seconds_since(moment(&info.at)?).max(0.0))
+        };
+        Ok(self.view()?.list().iter().filter_map(seconds).collect())
     }
 
     /// What an attempt passed over when it resumed, and what that costs by the pace of the attempts before it.
@@ -41,21 +57,22 @@ impl Checkpoints {
     }
 }
 
-fn line(entry: CheckpointEntry, reason: Option<String>, kept_because: Vec<String>) -> CheckpointLine {
+fn line(entry: CheckpointEntry, kept_because: Vec<String>) -> CheckpointLine {
+    let info = entry.info;
     CheckpointLine {
-        step: entry.step,
-        attempt_id: Some(entry.attempt_id),
-        epoch: entry.epoch,
-        state: entry.state,
-        reason,
-        size_bytes: entry.size_bytes,
-        manifest_sha256: entry.manifest_sha256,
-        object_prefix: entry.object_prefix,
-        committed_at: entry.at.parse().ok(),
+        step: info.step,
+        attempt_id: Some(info.attempt_id),
+        epoch: info.epoch,
+        state: info.state.as_str().into(),
+        reason: entry.reason,
+        size_bytes: info.size_bytes,
+        manifest_sha256: info.manifest_sha256,
+        object_prefix: info.object_prefix,
+        committed_at: info.at.parse().ok(),
         location: entry.location,
         shared_bytes: entry.shared_bytes,
-        pins: entry.pins,
+        pins: info.pins,
         kept_because,
-        why: entry.why,
+        why: info.why,
     }
 }

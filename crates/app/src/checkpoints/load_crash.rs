@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use trackway_checkpoint::{CheckpointInfo, Housekeeper};
 use trackway_core::{Clock as _, LaunchKind};
@@ -9,6 +10,7 @@ use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
 use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
 
 use crate::error::AppError;
+use crate::run::remote::{Patience, RemotePlan};
 use crate::{App, FULL_STAGE};
 
 /// Marks the checkpoint suspect that the last attempts of a run crashed at, when an older one is there to step back to
@@ -26,8 +28,9 @@ pub(crate) fn step_back(app: &App, run: &RunRow) -> Result<Option<String>, AppEr
     let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
     let Some(crash) = load_crash(&seen) else { return Ok(None) };
     let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+    let remote = RemotePlan::of_run(app, run);
     let why = why(&crash, &attempts);
-    let Some(info) = mark(app, &root, &crash, &why)? else { return Ok(None) };
+    let Some(info) = mark(app, &root, remote.as_ref(), &crash, &why)? else { return Ok(None) };
     let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);
     remember(app, &attempts, &info, &told);
     Ok(Some(told))
@@ -56,7 +59,13 @@ fn why(crash: &LoadCrash, attempts: &[AttemptRow]) -> String {
     format!("{} ended right after loading it, without a step", named.join(" and "))
 }
 
-fn mark(app: &App, root: &Path, crash: &LoadCrash, why: &str) -> Result<Option<CheckpointInfo>, AppError> {
+fn mark(
+    app: &App,
+    root: &Path,
+    remote: Option<&RemotePlan>,
+    crash: &LoadCrash,
+    why: &str,
+) -> Result<Option<CheckpointInfo>, AppError> {
     let fault = |error| AppError::fault("the checkpoints could not be marked", &error);
     let mut house = Housekeeper::open(root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
     let infos = house.view().list();
@@ -65,12 +74,23 @@ fn mark(app: &App, root: &Path, crash: &LoadCrash, why: &str) -> Result<Option<C
     let newest =
         on_branch.next().filter(|info| info.manifest_sha256.as_ref() == Some(&crash.manifest_sha256));
     let Some(newest) = newest.cloned() else { return Ok(None) };
-    let older_verifies = on_branch.any(|info| house.view().verify(info.number).is_ok());
+    let older_verifies = match remote {
+        None => on_branch.any(|info| house.view().verify(info.number).is_ok()),
+        Some(remote) => older_by_truth(remote, crash),
+    };
     if !older_verifies {
         return Ok(None);
     }
     house.suspect(newest.number, why).map_err(fault)?;
     Ok(Some(newest))
+}
+
+/// Whether staging in would find another one, on this disk or at the remote. A remote that does not answer says no: then
+/// nothing is launched either.
+fn older_by_truth(remote: &RemotePlan, crash: &LoadCrash) -> bool {
+    let opened = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
+    let found = opened.and_then(|mut replica| replica.foresee(Some(&crash.manifest_sha256)));
+    found.is_ok_and(|found| found.is_some())
 }
 
 /// The mark in the log is what counts; the event makes the story of the run whole.

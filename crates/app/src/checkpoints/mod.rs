@@ -15,30 +15,36 @@ mod policy;
 mod reading;
 mod resume;
 mod story;
+mod there;
 
 use std::path::{Path, PathBuf};
 
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, Housekeeper, State};
+use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
 use trackway_core::{Clock as _, LaunchKind, Step, Timestamp};
-use trackway_ledger::{AttemptRow, RunRow};
+use trackway_ledger::{AttemptRow, EventRow, RunRow};
+pub use trackway_recorder::SaveReason;
 use trackway_recorder::{SystemClock, SystemIds};
 
 pub use doctor::{DoctorFinding, DoctorReport};
-pub use entry::CheckpointEntry;
+pub use entry::{CheckpointEntry, Listing};
 pub use fall_back::FallBackCost;
-pub use house::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned};
+pub use house::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
 pub use now::CheckpointAsked;
 pub use policy::KeepChanges;
 pub use reading::Watch;
 pub use resume::{PassedOver, ResumeTarget};
 pub use story::{KindLine, Story};
+pub use there::RemoteAnswer;
+
+use reading::Reading;
+use there::{Placed, Remote};
 
 pub(crate) use fall_back::{Pace, told as fall_back_notice};
 pub(crate) use load_crash::step_back;
 pub(crate) use policy::{keep_variables, policy_of};
 
 use crate::error::{AppError, ErrorKind};
-use crate::run::remote::{RemotePlan, one_per_prefix};
+use crate::run::remote::RemotePlan;
 use crate::{App, FULL_STAGE};
 
 /// What the log of a run's checkpoint root says; empty when nothing was ever begun.
@@ -75,6 +81,7 @@ struct RunFacts {
     row: RunRow,
     /// Oldest first.
     attempts: Vec<AttemptRow>,
+    events: Vec<EventRow>,
 }
 
 impl App {
@@ -85,12 +92,13 @@ impl App {
     pub fn checkpoints(&self, run: &str) -> Result<Checkpoints, AppError> {
         let row = self.find_run(run)?;
         let attempts = self.attempts_of_kind(row.run_id, row.kind)?;
+        let events = self.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
         let remote = RemotePlan::of_run(self, &row).filter(|_| row.kind == LaunchKind::Train);
         Ok(Checkpoints {
             remote,
             root: self.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
             subject: row.run_id.to_string(),
-            run: Some(RunFacts { row, attempts }),
+            run: Some(RunFacts { row, attempts, events }),
             clock: SystemClock,
             ids: SystemIds,
         })
@@ -135,37 +143,30 @@ impl Checkpoints {
         &self.root
     }
 
-    /// Every checkpoint, newest first; those deleted already only when `all` are asked for. With a remote that answers,
-    /// those that are only there come last.
+    /// Every checkpoint, newest first; those whose bytes are deleted already only when `all` are asked for. A remote is
+    /// asked, and what it holds and this disk does not is among them.
     ///
     /// # Errors
-    /// When the log cannot be read.
-    pub fn list(&self, all: bool) -> Result<Vec<CheckpointEntry>, AppError> {
+    /// When the log cannot be read. That the remote does not answer is none.
+    pub fn list(&self, all: bool) -> Result<Listing, AppError> {
         let view = self.view()?;
-        let infos = if all { view.list() } else { one_per_prefix(view.list()) };
-        let shown = infos.into_iter().rev().filter(|info| all || info.state != State::Retired);
-        let mut entries: Vec<_> = shown.map(|info| self.entry(&view, info)).collect();
-        let here = |info: &CheckpointInfo| {
-            entries.iter().any(|entry: &CheckpointEntry| entry.object_prefix == info.object_prefix)
-        };
-        let there: Vec<_> = self.only_there().into_iter().rev().filter(|info| !here(info)).collect();
-        entries.extend(there.into_iter().map(|info| self.remote_entry(&view, info)));
-        Ok(entries)
+        let remote = self.ask_remote();
+        let mut placed = self.placed(view.list(), &remote, all);
+        placed.retain(|one| all || one.info.state != State::Retired);
+        self.listing(&view, placed, &remote)
     }
 
-    /// What the remote holds, when there is one and it was not out of reach a moment ago.
-    fn only_there(&self) -> Vec<CheckpointInfo> {
-        let answers =
-            |remote: &&RemotePlan| remote.status().is_none_or(|status| status.out_of_reach_since.is_none());
-        let infos = self.remote.as_ref().filter(answers).and_then(|remote| remote.list().ok());
-        let held = |info: &CheckpointInfo| info.uploaded_to.is_some() && info.state != State::Retired;
-        infos.unwrap_or_default().into_iter().filter(held).collect()
-    }
-
-    fn remote_entry(&self, view: &CheckpointView, info: CheckpointInfo) -> CheckpointEntry {
-        // Its number is one of the other log.
-        let info = CheckpointInfo { pins: Vec::new(), ..info };
-        CheckpointEntry { location: "remote".into(), shared_bytes: None, ..self.entry(view, info) }
+    fn listing(
+        &self,
+        view: &CheckpointView,
+        placed: Vec<Placed>,
+        remote: &Remote,
+    ) -> Result<Listing, AppError> {
+        let infos: Vec<_> = placed.iter().map(|one| one.info.clone()).collect();
+        let reasons = self.save_reasons(&infos)?;
+        let entry = |one| CheckpointEntry::new(view, one, &reasons, self.now());
+        let checkpoints = placed.into_iter().map(entry).collect();
+        Ok(Listing { checkpoints, remote: remote.answer() })
     }
 
     /// How many entries of the log cannot be read.
@@ -176,32 +177,49 @@ impl Checkpoints {
         Ok(self.view()?.damaged_entries().len())
     }
 
-    /// The checkpoints whose bytes are here, newest first, every byte of them read; of one step when one is named.
+    /// The checkpoints that were committed and not deleted, newest first, every byte of them read that is on this disk,
+    /// and with `there` also every byte at the remote; of one step when one is named.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read. Damage is no error but
-    /// `verified: false`.
-    pub fn verify(&self, step: Option<Step>, watch: &Watch) -> Result<Vec<CheckpointEntry>, AppError> {
-        let here = |info: &CheckpointInfo| {
-            matches!(info.state, State::Committed | State::Superseded | State::Suspect)
-                && step.is_none_or(|step| info.step == step)
+    /// [`ErrorKind::NotFound`] for a step that was never committed; when the log cannot be read, or the remote does not
+    /// answer and `there` was asked for. Damage is no error but `verified: false`.
+    pub fn verify(&self, step: Option<Step>, there: bool, watch: &Watch) -> Result<Listing, AppError> {
+        let view = self.view()?;
+        let remote = match there.then(|| self.demand_remote()).transpose()?.flatten() {
+            Some(there) => Remote::Answers(there),
+            None => self.ask_remote(),
         };
-        let infos: Vec<_> = self.view()?.list().into_iter().rev().filter(here).collect();
-        if let Some(step) = step.filter(|_| infos.is_empty()) {
+        let mut placed = self.placed(view.list(), &remote, false);
+        placed.retain(|one| {
+            matches!(one.info.state, State::Committed | State::Superseded | State::Suspect)
+                && step.is_none_or(|step| one.info.step == step)
+        });
+        if let Some(step) = step.filter(|_| placed.is_empty()) {
             return Err(self.no_such_step(step));
         }
-        let total_bytes = infos.iter().filter_map(|info| info.size_bytes).sum();
-        let view = reading::watched_view(&self.root, watch, total_bytes)?;
-        let checked = infos.into_iter().map(|info| {
-            let checked = view.verify(info.number);
-            let mut entry = self.entry(&view, info);
-            entry.verified = Some(checked.is_ok());
-            if let Err(error) = checked {
-                entry.why = Some(error.to_string());
+        let bytes_of = |one: &Placed| {
+            one.info.size_bytes.unwrap_or(0) * (u64::from(one.here) + u64::from(one.there && there))
+        };
+        let reading = Reading::new(watch, placed.iter().map(bytes_of).sum());
+        let view = reading.view(&self.root)?;
+        let places: Vec<(bool, bool)> = placed.iter().map(|one| (one.here, one.there && there)).collect();
+        let mut listing = self.listing(&view, placed, &remote)?;
+        for (entry, (here, there)) in listing.checkpoints.iter_mut().zip(places) {
+            if here {
+                entry.judge(view.verify(entry.info.number).map(drop));
             }
-            entry
-        });
-        Ok(checked.collect())
+            if let (true, Remote::Answers(remote)) = (there, &remote) {
+                let prefix = &entry.info.object_prefix;
+                entry.judge(remote.replica.verify_there(prefix, &|done, _| reading.at_remote(prefix, done)));
+            }
+        }
+        Ok(listing)
+    }
+
+    /// Whether there are folders of checkpoints and no log that says which of them are real.
+    #[must_use]
+    pub fn log_is_gone(&self) -> bool {
+        !self.root.join("log").is_dir() && has_checkpoint_folders(&self.root)
     }
 
     fn view(&self) -> Result<CheckpointView, AppError> {
@@ -221,16 +239,6 @@ impl Checkpoints {
         self.run.as_ref().map_or(&[], |run| &run.attempts)
     }
 
-    fn entry(&self, view: &CheckpointView, info: CheckpointInfo) -> CheckpointEntry {
-        let committed = matches!(info.state, State::Committed | State::Superseded);
-        let waits = committed && info.on_branch && info.uploaded_to.is_none() && self.remote.is_some();
-        let mut entry = CheckpointEntry::new(view, info, self.now());
-        if waits {
-            entry.location = "waiting".into();
-        }
-        entry
-    }
-
     /// What people call it.
     fn title(&self) -> String {
         match &self.run {
@@ -239,15 +247,16 @@ impl Checkpoints {
         }
     }
 
-    fn choose(&self, view: &CheckpointView, which: Which) -> Result<CheckpointInfo, AppError> {
-        let mut infos: Vec<_> =
-            view.list().into_iter().filter(|info| info.manifest_sha256.is_some()).collect();
-        match which {
-            Which::Latest => infos.retain(|info| info.state == State::Committed),
-            Which::Step(step) => infos.retain(|info| info.step == step),
-        }
-        let here = |info: &CheckpointInfo| (info.on_branch, info.state != State::Retired, info.number);
-        infos.into_iter().max_by_key(here).ok_or_else(|| match which {
+    /// The one that is meant, among all of this disk and of the remote.
+    fn choose(&self, placed: &[Placed], which: Which) -> Result<Placed, AppError> {
+        let committed = placed.iter().filter(|one| one.info.manifest_sha256.is_some());
+        let meant = committed.filter(|one| match which {
+            Which::Latest => one.info.state == State::Committed,
+            Which::Step(step) => one.info.step == step,
+        });
+        // They are in order, newest first, and of equals `max_by_key` takes the last.
+        let nearest = |one: &&Placed| (one.info.on_branch, one.info.state != State::Retired, one.info.number);
+        meant.max_by_key(nearest).cloned().ok_or_else(|| match which {
             Which::Latest => self.nothing_committed(),
             Which::Step(step) => self.no_such_step(step),
         })

@@ -27,17 +27,21 @@ pub struct CheckpointAsked {
 }
 
 impl App {
-    /// Asks the live attempt of a run for a checkpoint, and waits for its answer.
+    /// Asks the live attempt of a run for a checkpoint, and waits for its answer. `reason` is that of a person
+    /// ([`SaveReason::Asked`]) or of something that watches the run ([`SaveReason::Anomaly`]); `why` says it in words.
     ///
     /// # Errors
     /// `ErrorKind::NotFound` when the run has no live attempt; when the control file cannot be written.
-    pub fn checkpoint_now(&self, run: &str) -> Result<CheckpointAsked, AppError> {
+    pub fn checkpoint_now(
+        &self,
+        run: &str,
+        reason: SaveReason,
+        why: &str,
+    ) -> Result<CheckpointAsked, AppError> {
         let attempt = self.live_attempt(run)?;
         let folder = self.home.attempt_folder(attempt.attempt_id);
-        let why = "asked for with `trackway checkpoint now`";
-        let request_id =
-            control::request(&folder, Request::CheckpointNow(SaveReason::Asked), why, self.clock.now())
-                .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
+        let request_id = control::request(&folder, Request::CheckpointNow(reason), why, self.clock.now())
+            .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
         let mut record = LiveRecord::below(&folder.join(crate::home::attempt_file::RECORDS));
         let deadline = self.clock.monotonic_micros() + (ANSWER_SECONDS_MAX * 1e6) as i64;
         loop {

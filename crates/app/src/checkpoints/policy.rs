@@ -1,6 +1,6 @@
 //! What retention keeps: the run file's `checkpoint.keep`, and what a command line changes of it.
 
-use trackway_checkpoint::{Best, MIN_KEPT, Retention};
+use trackway_checkpoint::{Best, MAX_ONLY_COPIES, MIN_KEPT, Retention};
 use trackway_formats::runfile::{CheckpointSection, Goal};
 use trackway_ledger::RunRow;
 
@@ -89,7 +89,8 @@ pub fn in_words(policy: &Retention) -> String {
     let mut kept = vec![format!("the {} newest", policy.last.max(MIN_KEPT))];
     kept.extend(policy.every_steps.map(|steps| format!("one every {steps} steps")));
     kept.extend(policy.best.as_ref().map(best_in_words));
-    kept.extend(policy.only_uploaded.then(|| "what is not at the remote yet".into()));
+    let unsent = format!("up to {MAX_ONLY_COPIES} that are not at the remote yet");
+    kept.extend(policy.only_uploaded.then_some(unsent));
     kept.push("what is pinned".into());
     kept.join(", ")
 }

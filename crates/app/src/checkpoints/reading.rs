@@ -1,9 +1,10 @@
 //! Tells how far the reading of large checkpoints is.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_checkpoint::CheckpointView;
 use trackway_store::{Disk, DiskFile, DiskRead, RealDisk};
@@ -13,11 +14,39 @@ use crate::error::AppError;
 /// Told the bytes that were read and those there are in all.
 pub type Watch = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// A view that tells what it reads, of so many bytes in all.
-pub fn watched_view(root: &Path, watch: &Watch, total_bytes: u64) -> Result<CheckpointView, AppError> {
-    let count = Arc::new(Count { watch: Arc::clone(watch), total_bytes, done_bytes: AtomicU64::new(0) });
-    CheckpointView::open_on(root, Arc::new(CountingDisk { count }))
-        .map_err(|error| AppError::fault("the checkpoints could not be read", &error))
+/// An account of what is read of large checkpoints.
+pub(super) struct Reading {
+    count: Arc<Count>,
+    /// Bytes of each checkpoint that came from the remote.
+    at_remote: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Reading {
+    /// Of so many bytes in all.
+    pub fn new(watch: &Watch, total_bytes: u64) -> Self {
+        let count = Arc::new(Count { watch: Arc::clone(watch), total_bytes, done_bytes: AtomicU64::new(0) });
+        Self { count, at_remote: Mutex::default() }
+    }
+
+    /// A disk that tells what is read from it.
+    pub fn disk(&self) -> Arc<dyn Disk> {
+        Arc::new(CountingDisk { count: Arc::clone(&self.count) })
+    }
+
+    /// A view that tells what it reads.
+    pub fn view(&self, root: &Path) -> Result<CheckpointView, AppError> {
+        CheckpointView::open_on(root, self.disk())
+            .map_err(|error| AppError::fault("the checkpoints could not be read", &error))
+    }
+
+    /// Takes in how much of a checkpoint was read at the remote.
+    pub fn at_remote(&self, prefix: &str, done_bytes: u64) {
+        let mut of_each = self.at_remote.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = of_each.entry(prefix.to_owned()).or_default();
+        let more = done_bytes.saturating_sub(*before);
+        *before += more;
+        self.count.add(more);
+    }
 }
 
 struct Count {
@@ -27,8 +56,8 @@ struct Count {
 }
 
 impl Count {
-    fn add(&self, count: usize) {
-        let done_bytes = self.done_bytes.fetch_add(count as u64, Ordering::Relaxed) + count as u64;
+    fn add(&self, count: u64) {
+        let done_bytes = self.done_bytes.fetch_add(count, Ordering::Relaxed) + count;
         (self.watch)(done_bytes.min(self.total_bytes), self.total_bytes);
     }
 }
@@ -89,7 +118,7 @@ impl DiskRead for CountingRead {
 
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read_at(offset, bytes)?;
-        self.count.add(count);
+        self.count.add(count as u64);
         Ok(count)
     }
 }

@@ -8,6 +8,7 @@ use trackway_core::Step;
 
 use super::house::{reason_in_words, retire_word};
 use super::policy::in_words;
+use super::there::{Placed, Remote};
 use super::{CheckpointEntry, Checkpoints, KeepChanges, Pinned, Which};
 use crate::error::AppError;
 
@@ -66,14 +67,31 @@ impl Checkpoints {
     /// [`crate::error::ErrorKind::NotFound`] when there is no such checkpoint; when the log cannot be read.
     pub fn story(&self, which: Which) -> Result<Story, AppError> {
         let view = self.view()?;
-        let info = self.choose(&view, which)?;
-        let (manifest, manifest_error) = match view.manifest(info.number) {
-            _ if info.state == State::Retired => (None, None),
-            Ok(manifest) => (Some(manifest), None),
+        let remote = self.ask_remote();
+        let all = self.placed(view.list(), &remote, false);
+        let placed = self.choose(&all, which)?;
+        let info = placed.info.clone();
+        let manifest = match &remote {
+            _ if info.state == State::Retired => None,
+            Remote::Answers(there) if !placed.here => Some(there.replica.manifest(&info.object_prefix)),
+            _ => Some(view.manifest(info.number)),
+        };
+        let (manifest, manifest_error) = match manifest.transpose() {
+            Ok(manifest) => (manifest, None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let teller = Teller { checkpoints: self, infos: view.list(), view: &view, info: &info };
-        let pins: Vec<PinInfo> = view.pins().into_iter().filter(|pin| pin.commit == info.number).collect();
+        let infos = match &remote {
+            Remote::Answers(there) if !placed.here => there.truth.checkpoints.clone(),
+            _ => view.list(),
+        };
+        let chain: Vec<CheckpointInfo> =
+            all.into_iter().map(|one| one.info).filter(|info| info.on_branch).collect();
+        let teller = Teller { checkpoints: self, infos, chain, view: &view, placed: &placed, info: &info };
+        let pins = match &remote {
+            Remote::Answers(there) => there.replica.pins(),
+            _ => view.pins(),
+        };
+        let pins: Vec<PinInfo> = pins.into_iter().filter(|pin| info.pins.contains(&pin.name)).collect();
         let kinds = manifest.as_ref().map(kinds).unwrap_or_default();
         let (retention, keeping) = teller.retention()?;
         let mut story = vec![teller.who(), teller.origin(), teller.resume()];
@@ -97,7 +115,7 @@ impl Checkpoints {
             way: teller.way(),
             retention,
             manifest_error,
-            checkpoints: vec![self.entry(&view, info)],
+            checkpoints: self.listing(&view, vec![placed.clone()], &remote)?.checkpoints,
         })
     }
 }
@@ -105,7 +123,11 @@ impl Checkpoints {
 struct Teller<'a> {
     checkpoints: &'a Checkpoints,
     view: &'a CheckpointView,
+    /// The log that its number is of.
     infos: Vec<CheckpointInfo>,
+    /// What a resume could come to, newest first.
+    chain: Vec<CheckpointInfo>,
+    placed: &'a Placed,
     info: &'a CheckpointInfo,
 }
 
@@ -158,20 +180,20 @@ impl Teller<'_> {
     }
 
     fn resume(&self) -> String {
-        let newest = self.infos.iter().rev().find(|info| info.on_branch);
+        let newest = self.chain.first();
+        let is_this = |info: &CheckpointInfo| info.object_prefix == self.info.object_prefix;
         let why = self.info.why.as_deref().unwrap_or("no reason is written down");
         match (self.info.state, newest) {
             (State::Retired, _) => "A resume cannot take it: its files were deleted by retention.".into(),
             (State::Suspect, _) => format!("No resume takes it: it is suspect ({why})."),
-            (_, Some(newest)) if newest.number == self.info.number => {
+            (_, Some(newest)) if is_this(newest) => {
                 format!(
                     "It is what a resume takes, if every byte verifies (trackway checkpoint verify {}).",
                     self.checkpoints.subject
                 )
             }
             (_, Some(newest)) if self.info.on_branch => {
-                let between =
-                    self.infos.iter().filter(|info| info.on_branch && info.number > self.info.number);
+                let between = self.chain.iter().take_while(|info| !is_this(info));
                 let between: BTreeSet<Step> = between.map(|info| info.step).collect();
                 let count = between.len();
                 let them = if count == 1 {
@@ -193,15 +215,14 @@ impl Teller<'_> {
     }
 
     fn copies(&self) -> String {
-        match (self.info.state, &self.info.uploaded_to) {
-            (State::Retired, None) => "There is no copy of it any more.".into(),
-            (State::Retired, Some(location)) => {
-                format!("Its bytes are at {location} and no longer on this disk.")
-            }
-            (_, None) => format!("Its bytes are on this disk only, in {}.", self.info.folder),
-            (_, Some(location)) => {
-                format!("Its bytes are on this disk, in {}, and at {location}.", self.info.folder)
-            }
+        let folder = &self.info.folder;
+        let remote = self.info.uploaded_to.as_deref().unwrap_or("the remote");
+        match self.placed.location() {
+            "none" => "There is no copy of it any more.".into(),
+            "remote" => format!("Its bytes are at {remote} and not on this disk."),
+            "local+remote" => format!("Its bytes are on this disk, in {folder}, and at {remote}."),
+            "waiting" => format!("Its bytes are on this disk, in {folder}, and not at the remote yet."),
+            _ => format!("Its bytes are on this disk only, in {folder}."),
         }
     }
 

@@ -12,6 +12,8 @@ use crate::error::AppError;
 const SAVES_MIN: u64 = 3;
 /// Attempts of the run, the newest ones, whose saves are counted.
 const ATTEMPTS_MAX: usize = 20;
+/// Uploads, the newest ones, whose lag is counted.
+const UPLOADS_MAX: usize = 64;
 /// Failures are counted over so many days: machines and code change.
 const HISTORY_DAYS: i64 = 90;
 
@@ -27,7 +29,8 @@ impl App {
         for attempt in attempts.iter().rev().take(ATTEMPTS_MAX) {
             summaries.extend(self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?);
         }
-        let Some(costs) = save_costs(&summaries) else { return Ok(None) };
+        let upload_lag_seconds = upload_lag_seconds(&self.checkpoints(&run.run_id.to_string())?.uploads()?);
+        let Some(costs) = save_costs(&summaries, upload_lag_seconds) else { return Ok(None) };
         let since = Timestamp::from_micros(self.clock.now().as_micros() - HISTORY_DAYS * 86_400_000_000);
         let ends = self.ledger_read(|ledger| ledger.ends_like(run, &attempt.launcher, since))?;
         let failed = ends.iter().filter(|end| is_failure(end.reason, end.domain));
@@ -41,7 +44,7 @@ impl App {
 }
 
 /// Means over all saves; none when there are too few, or when no step between two saves was measured.
-fn save_costs(summaries: &[MetricSummaryRow]) -> Option<SaveCosts> {
+fn save_costs(summaries: &[MetricSummaryRow], upload_lag_seconds: Option<f64>) -> Option<SaveCosts> {
     let of = |name| Mean::of(summaries, name);
     let stall = of(cost::STALL_SECONDS).filter(|mean| mean.count >= SAVES_MIN)?;
     Some(SaveCosts {
@@ -49,10 +52,18 @@ fn save_costs(summaries: &[MetricSummaryRow]) -> Option<SaveCosts> {
         stall_seconds: stall.value,
         commit_lag_seconds: of(cost::COMMIT_LAG_SECONDS)?.value,
         slowdown: of(cost::SLOWDOWN).map_or(0.0, |mean| mean.value),
-        upload_lag_seconds: None,
+        upload_lag_seconds,
         step_seconds: of(cost::STEP_SECONDS)?.value,
         interval_seconds: of(cost::INTERVAL_SECONDS)?.value,
     })
+}
+
+/// The median of what the newest uploads took, from the commit on; none before there was one. Not the mean: a night in
+/// which the remote did not answer says nothing about the next upload.
+fn upload_lag_seconds(uploads: &[f64]) -> Option<f64> {
+    let mut newest: Vec<f64> = uploads.iter().rev().take(UPLOADS_MAX).copied().collect();
+    newest.sort_by(f64::total_cmp);
+    newest.get(newest.len() / 2).copied()
 }
 
 struct Mean {
@@ -71,5 +82,19 @@ impl Mean {
             }
         }
         (count > 0).then(|| Self { value: sum / count as f64, count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that one upload which waited a night for its remote does not move the figure, and that none is no zero.
+    #[test]
+    fn an_outage_is_no_property_of_uploads() {
+        assert_eq!(upload_lag_seconds(&[]), None);
+        assert_eq!(upload_lag_seconds(&[4.0, 30_000.0, 5.0]), Some(5.0));
+        let many: Vec<f64> = [1e6; UPLOADS_MAX].into_iter().chain([2.0; UPLOADS_MAX]).collect();
+        assert_eq!(upload_lag_seconds(&many), Some(2.0));
     }
 }

@@ -5,7 +5,7 @@ pub mod diff;
 pub mod page;
 mod timeline;
 
-pub(crate) use timeline::save_reason;
+pub(crate) use timeline::{reason_in_words, save_reason};
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl App {
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
         let of_run = self.checkpoints(&run.run_id.to_string())?;
-        let checkpoints = of_run.lines(&events)?;
+        let checkpoints = of_run.lines()?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));

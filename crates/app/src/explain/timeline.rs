@@ -60,8 +60,12 @@ pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Opt
         event.kind == CHECKPOINT_REASON_EVENT && event.attempt_id == attempt_id && event.step == step
     })?;
     let field = |name| told.fields_json.as_ref()?.get(name)?.as_str();
-    let reason = field("reason")?;
-    Some(field("why").map_or_else(|| reason.into(), |why| format!("{reason}: {why}")))
+    Some(reason_in_words(field("reason")?, field("why")))
+}
+
+/// `cadence`, or `asked: …` with the words of whoever asked.
+pub fn reason_in_words(reason: &str, why: Option<&str>) -> String {
+    why.map_or_else(|| reason.into(), |why| format!("{reason}: {why}"))
 }
 
 fn reason_text(event: &EventRow, events: &[EventRow]) -> String {

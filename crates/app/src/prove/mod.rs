@@ -24,6 +24,10 @@ use crate::run::{Source, Start, read};
 
 /// Fewer steps have no middle to be killed in.
 pub const STEPS_MIN: Step = 4;
+/// What most often makes a script that is launched twice end in two states.
+const USUAL_CAUSES: &str = "Usual causes: a generator that is not seeded from the run's seed (`TRACKWAY_SEED`, `trackway.seed()`), cuDNN's \
+    choice of algorithms (torch.use_deterministic_algorithms), data-loader workers with seeds or an order of their own, \
+    sums over threads in changing order (OMP_NUM_THREADS=1 shows it)";
 /// How long a script may take until it speaks to the recorder, unless said otherwise: imports can be slow.
 pub const HANDSHAKE_SECONDS: f64 = 120.0;
 
@@ -155,7 +159,8 @@ fn compare_parts(launches: &mut Launches<'_>) -> Result<Judgement, Halt> {
     let repeated = launches.repeated()?;
     let unsteady = differences(&control.files, &repeated.files);
     if !unsteady.is_empty() {
-        let why = format!("two undisturbed launches end in different states: {}", listed(&unsteady));
+        let differing = listed(&unsteady);
+        let why = format!("two undisturbed launches end in different states: {differing}. {USUAL_CAUSES}");
         return Ok(Judgement {
             verdict: ProofVerdict::Nondeterministic,
             why: Some(why),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use trackway_core::Clock as _;
 use trackway_launch::Launcher as _;
-use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, RetryRow, RunState};
+use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 
 use super::inject::Injection;
 use super::launch::{Additions, Launched, launch_next};
@@ -179,7 +179,14 @@ fn watch(
         fenced: &|| replication.and_then(|replication| replication.fenced(row)),
     };
     let mut told = false;
+    let mut told_let_go = false;
     let mut touch = |record: &LiveRecord| {
+        let let_go = replication.and_then(|replication| replication.status().told_of_let_go());
+        if let (Some(text), false) = (let_go, told_let_go) {
+            told_let_go = true;
+            remember_let_go(app, row, &text);
+            reporter.notice(&Notice::Note { text });
+        }
         let facts = &record.facts;
         let touched = app.ledger_write(|ledger| {
             let progress = AttemptProgress {
@@ -199,6 +206,22 @@ fn watch(
         }
     };
     Ok(supervise(watched, &app.launcher, &app.clock, reporter, &mut touch))
+}
+
+/// The notice is for who watches now; the event makes the story of the run whole.
+fn remember_let_go(app: &App, row: &AttemptRow, text: &str) {
+    let event = EventRow {
+        event_id: format!("{}:checkpoint_let_go", row.attempt_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: app.clock.now(),
+        kind: "checkpoint_let_go".into(),
+        step: None,
+        message: text.into(),
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    let _ = app.ledger_write(|ledger| ledger.append_event(&event));
 }
 
 /// What the run may still take, from its budgets and what its sealed attempts took.

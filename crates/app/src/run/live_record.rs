@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::record::{
-    CheckpointState, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
+    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
 };
 
-use trackway_recorder::HELD_IN_SAVE_EVENT;
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT};
 
+use crate::explain::reason_in_words;
 use crate::report::Progress;
 
 /// Most bytes read of one segment in one look, so that a look stays short however much was written meanwhile.
@@ -20,6 +21,8 @@ const LOOK_BYTES_MAX: u64 = 4 << 20;
 const SEGMENTS_MAX: usize = 4096;
 /// Points of the shown metric that are kept.
 const POINTS_MAX: usize = 512;
+/// Most checkpoints whose reasons are kept.
+const SAVE_REASONS_MAX: usize = 1024;
 /// Parameters that say how many steps there will be.
 const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
 
@@ -54,6 +57,8 @@ pub struct Facts {
     pub handshake_seen: bool,
     /// Requests of the control file that were acknowledged: id and outcome.
     pub acknowledged: Vec<(u64, String)>,
+    /// Why the checkpoints of the last steps were saved.
+    pub save_reasons: BTreeMap<Step, String>,
 }
 
 #[derive(Debug, Default)]
@@ -173,6 +178,7 @@ impl Facts {
                 if event.kind == HELD_IN_SAVE_EVENT {
                     self.held_in_save = self.held_in_save.max(event.step);
                 }
+                self.take_reason(event);
             }
             Frame::Checkpoint(checkpoint) => {
                 self.alive(checkpoint.at, Some(checkpoint.step));
@@ -185,6 +191,19 @@ impl Facts {
             }
             Frame::ControlAck(ack) => self.acknowledged.push((ack.id, ack.outcome.as_str().into())),
             _ => {}
+        }
+    }
+
+    fn take_reason(&mut self, event: &Event) {
+        let field = |name| event.fields.iter().find(|(found, _)| found == name).map(|(_, value)| &**value);
+        let (CHECKPOINT_REASON_EVENT, Some(step), Some(reason)) =
+            (event.kind.as_str(), event.step, field("reason"))
+        else {
+            return;
+        };
+        self.save_reasons.insert(step, reason_in_words(reason, field("why")));
+        if self.save_reasons.len() > SAVE_REASONS_MAX {
+            self.save_reasons.pop_first();
         }
     }
 

@@ -4,8 +4,8 @@
 //!    direct I/O and reused by every save. That copy is all it waits for ([`BackgroundSaver`], [`Stage`]).
 //! 2. Tensors are laid out as **safetensors** files while they are copied: header padded, data on a block, so what
 //!    lies in the arena is what will lie on the disk.
-//! 3. A thread hashes and writes the files past the page cache and syncs them ([`FileWriter`]). A file that the parent
-//!    checkpoint has with the same bytes becomes a hard link. The owner's callback then commits.
+//! 3. A thread hashes and writes the files past the page cache and syncs them ([`FileWriter`]). A large file that the
+//!    parent checkpoint has with the same bytes becomes a hard link. The owner's callback then commits.
 //! 4. Reading goes the same way back ([`read_files`]): past the page cache, each chunk hashed as it arrives, into
 //!    memory that the tensors are views of.
 //!
@@ -39,4 +39,4 @@ pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, Slice, TensorError, TensorInfo};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
 pub use stage::{Stage, StagedSave, TensorRef};
-pub use write::{Figures, FileWriter, Parent, StagedFile, Written, WrittenFile};
+pub use write::{Figures, FileWriter, Parent, SHARE_BYTES_MIN, StagedFile, Written, WrittenFile};

@@ -189,12 +189,13 @@ fn memory_that_exists_is_filled() {
     assert!(matches!(read_header(&RealDisk, folder.path(), &files[0]), Err(LoadError::Tensors(_))));
 }
 
-/// Proves that a file that did not change becomes a link, that it names the checkpoint that first wrote it, and that
-/// one that changed, is gone from the parent or has another size there is written.
+/// Proves that a large file that did not change becomes a link, that it names the checkpoint that first wrote it, and
+/// that one that is small, changed, or has another size in the parent's folder is written.
 #[test]
 fn unchanged_files_are_shared() {
     let root = tempfile::tempdir().unwrap();
-    let folders: Vec<_> = ["first", "second", "third", "fourth"].map(|name| root.path().join(name)).into();
+    let folders: Vec<_> =
+        ["first", "second", "third", "fourth", "fifth"].map(|name| root.path().join(name)).into();
     folders.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
     let writer = writer(RealDisk);
     let first = Memory::new(&[("frozen.bin", 2 << 20, 1), ("head.bin", 2 << 20, 2), ("small.bin", 10, 3)]);
@@ -204,27 +205,33 @@ fn unchanged_files_are_shared() {
     let one = manifest_files(&writer.write(&folders[0], &first.staged(), None).unwrap());
     let parent = Parent { folder: &folders[0], object_prefix: "PREFIX-1", files: &one };
     let written = writer.write(&folders[1], &second.staged(), Some(parent)).unwrap();
-    assert_eq!(shared(&written), [true, false, true]);
-    assert_eq!((written.figures.bytes_shared, written.figures.bytes_written), ((2 << 20) + 10, 2 << 20));
+    assert_eq!(shared(&written), [true, false, false]);
+    assert_eq!((written.figures.bytes_shared, written.figures.bytes_written), (2 << 20, (2 << 20) + 10));
     let two = manifest_files(&written);
     assert_eq!(two[0].stored_in.as_deref(), Some("PREFIX-1"));
-    assert_eq!(two[1].stored_in, None);
+    assert_eq!([&two[1].stored_in, &two[2].stored_in], [&None, &None]);
     verify_files(&RealDisk, &folders[1], &two).unwrap();
 
     // What changed last time is not waited for; once it stays the same it is shared again, one save later.
     let parent = Parent { folder: &folders[1], object_prefix: "PREFIX-2", files: &two };
-    std::fs::write(folders[1].join("small.bin"), b"cut").unwrap();
     let written = writer.write(&folders[2], &second.staged(), Some(parent)).unwrap();
     assert_eq!(shared(&written), [true, false, false]);
     let three = manifest_files(&written);
     assert_eq!(three[0].stored_in.as_deref(), Some("PREFIX-1"));
     let parent = Parent { folder: &folders[2], object_prefix: "PREFIX-3", files: &three };
     let written = writer.write(&folders[3], &second.staged(), Some(parent)).unwrap();
-    assert_eq!(shared(&written), [true, true, true]);
+    assert_eq!(shared(&written), [true, true, false]);
+
+    // One that was cut meanwhile is no file to share.
+    std::fs::write(folders[3].join("head.bin"), b"cut").unwrap();
+    let four = manifest_files(&written);
+    let parent = Parent { folder: &folders[3], object_prefix: "PREFIX-4", files: &four };
+    let written = writer.write(&folders[4], &second.staged(), Some(parent)).unwrap();
+    assert_eq!(shared(&written), [true, false, false]);
 
     // The links hold the bytes when the older checkpoints are deleted.
-    folders[..3].iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
-    verify_files(&RealDisk, &folders[3], &manifest_files(&written)).unwrap();
+    folders[..4].iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+    verify_files(&RealDisk, &folders[4], &manifest_files(&written)).unwrap();
 }
 
 /// Proves that names that lead elsewhere, or twice to the same place, are refused before anything is written.

@@ -19,6 +19,9 @@ use crate::error::CheckpointError;
 const WRITE_BYTES: usize = 16 << 20;
 /// Smaller files go through the page cache: a direct write costs them more than it saves.
 const DIRECT_BYTES_MIN: usize = 1 << 20;
+/// Smaller files are written again rather than shared. That costs next to nothing, and a flipped bit in one copy of a
+/// cursor or a generator's state must not damage every checkpoint at once.
+pub const SHARE_BYTES_MIN: u64 = 1 << 20;
 /// Bytes written to find out which way is faster.
 const PROBE_BYTES: usize = 32 << 20;
 /// How often each way is tried at most.
@@ -143,6 +146,7 @@ pub struct WrittenFile {
 pub struct FileWriter {
     disk: Arc<dyn Disk>,
     clock: Arc<dyn Clock>,
+    share_bytes_min: u64,
     direct: Mutex<Option<bool>>,
     /// Files that were other than the parent's last time. They are written without waiting for their hash; one that
     /// stays the same after all is shared from the next save on.
@@ -152,11 +156,18 @@ pub struct FileWriter {
 impl FileWriter {
     /// One that has written nothing yet.
     pub fn new(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Self {
-        Self { disk, clock, direct: Mutex::default(), changing: Mutex::default() }
+        let (direct, changing) = (Mutex::default(), Mutex::default());
+        Self { disk, clock, share_bytes_min: SHARE_BYTES_MIN, direct, changing }
     }
 
-    /// Writes, hashes and syncs files into a folder that is new and empty. A file that `parent` has too, with the same
-    /// name, kind, size and bytes, becomes a hard link to it. The folder itself is not synced.
+    /// The same, sharing files from another size on.
+    pub(crate) fn sharing_from(self, share_bytes_min: u64) -> Self {
+        Self { share_bytes_min, ..self }
+    }
+
+    /// Writes, hashes and syncs files into a folder that is new and empty. A file of at least [`SHARE_BYTES_MIN`] that
+    /// `parent` has too, with the same name, kind, size and bytes, becomes a hard link to it. The folder itself is not
+    /// synced.
     ///
     /// # Errors
     /// [`CheckpointError::Manifest`] for a name that is not allowed or given twice, [`CheckpointError::Storage`] when
@@ -271,7 +282,7 @@ struct Save<'a> {
 
 struct Job<'a> {
     file: StagedFile<'a>,
-    /// The parent's file of the same name, kind and size.
+    /// The parent's file of the same name, kind and size, when it is large enough to be shared.
     twin: Option<&'a ManifestFile>,
     /// Whether it is written only when its hash is known and is not the twin's.
     waits: bool,
@@ -291,9 +302,10 @@ impl<'a> Save<'a> {
             parent.iter().flat_map(|parent| parent.files).map(|file| (file.name.as_str(), file)).collect();
         let changing = lock(&writer.changing);
         let job = |file: &StagedFile<'a>| {
-            let alike =
-                |twin: &&ManifestFile| (twin.kind, twin.size_bytes) == (file.kind, file.size_bytes as u64);
-            let twin = parent_files.get(file.name).copied().filter(alike);
+            let size_bytes = file.size_bytes as u64;
+            let alike = |twin: &&ManifestFile| (twin.kind, twin.size_bytes) == (file.kind, size_bytes);
+            let large = size_bytes >= writer.share_bytes_min;
+            let twin = parent_files.get(file.name).copied().filter(alike).filter(|_| large);
             let waits = twin.is_some() && !changing.contains(file.name);
             Job { file: *file, twin, waits, hashed: OnceLock::new(), shared: AtomicBool::new(false) }
         };

@@ -65,6 +65,15 @@ pub enum Remedy {
         /// Where all of its bytes are.
         location: String,
     },
+    /// Put a folder back where it belongs.
+    MoveTo {
+        /// Where it is, below the root.
+        from: String,
+        /// Where it belongs, below the root.
+        to: String,
+    },
+    /// Leave it where it is: what is lost may have named it.
+    Keep,
     /// Delete a file or folder that belongs to nothing.
     Remove {
         /// What, below the root.

@@ -104,7 +104,7 @@ impl Checked<'_> {
     pub fn findings(&self, whole: &WholeFiles<'_>, survey: &Survey) -> Vec<Finding> {
         let mut findings = Vec::new();
         if !survey.folders.contains_key(self.record.folder()) {
-            return vec![self.folder_missing()];
+            return vec![self.folder_missing(survey)];
         }
         if let Err(fault) = &self.manifest {
             let message = format!("{}: {}", self.who(), fault.why);
@@ -118,10 +118,16 @@ impl Checked<'_> {
         findings.into_iter().map(|finding| finding.of_commit(self.number, self.body)).collect()
     }
 
-    fn folder_missing(&self) -> Finding {
+    fn folder_missing(&self, survey: &Survey) -> Finding {
         let path = self.record.folder();
-        let message = format!("{}: its whole folder is missing", self.who());
-        let finding = Finding::error("checkpoint_missing", path, message).remedy(self.restore(path));
+        let (message, remedy) = match survey.moved(path) {
+            Some(from) => {
+                let message = format!("{}: its whole folder is at `{from}`, where nobody looks", self.who());
+                (message, Remedy::MoveTo { from: from.into(), to: path.into() })
+            }
+            None => (format!("{}: its whole folder is missing", self.who()), self.restore(path)),
+        };
+        let finding = Finding::error("checkpoint_missing", path, message).remedy(remedy);
         finding.of_commit(self.number, self.body)
     }
 

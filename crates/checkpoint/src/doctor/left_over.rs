@@ -30,8 +30,16 @@ pub(super) fn left_over(survey: &Survey) -> Vec<Finding> {
     for (number, record) in survey.history.commits().filter(|(_, record)| record.retired) {
         findings.extend(not_deleted(survey, number, record));
     }
-    findings.extend(survey.orphans().map(|(prefix, folder)| orphan(survey, prefix, folder)));
+    let moved: Vec<&str> = missing(survey).filter_map(|folder| survey.moved(folder)).collect();
+    let orphans = survey.orphans().filter(|(prefix, _)| !moved.contains(&prefix.as_str()));
+    findings.extend(orphans.map(|(prefix, folder)| orphan(survey, prefix, folder)));
     findings
+}
+
+/// Where the folders of committed checkpoints should be, and are not.
+fn missing(survey: &Survey) -> impl Iterator<Item = &str> {
+    let live = survey.history.commits().filter(|(_, record)| !record.retired);
+    live.map(|(_, record)| record.folder()).filter(|folder| !survey.folders.contains_key(*folder))
 }
 
 fn whole_in(folder: &Folder) -> &'static str {
@@ -76,6 +84,6 @@ fn orphan(survey: &Survey, prefix: &str, folder: &Folder) -> Finding {
     } else {
         format!("no entry of the log names this folder ({size_bytes} bytes): nothing that Trackway wrote")
     };
-    let remedy = if lost { Remedy::Nothing } else { Remedy::Remove { path: prefix.into() } };
+    let remedy = if lost { Remedy::Keep } else { Remedy::Remove { path: prefix.into() } };
     Finding::warning("orphan_folder", prefix, message).remedy(remedy)
 }

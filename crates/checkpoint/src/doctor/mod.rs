@@ -121,7 +121,12 @@ impl Diagnosis {
         let named = |sound: &Sound| format!("step {} (entry {})", sound.step, sound.number);
         let Some(resume) = self.resume else {
             return match self.sound.first() {
-                _ if self.committed_count == 0 => "nothing was committed, so nothing is lost".into(),
+                _ if self.committed_count == 0 => match survey.with_manifest() {
+                    0 => "nothing was committed, so nothing is lost".into(),
+                    count => format!(
+                        "the files in {count} folders that have a manifest: nothing deletes what no log names"
+                    ),
+                },
                 Some(sound) => format!("{} verifies, and a resume does not come to it", named(sound)),
                 None => "no checkpoint of this root verifies".into(),
             };

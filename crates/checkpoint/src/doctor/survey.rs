@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use trackway_formats::checkpoint_manifest::is_object_prefix;
+use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, is_object_prefix};
 use trackway_store::{Entry, Fold as _, Item, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES, NoEntry};
 
 use super::bytes::{MAX_SEARCH_BYTES, appearance_of, changed_byte};
@@ -189,6 +189,18 @@ impl Survey {
     /// Folders that nothing in the log ever named.
     pub fn orphans(&self) -> impl Iterator<Item = (&String, &Folder)> {
         self.folders.iter().filter(|(prefix, _)| !is_object_prefix(prefix) || !self.names(prefix))
+    }
+
+    /// Where a folder is that is not where it belongs: its epoch and ULID are unique.
+    pub fn moved(&self, folder: &str) -> Option<&str> {
+        let name = folder.rsplit('/').next();
+        let mut orphans = self.orphans().map(|(prefix, _)| prefix.as_str());
+        orphans.find(|prefix| prefix.rsplit('/').next() == name)
+    }
+
+    /// How many folders have a manifest.
+    pub fn with_manifest(&self) -> usize {
+        self.folders.values().filter(|folder| folder.files.contains_key(MANIFEST_FILE_NAME)).count()
     }
 }
 

@@ -395,7 +395,30 @@ fn what_is_missing_or_foreign_is_told() {
     std::fs::remove_dir_all(bent.world.path().join("log")).unwrap();
     let told = bent.told();
     assert!(told[0].starts_with("error log_missing log: the log is gone"), "{told:#?}");
+    let diagnosis = diagnosed(&bent.world.path());
+    let safe = diagnosis.findings[0].safe.as_deref().unwrap();
+    assert!(safe.starts_with("the files in 2 folders that have a manifest"), "{safe}");
+    assert!(about_orphans(&diagnosis).all(|finding| finding.remedy == Remedy::Keep), "{diagnosis:#?}");
     assert!(diagnose(&bent.world.path().join("absent"), NOW, &|_, _| {}).is_err());
+}
+
+fn about_orphans(diagnosis: &Diagnosis) -> impl Iterator<Item = &Finding> {
+    diagnosis.findings.iter().filter(|finding| finding.check == "orphan_folder")
+}
+
+/// Proves that a folder which was moved is known again, with the way back, and is not called a stranger's.
+#[test]
+fn a_moved_folder_is_known_again() {
+    let bent = Bent::new();
+    let prefix = bent.commit(5).object_prefix;
+    let name = prefix.rsplit('/').next().unwrap();
+    let elsewhere = format!("step-00000010/{name}");
+    std::fs::rename(bent.world.path().join(&prefix), bent.world.path().join(&elsewhere)).unwrap();
+    let diagnosis = diagnosed(&bent.world.path());
+    let [finding] = diagnosis.findings.as_slice() else { panic!("{diagnosis:#?}") };
+    assert_eq!(finding.check, "checkpoint_missing");
+    assert!(finding.message.contains(&format!("is at `{elsewhere}`")), "{}", finding.message);
+    assert_eq!(finding.remedy, Remedy::MoveTo { from: elsewhere, to: prefix });
 }
 
 /// Proves that what housekeeping leaves open is told: pins on nothing and pins that ended, bytes of what was retired

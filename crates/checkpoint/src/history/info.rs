@@ -69,6 +69,9 @@ pub struct CheckpointInfo {
     pub on_branch: bool,
     /// Where else all of its bytes are.
     pub uploaded_to: Option<String>,
+    /// When all of its bytes were there; RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uploaded_at: Option<String>,
     /// Names of the pins that hold it, expired ones too.
     pub pins: Vec<String>,
     /// Its number in the log that holds the truth, when it was adopted from there.

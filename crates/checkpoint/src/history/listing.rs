@@ -59,6 +59,7 @@ impl History {
             why: record.abandoned.clone(),
             on_branch: false,
             uploaded_to: None,
+            uploaded_at: None,
             pins: Vec::new(),
             number_there: None,
         }
@@ -90,6 +91,7 @@ fn committed_info(number: u64, record: &CommitRecord, newest: bool) -> Checkpoin
         why: record.suspect.clone(),
         on_branch: false,
         uploaded_to: record.uploaded_to.clone(),
+        uploaded_at: record.uploaded_at.clone(),
         pins: Vec::new(),
         number_there: record.number_there,
     }

@@ -66,6 +66,9 @@ pub(crate) struct CommitRecord {
     pub swept: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uploaded_to: Option<String>,
+    /// When that was said first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uploaded_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_there: Option<u64>,
     /// Where its files are, when not below its own prefix: it was adopted.
@@ -208,7 +211,10 @@ impl History {
             Body::Unpin { name } => {
                 self.pins.remove(&name);
             }
-            Body::Uploaded { commit, location } => self.mark(commit, |it| it.uploaded_to = Some(location)),
+            Body::Uploaded { commit, location } => self.mark(commit, |it| {
+                it.uploaded_to = Some(location);
+                it.uploaded_at.get_or_insert(at);
+            }),
             Body::Suspect { commit, why } => {
                 self.mark(commit, |it| it.suspect = it.suspect.take().or(Some(why)))
             }
@@ -347,6 +353,7 @@ impl CommitRecord {
             retired: false,
             swept: false,
             uploaded_to: None,
+            uploaded_at: None,
             number_there: None,
             adopted_into: None,
         }

@@ -6,7 +6,7 @@ use crate::error::ErrorKind;
 const MAX_NAMED_RANKS: usize = 16;
 
 /// Why ranks that save or resume together did not come to an agreement.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RankError {
     /// The environment does not say which rank this process is.
     #[error("`{variable}` is `{value}`: {expected}")]

@@ -37,7 +37,11 @@ impl RankGroup {
         Self::from_variables(&|name| std::env::var(name).ok())
     }
 
-    pub(crate) fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RankError> {
+    /// The same from variables that come from elsewhere.
+    ///
+    /// # Errors
+    /// [`RankError::Environment`].
+    pub fn from_variables(variable: &impl Fn(&str) -> Option<String>) -> Result<Self, RankError> {
         let number = |name| match variable(name) {
             None => Ok(None),
             Some(value) => value.parse::<u32>().map(Some).map_err(|_| RankError::Environment {

@@ -15,12 +15,16 @@
 //! its share and votes under `votes/resume-NUMBER/`; all wait for all votes and take the commit only if all are for it.
 //! Everybody reads the same votes, so nobody steps back alone, whenever it reads them. A missing vote is an error.
 //!
+//! **What to save.** A cadence by steps needs no talk. What depends on the time or on a request is decided by rank 0, which
+//! tells the others of a step to come ([`Notice`]); a step that it declined it begins and abandons at once.
+//!
 //! A vote is created only if absent, so a rank that asks again finds what it said before. Votes that belong to a
 //! checkpoint lie in its folder and go with it; those of a resume go when the next round begins.
 
 mod assemble;
 mod error;
 mod group;
+mod notice;
 mod resume;
 mod root;
 mod round;
@@ -40,6 +44,7 @@ mod tests;
 pub use error::RankError;
 pub use group::RankGroup;
 pub(crate) use group::without_rank;
+pub use notice::{Notice, Notices};
 pub use root::RankedRoot;
 pub(crate) use round::{BeginRanks, RoundBody, RoundRecord, Stop, check_round};
 pub use save::{Decliner, RankedSave};

@@ -1,4 +1,4 @@
-use crate::bulk::verify_files;
+use crate::bulk::{LoadedFile, read_files, verify_files};
 use crate::entry::Body;
 use crate::error::{CheckpointError, Fallback};
 use crate::load::LoadedCheckpoint;
@@ -22,6 +22,23 @@ impl RankedRoot {
     /// [`RankError::Silent`] with the ranks that did not vote: nobody resumes. [`RankError::RoundIsOver`].
     /// [`CheckpointError::NothingVerifies`] and others as [`crate::CheckpointRoot::resume_target`].
     pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        Ok(self.resume_by(false)?.map(|(target, _)| target))
+    }
+
+    /// The same, with the files that this rank needs in memory: its own, and those that all ranks have alike; with another
+    /// world size than that of the checkpoint, all files. Every byte is read once, and checked while it is read.
+    ///
+    /// # Errors
+    /// As [`RankedRoot::resume_target`]; [`CheckpointError::Damaged`] when this rank voted before it was started again, and
+    /// what it voted for does not verify any more.
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.resume_by(true)
+    }
+
+    fn resume_by(
+        &mut self,
+        reading: bool,
+    ) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
         let record = self.round_record()?;
         let mut fallbacks = Vec::new();
         for stop in &record.stops {
@@ -32,13 +49,20 @@ impl RankedRoot {
                     continue;
                 }
             };
-            match self.agree_on(&record, number)? {
+            let ballots = Ballots::on_resume(record.number, number);
+            let read = self.vote_on(&ballots, number, reading)?;
+            match self.agree_on(&ballots, number)? {
                 None => {
                     let target = self.load(number)?;
+                    let files = match read {
+                        Some(files) => files,
+                        None if reading => self.read_again(number, target.step)?,
+                        None => Vec::new(),
+                    };
                     self.root.go_on_from(Some(&target));
                     let newest_step = record.newest_step.unwrap_or(target.step);
                     let lost_steps = newest_step.saturating_sub(target.step);
-                    return Ok(Some(LoadedCheckpoint { fallbacks, lost_steps, ..target }));
+                    return Ok(Some((LoadedCheckpoint { fallbacks, lost_steps, ..target }, files)));
                 }
                 Some(why) => fallbacks.push(Fallback { step: self.step_of(number), why }),
             }
@@ -66,10 +90,8 @@ impl RankedRoot {
     }
 
     /// Why not all ranks can resume a commit; `None`: they can.
-    fn agree_on(&mut self, record: &RoundRecord, number: u64) -> Result<Option<String>, CheckpointError> {
-        let ballots = Ballots::on_resume(record.number, number);
-        self.vote_on(&ballots, number)?;
-        let votes = self.gather(&ballots, |_: &ResumeVote| false)?;
+    fn agree_on(&mut self, ballots: &Ballots, number: u64) -> Result<Option<String>, CheckpointError> {
+        let votes = self.gather(ballots, |_: &ResumeVote| false)?;
         let missing: Vec<u32> =
             (0..self.group.world_size()).filter(|rank| !votes.contains_key(rank)).collect();
         let mut defects = Vec::new();
@@ -109,26 +131,50 @@ impl RankedRoot {
         }
     }
 
-    /// Says once and for all whether this rank's share of a commit verifies. What it said before stands.
-    fn vote_on(&self, ballots: &Ballots, commit: u64) -> Result<(), CheckpointError> {
+    /// Says once and for all whether this rank's share of a commit verifies. What it said before stands. Returns the files
+    /// if they were read for it.
+    fn vote_on(
+        &self,
+        ballots: &Ballots,
+        commit: u64,
+        reading: bool,
+    ) -> Result<Option<Vec<LoadedFile>>, CheckpointError> {
         let rank = self.group.rank();
         let backend = self.root.view.log.backend();
         if ballots.read::<ResumeVote>(backend.as_ref(), rank)?.is_some() {
-            return Ok(());
+            return Ok(None);
         }
-        let vote = match self.verify_share(commit) {
-            Ok(()) => ResumeVote::Sound { rank, commit },
+        let checked = if reading { self.read_share(commit).map(Some) } else { self.verify_share(commit) };
+        let (vote, files) = match checked {
+            Ok(files) => (ResumeVote::Sound { rank, commit }, files),
             Err(defect) => {
-                ResumeVote::Defect { rank, commit, damaged: defect.is_damage(), why: defect.to_string() }
+                let (damaged, why) = (defect.is_damage(), defect.to_string());
+                (ResumeVote::Defect { rank, commit, damaged, why }, None)
             }
         };
-        self.cast(ballots, vote).map(drop)
+        self.cast(ballots, vote)?;
+        Ok(files)
     }
 
-    fn verify_share(&self, number: u64) -> Result<(), Defect> {
+    fn read_again(&self, number: u64, step: Step) -> Result<Vec<LoadedFile>, CheckpointError> {
+        self.read_share(number).map_err(|defect| CheckpointError::Damaged { step, defect })
+    }
+
+    /// Reads what this rank needs. What it does not need is another rank's, which reads it; or nobody's, when the world
+    /// size differs, and then all read everything.
+    fn read_share(&self, number: u64) -> Result<Vec<LoadedFile>, Defect> {
+        let (folder, manifest) = self.manifest(number)?;
+        let same_ranks = manifest.world_size == self.group.world_size();
+        let rank = self.group.rank();
+        let needed = |file: &&ManifestFile| !same_ranks || file.rank.is_none_or(|owner| owner == rank);
+        let files: Vec<ManifestFile> = manifest.files.iter().filter(needed).cloned().collect();
+        read_files(self.root.view.disk().as_ref(), &folder, &files)
+    }
+
+    fn verify_share(&self, number: u64) -> Result<Option<Vec<LoadedFile>>, Defect> {
         let (folder, manifest) = self.manifest(number)?;
         let share: Vec<ManifestFile> = self.share_of(&manifest).cloned().collect();
-        verify_files(self.root.view.disk().as_ref(), &folder, &share)
+        verify_files(self.root.view.disk().as_ref(), &folder, &share).map(|()| None)
     }
 
     fn manifest(&self, number: u64) -> Result<(std::path::PathBuf, Manifest), Defect> {

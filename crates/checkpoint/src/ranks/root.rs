@@ -9,6 +9,7 @@ use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
 use crate::ranks::error::RankError;
 use crate::ranks::group::RankGroup;
+use crate::ranks::notice::Notices;
 use crate::ranks::round::RoundBody;
 use crate::ranks::save::Decliner;
 use crate::ranks::vote::resume_folder;
@@ -103,7 +104,7 @@ impl RankedRoot {
     }
 
     fn begin_round(&mut self) -> Result<(), CheckpointError> {
-        let older = self.root.view.history().round().map(|record| record.number);
+        let older = self.root.view.history().round().map(|record| (record.number, record.body));
         let claim = holder(&self.root.claim);
         let round = self.round;
         let begun = self.root.view.log.append(Writer::Trainer(&claim), |history: &History| {
@@ -112,10 +113,11 @@ impl RankedRoot {
             }
             Ok((!round.stands(history)?).then_some(Body::Round(round)))
         })?;
-        if let (Some(_), Some(older)) = (begun, older) {
+        if let (Some(_), Some((number, body))) = (begun, older) {
             // Who still votes there is fenced. What is left costs a few small files.
-            let folder = self.root.view.root().join(resume_folder(older));
+            let folder = self.root.view.root().join(resume_folder(number));
             let _ = self.root.view.disk().remove_folder(&folder);
+            Notices::new(self.root.view.root(), body.attempt_id, body.round).clear();
         }
         Ok(())
     }

@@ -74,8 +74,16 @@ impl RankedRoot {
         fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
     ) -> Result<Commit, CheckpointError> {
         let started_micros = self.root.clock.monotonic_micros();
-        let (number, body, written_bytes) =
-            if self.group.coordinates() { self.coordinate(save, fill) } else { self.follow(save, fill) }?;
+        let saved = if self.group.coordinates() {
+            let saved = self.coordinate(save, fill);
+            self.abandon_declined();
+            saved
+        } else {
+            let saved = self.follow(save, fill);
+            self.linger();
+            saved
+        };
+        let (number, body, written_bytes) = saved?;
         Ok(commit(number, body, written_bytes, self.root.seconds_since(started_micros)))
     }
 
@@ -99,8 +107,8 @@ impl RankedRoot {
         Ok(Saved { commit, figures })
     }
 
-    /// A handle that declines steps for this rank: for a loop that skips a save because the one before is not done. On rank
-    /// 0 it has no effect: a step that rank 0 does not save is not begun.
+    /// A handle that declines steps for this rank: for a loop that skips a save because the one before is not done. What
+    /// rank 0 declines it begins and abandons when its save is over, so that nobody waits for it.
     #[must_use]
     pub fn decliner(&self) -> Decliner {
         self.declined.clone()
@@ -127,6 +135,16 @@ impl RankedRoot {
         // As with one process: the checkpoint is real whatever becomes of older ones.
         let _ = self.root.apply_retention();
         Ok((number, body, written_bytes))
+    }
+
+    /// Says in the log which steps rank 0 will not save. When it cannot be said, the others learn it from the next save.
+    fn abandon_declined(&mut self) {
+        let steps = std::mem::take(&mut *self.declined.steps());
+        for step in steps {
+            let begun = self.root.append(Body::Begin(self.new_begin(step)));
+            let why = format!("rank 0 did not save step {step}");
+            let _ = begun.and_then(|begun| self.root.append(Body::abandon(begun, &why)));
+        }
     }
 
     fn new_begin(&self, step: Step) -> Begin {
@@ -288,7 +306,6 @@ impl RankedRoot {
         let written_bytes = written_bytes(&files);
         self.root.committed(number, begin.object_prefix, files);
         self.sync_log()?;
-        self.linger();
         Ok((number, body, written_bytes))
     }
 

@@ -509,3 +509,24 @@ fn a_root_may_go_to_another_thread() {
     assert_send::<RankedRoot>();
     assert_send::<super::Decliner>();
 }
+
+/// Proves that a resume which reads gives each rank its own files and those of all, and every file to ranks of another
+/// number; that nobody opens a file of another rank; and that damage in one rank's file makes all step back.
+#[test]
+fn ranks_read_what_they_need() {
+    let world = World::new();
+    world.ranks(1, 3, |root| [10, 20].map(|step| save(root, step).unwrap()));
+    let read = |root: &mut RankedRoot| {
+        let (loaded, files) = root.resume_read().unwrap().unwrap();
+        let names: Vec<_> = files.iter().map(|file| file.name().to_owned()).collect();
+        (root.group().rank(), loaded.step, names)
+    };
+    for (rank, step, names) in world.ranks(2, 3, read) {
+        let own = ["frozen.bin", "model.bin"].map(|name| format!("rank-{rank:04}-{name}"));
+        assert_eq!((step, names), (20, [vec!["cursor.json".to_owned()], own.to_vec()].concat()));
+    }
+    assert!(world.ranks(3, 2, read).iter().all(|(_, _, names)| names.len() == 7));
+    std::fs::write(world.newest_file("rank-0002-model.bin"), b"x").unwrap();
+    assert!(world.ranks(4, 3, read).iter().all(|(_, step, _)| *step == 10));
+    assert_eq!(world.view().list()[1].state, State::Suspect);
+}

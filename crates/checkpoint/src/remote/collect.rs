@@ -130,12 +130,8 @@ impl Replica {
             Some(Ok(manifest)) => manifest,
         };
         for file in &manifest.files {
-            let mut whole = false;
-            for name in keys_of(&body.object_prefix, file) {
-                whole = whole || self.files.size_bytes(&name)? == Some(file.size_bytes);
-            }
-            if !whole {
-                return Ok(Some(format!("`{}` is missing at the remote, or has another size", file.name)));
+            if let Err(defect) = self.size_there(&body, file)? {
+                return Ok(Some(format!("at the remote, {defect}")));
             }
         }
         Ok(None)

@@ -124,17 +124,28 @@ impl Replica {
 
     fn incoming_folder(&self, prefix: &str) -> Result<PathBuf, CheckpointError> {
         let disk = self.view.disk();
-        let parent = self.view.root().join(INCOMING_FOLDER);
-        // Epoch and ULID: unique among all prefixes.
-        let folder = parent.join(prefix.rsplit('/').next().unwrap_or(prefix));
-        for path in [self.view.root(), &parent, &folder] {
+        let folder = self.incoming_path(prefix);
+        for path in [self.view.root(), &self.view.root().join(INCOMING_FOLDER), &folder] {
             disk.make_folder(path).map_err(CheckpointError::storage("make the folder", path))?;
         }
         Ok(folder)
     }
 
+    fn incoming_path(&self, prefix: &str) -> PathBuf {
+        // Epoch and ULID: unique among all prefixes.
+        self.view.root().join(INCOMING_FOLDER).join(prefix.rsplit('/').next().unwrap_or(prefix))
+    }
+
     fn is_whole(&self, folder: &Path, file: &ManifestFile) -> bool {
         verify_files(self.view.disk().as_ref(), folder, std::slice::from_ref(file)).is_ok()
+    }
+
+    /// Whether this disk has a file of the checkpoint below `prefix` whole: in one of `copies`, where it is shared with,
+    /// or in what an unfinished download left.
+    pub(super) fn is_whole_here(&self, prefix: &str, copies: &[PathBuf], file: &ManifestFile) -> bool {
+        let shared = file.stored_in.as_ref().map(|prefix| self.copies_here(prefix)).unwrap_or_default();
+        let incoming = [self.incoming_path(prefix)];
+        copies.iter().chain(&shared).chain(&incoming).any(|folder| self.is_whole(folder, file))
     }
 
     /// Links a file from the first place on this disk that has it whole, and tells which: one of `copies`, else where

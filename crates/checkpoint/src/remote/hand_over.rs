@@ -23,7 +23,7 @@ impl Replica {
         }
         let waiting = self.waiting();
         for number in &waiting {
-            let Some(body) = self.body_there(*number) else { continue };
+            let Some(body) = self.body_in(self.remote(), *number) else { continue };
             self.commit_remote(&body)?;
         }
         self.note_uploads()?;
@@ -51,15 +51,15 @@ impl Replica {
         waiting
     }
 
-    /// A local commit as the remote's log shall say it: with the number that its parent has there.
-    fn body_there(&self, number: u64) -> Option<CommitBody> {
+    /// A local commit as the remote's log, or what it will be, shall say it: with the number that its parent has there.
+    pub(super) fn body_in(&self, remote: &History, number: u64) -> Option<CommitBody> {
         let body = &self.local_history().commit(number)?.body;
-        Some(CommitBody { parent: self.parent_there(body.parent), ..body.clone() })
+        Some(CommitBody { parent: self.parent_in(remote, body.parent), ..body.clone() })
     }
 
     /// The number at the remote of a local commit, or of its nearest ancestor that is there.
-    fn parent_there(&self, mut parent: Option<u64>) -> Option<u64> {
-        let there = by_prefix(self.remote());
+    fn parent_in(&self, remote: &History, mut parent: Option<u64>) -> Option<u64> {
+        let there = by_prefix(remote);
         while let Some(number) = parent {
             let record = self.local_history().commit(number)?;
             let found = there.get(record.body.object_prefix.as_str()).copied();

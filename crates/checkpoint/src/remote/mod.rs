@@ -36,6 +36,7 @@ mod replica;
 mod stage_in;
 #[cfg(feature = "remote")]
 mod transfer;
+mod truth;
 mod upload;
 
 #[cfg(test)]
@@ -47,4 +48,5 @@ pub use replica::{Replica, Standing};
 pub use stage_in::{Source, StagedIn, Target};
 #[cfg(feature = "remote")]
 pub use transfer::TransferFiles;
+pub use truth::{Foreseen, Truth};
 pub use upload::Uploaded;

@@ -9,7 +9,7 @@ use trackway_store::{Backend, Claim, Disk, Log, RealDisk};
 use super::files::RemoteFiles;
 use crate::entry::{Body, ClaimBody, CommitBody};
 use crate::error::CheckpointError;
-use crate::history::{CheckpointInfo, History};
+use crate::history::{CheckpointInfo, History, PinInfo};
 use crate::verify::{Defect, check_manifest};
 use crate::view::CheckpointView;
 
@@ -38,6 +38,9 @@ pub struct Standing {
     pub waiting_uploads: u64,
     /// The newest step whose bytes are all at the remote.
     pub uploaded_step: Option<Step>,
+    /// Local commits newer than all that are at the remote whose only copy was deleted here all the same: no rule keeps
+    /// them, and [`MAX_ONLY_COPIES`](crate::MAX_ONLY_COPIES) newer ones stay.
+    pub let_go: u64,
 }
 
 impl Replica {
@@ -55,7 +58,11 @@ impl Replica {
         Self::open_on(Arc::new(RealDisk), root, backend, files, clock, ids)
     }
 
-    pub(crate) fn open_on(
+    /// The same through a given disk, so that its owner can watch what is read.
+    ///
+    /// # Errors
+    /// As [`Replica::open`].
+    pub fn open_on(
         disk: Arc<dyn Disk>,
         root: &Path,
         backend: Arc<dyn Backend>,
@@ -121,6 +128,12 @@ impl Replica {
     #[must_use]
     pub fn remote_list(&self) -> Vec<CheckpointInfo> {
         self.remote().checkpoints()
+    }
+
+    /// Every pin at the remote, by name, as of the last call.
+    #[must_use]
+    pub fn pins(&self) -> Vec<PinInfo> {
+        self.remote().pin_list()
     }
 
     /// Who holds the newest epoch at the remote, when it is a newer one than that of an attempt: it is fenced.
@@ -218,7 +231,17 @@ impl Replica {
             waiting_step,
             waiting_uploads: self.due_uploads(policy).len() as u64,
             uploaded_step: uploaded.map(|(_, record)| record.body.step).max(),
+            let_go: self.let_go(),
         }
+    }
+
+    /// How many commits retention on this disk let go before a copy of them, or of a newer one, was at the remote.
+    #[must_use]
+    pub fn let_go(&self) -> u64 {
+        let history = self.local_history();
+        let own: Vec<_> = history.commits().filter(|(number, _)| *number > history.truth_begins()).collect();
+        let unsent = own.iter().rev().take_while(|(_, record)| record.uploaded_to.is_none());
+        unsent.filter(|(_, record)| record.retired && record.number_there.is_none()).count() as u64
     }
 }
 

@@ -137,7 +137,10 @@ impl Replica {
     }
 
     /// The truth does not begin anew under a root that has commits: that is another remote, or one that was emptied.
-    fn refuse_empty_remote(&self) -> Result<(), CheckpointError> {
+    ///
+    /// # Errors
+    /// [`CheckpointError::RemoteEmpty`].
+    pub fn refuse_empty_remote(&self) -> Result<(), CheckpointError> {
         let committed = self.local_history().commits().any(|(_, record)| !record.retired);
         if !self.remote_is_empty() || !committed {
             return Ok(());
@@ -225,7 +228,7 @@ impl Replica {
     }
 
     /// Why the newest local entry about these bytes calls them suspect.
-    fn suspect_here(&self, prefix: &str) -> Option<String> {
+    pub(super) fn suspect_here(&self, prefix: &str) -> Option<String> {
         let number = by_prefix(self.local_history()).get(prefix).copied()?;
         self.local_history().commit(number)?.suspect.clone()
     }

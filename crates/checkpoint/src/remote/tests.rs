@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +8,10 @@ use trackway_core::{AttemptId, Step};
 use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
 use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
 
-use super::{RemoteFiles, Replica, Source, StagedIn, Uploaded};
+use super::{Foreseen, RemoteFiles, Replica, Source, StagedIn, Uploaded};
 use crate::entry::Body;
 use crate::history::History;
-use crate::retention::Retention;
+use crate::retention::{MAX_ONLY_COPIES, Retention};
 use crate::tests::{World, save};
 use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind, State};
 
@@ -63,10 +64,26 @@ impl World {
         Replica::open_on(disk, &self.path(), Arc::clone(backend), files, clock, ids)
     }
 
+    /// Stages in, and proves on the way that what was foreseen is what happens.
     fn stage_in(&self, backend: &Arc<dyn Backend>) -> Result<(AttemptId, StagedIn), CheckpointError> {
         let attempt = self.attempt();
-        let staged = self.replica(backend)?.stage_in(self.run_id(), attempt, 1, None)?;
-        Ok((attempt, staged))
+        let mut replica = self.replica(backend)?;
+        let lost = replica.truth(None).lost;
+        let foreseen = replica.foresee(None);
+        let staged = self.replica(backend)?.stage_in(self.run_id(), attempt, 1, None);
+        match (&foreseen, &staged) {
+            (Ok(foreseen), Ok(staged)) => {
+                check_foreseen(foreseen.as_ref(), staged);
+                let found: BTreeSet<String> =
+                    staged.fenced.iter().map(|info| info.object_prefix.clone()).collect();
+                assert_eq!(lost, found);
+            }
+            (Err(foreseen), Err(staged)) => assert_eq!(foreseen.to_string(), staged.to_string()),
+            // Another run's claim is no matter of what would be found.
+            (_, Err(CheckpointError::WrongRun { .. })) => {}
+            (foreseen, staged) => panic!("foreseen {foreseen:?}, and then {staged:?}"),
+        }
+        Ok((attempt, staged?))
     }
 
     /// What the training process does: it knows only this disk.
@@ -104,6 +121,15 @@ fn memory() -> Arc<dyn Backend> {
 
 fn keep_last(last: usize) -> Retention {
     Retention { last, only_uploaded: true, ..Retention::default() }
+}
+
+fn check_foreseen(foreseen: Option<&Foreseen>, staged: &StagedIn) {
+    let mine = foreseen.map(|it| (it.info.step, it.info.manifest_sha256.clone(), it.source, it.fetch_bytes));
+    let theirs = staged.target.as_ref();
+    let theirs = theirs.map(|it| (it.step, Some(it.manifest_sha256.clone()), it.source, it.fetched_bytes));
+    assert_eq!(mine, theirs);
+    let Some(foreseen) = foreseen else { return };
+    assert_eq!((&foreseen.fallbacks, foreseen.lost_steps), (&staged.fallbacks, staged.lost_steps));
 }
 
 /// Every commit that the remote says it holds can be brought to an empty disk and verifies. Returns their steps.
@@ -352,6 +378,106 @@ fn superseded_ones_are_overtaken_and_pins_hold() {
     assert_eq!(states.len(), 5, "every commit stands in the log");
 }
 
+/// Proves that a pin which a person sets holds at the remote and on this disk alike, also of a commit that waits; that
+/// it moves and goes at both; and that nothing is held when the remote does not answer.
+#[test]
+fn a_pin_holds_at_both_places() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    let keep = Some(keep_last(2));
+    let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+    let first = save(&mut root, 10).unwrap();
+    let cut_off = FaultBackend::sound(Arc::clone(&remote));
+    let mut replica = world.replica(&(Arc::new(cut_off.clone()) as Arc<dyn Backend>)).unwrap();
+    cut_off.cut_off(true);
+    assert!(replica.pin("kept", &first.object_prefix, "", None).is_err());
+    assert_eq!(world.view().pins(), []);
+    cut_off.cut_off(false);
+    replica.pin("kept", &first.object_prefix, "a test", None).unwrap();
+    for step in [20, 30, 40, 50] {
+        save(&mut root, step).unwrap();
+        world.settle(&remote, Some(&keep_last(2))).unwrap();
+    }
+    assert_eq!(check_remote(&world, &remote, "pinned"), [10, 40, 50]);
+    world.view().verify(first.number).unwrap();
+    let second = world.view().list().into_iter().find(|info| info.step == 40).unwrap().object_prefix;
+    let mut replica = world.replica(&remote).unwrap();
+    replica.pin("kept", &second, "", None).unwrap();
+    let error = replica.pin("", &second, "", None).unwrap_err();
+    assert!(matches!(error, CheckpointError::PinName { .. }), "{error}");
+    let held = |world: &World| {
+        let there = world.replica(&remote).unwrap().remote_list();
+        [there, world.view().list()].map(|list| {
+            let pinned = list.into_iter().filter(|info| !info.pins.is_empty());
+            pinned.map(|info| info.step).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(held(&world), [vec![40], vec![40]]);
+    replica.unpin("kept").unwrap();
+    assert!(held(&world).iter().all(Vec::is_empty));
+    let error = replica.unpin("kept").unwrap_err();
+    assert!(matches!(error, CheckpointError::NoSuchPin { .. }), "{error}");
+    let error = world.other_machine().replica(&remote).unwrap().pin("k", &first.object_prefix, "", None);
+    let retired_or_there = error.map(|_| ());
+    assert!(retired_or_there.is_ok(), "another machine may hold what is there: {retired_or_there:?}");
+}
+
+/// Proves what happens on this disk while the remote takes nothing: the newest stay although no rule keeps them, up to
+/// a bound, every one of them whole; how many older ones went is counted; a rule and a pin keep beyond the bound; and
+/// when the remote is back nothing is missing that a resume could need.
+#[test]
+fn a_long_outage_fills_no_disk_and_loses_no_resume() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    let policy = Retention { every_steps: Some(30), ..keep_last(2) };
+    let keep = Some(policy.clone());
+    let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+    save(&mut root, 10).unwrap();
+    world.settle(&remote, Some(&policy)).unwrap();
+    let let_go = |world: &World| world.replica(&remote).unwrap().standing(Some(&policy)).let_go;
+    let newest = 10 * (MAX_ONLY_COPIES as Step + 7);
+    for step in (20..=newest).step_by(10) {
+        save(&mut root, step).unwrap();
+        assert!(step > 90 || let_go(&world) == 0, "the first ones all stay");
+    }
+    let here: Vec<Step> = world.view().list().iter().filter(|it| it.on_branch).map(|it| it.step).collect();
+    assert_eq!(here, [30, 60, 80, 90, 100, 110, 120, 130, 140, 150]);
+    assert_eq!(let_go(&world), 4, "20, 40, 50 and 70");
+    assert_eq!(check_remote(&world, &remote, "during the outage"), [10]);
+    world.settle(&remote, Some(&policy)).unwrap();
+    assert_eq!(
+        (let_go(&world), world.replica(&remote).unwrap().standing(Some(&policy)).waiting_uploads),
+        (0, 0)
+    );
+    assert_eq!(check_remote(&world, &remote, "afterwards"), [30, 60, 90, 120, 140, 150]);
+    assert_eq!(world.other_machine().stage_in(&remote).unwrap().1.target.unwrap().step, newest);
+}
+
+/// Proves that reading at the remote finds what sizes do not show, and that the log tells how long an upload took.
+#[test]
+fn bytes_at_the_remote_can_be_read_where_they_are() {
+    let (world, remote) = (World::new(), memory());
+    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let commit = save(&mut world.train(attempt, 1), 10).unwrap();
+    world.clock.advance_micros(90_000_000);
+    world.settle(&remote, None).unwrap();
+    let uploaded = world.view().list().pop().unwrap();
+    let moment = |text: &str| text.parse::<trackway_core::Timestamp>().unwrap();
+    let lag_seconds = moment(&uploaded.uploaded_at.unwrap()).seconds_since(moment(&uploaded.at));
+    assert_eq!(lag_seconds, 90.0);
+    let replica = world.other_machine().replica(&remote).unwrap();
+    let read_bytes = AtomicU64::new(0);
+    replica
+        .verify_there(&commit.object_prefix, &|done, _| {
+            read_bytes.fetch_max(done, Ordering::SeqCst);
+        })
+        .unwrap();
+    assert_eq!(read_bytes.into_inner(), commit.size_bytes);
+    remote.replace(&format!("{}/weights.bin", commit.object_prefix), &[7; 128]).unwrap();
+    let error = replica.verify_there(&commit.object_prefix, &|_, _| {}).unwrap_err();
+    assert!(matches!(error, CheckpointError::Damaged { step: 10, .. }), "{error}");
+}
+
 /// Proves that attempts which follow each other on one disk leave no copies behind: what is elsewhere too goes, what is
 /// pinned or the only copy stays, and every attempt goes on from the newest.
 #[test]
@@ -391,7 +517,8 @@ fn attempts_leave_no_copies_behind() {
 /// What a supervisor does from one launch to the next, with everything in it that calls the remote.
 fn scenario(world: &World, backend: &Arc<dyn Backend>, saved: &mut Vec<Step>) -> Result<(), CheckpointError> {
     let policy = keep_last(2);
-    let (attempt, staged) = world.stage_in(backend)?;
+    let attempt = world.attempt();
+    let staged = world.replica(backend)?.stage_in(world.run_id(), attempt, 1, None)?;
     let mut root = world.train(attempt, staged.epoch);
     let from = staged.target.map_or(0, |target| target.step);
     for step in [1, 2, 3] {
@@ -461,7 +588,7 @@ fn check_completion(world: &World, remote: &Arc<dyn Backend>, saved: &[Step], si
 #[derive(Default)]
 struct Listing {
     inner: MemoryBackend,
-    names: Mutex<std::collections::BTreeSet<String>>,
+    names: Mutex<BTreeSet<String>>,
 }
 
 impl Listing {

@@ -12,6 +12,7 @@ use super::replica::{Replica, by_prefix, key};
 use crate::bulk::parallel::{lock, try_for_each};
 use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
+use crate::history::History;
 use crate::keeper::append;
 use crate::retention::{Retention, plan};
 use crate::verify::verify;
@@ -68,7 +69,11 @@ impl Replica {
 
     /// Numbers at the remote of commits that should be sent and can be, newest first.
     pub(super) fn due_uploads(&self, policy: Option<&Retention>) -> Vec<u64> {
-        let remote = self.remote();
+        self.due_in(self.remote(), policy)
+    }
+
+    /// The same in what the remote's log will be.
+    pub(super) fn due_in(&self, remote: &History, policy: Option<&Retention>) -> Vec<u64> {
         let keep = policy.map(|policy| plan(remote, policy, self.clock.now(), None).keep);
         let here = by_prefix(self.local_history());
         let due = |number: &u64| {

@@ -17,10 +17,16 @@ pub enum CheckpointCommand {
     /// Read every byte of committed checkpoints and compare the hashes
     #[command(after_help = "Examples:
   trackway checkpoint verify last
-  trackway checkpoint verify last --step 1200")]
+  trackway checkpoint verify last --step 1200
+  trackway checkpoint verify last --remote     the bytes at the remote too
+
+Exit code 7: at least one does not verify.")]
     Verify {
         #[command(flatten)]
         subject: CheckpointSubject,
+        /// Read what is at the run's remote too; that is downloaded, and not kept
+        #[arg(long)]
+        remote: bool,
         /// Only the checkpoints of this step
         #[arg(long, value_name = "N")]
         step: Option<u64>,
@@ -39,7 +45,10 @@ pub enum CheckpointCommand {
     /// Name the checkpoint a resume would take, what was passed over, and what that costs
     #[command(after_help = "Examples:
   trackway checkpoint resume-target last
-  trackway checkpoint resume-target last --json")]
+  trackway checkpoint resume-target last --json
+
+A run with a remote resumes from what the remote's log says: the nearest copy of it that is whole, on this disk or at the
+remote. Exit code 1: the remote does not answer, so that nothing can be launched; shown is what this disk has.")]
     ResumeTarget {
         #[command(flatten)]
         subject: CheckpointSubject,
@@ -76,11 +85,20 @@ It changes no checkpoint. Exit code 7: something needs repair.")]
     },
     /// Ask the live attempt of a run to save a checkpoint now
     #[command(after_help = "Examples:
-  trackway checkpoint now last")]
+  trackway checkpoint now last --why \"before the power test\"
+  trackway checkpoint now last --anomaly --why \"loss spike seen by the dashboard\"
+
+Exit code 4: the script refused, or did not answer in time.")]
     Now {
         /// A run: its id, a unique part of it, its name, or `last`
         #[arg(default_value = "last")]
         run: String,
+        /// Why, for the receipt
+        #[arg(long, default_value = "asked for with `trackway checkpoint now`", value_name = "TEXT")]
+        why: String,
+        /// Something that watches the run asks, not a person: the reason in the receipt is `anomaly`
+        #[arg(long)]
+        anomaly: bool,
     },
 }
 

@@ -289,6 +289,7 @@ fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Ve
 fn remote(printer: Printer, page: &Explanation) {
     if let Some(remote) = &page.remote {
         printer.line(&format!("  remote: {}, as of {}", remote.sentence(), remote.at));
+        remote.told_of_let_go().iter().for_each(|told| printer.line(&format!("  {told}")));
     }
 }
 
@@ -327,11 +328,13 @@ fn cadence(printer: Printer, advice: &CadenceAdvice) {
         none if none <= 0.0 => String::new(),
         share => format!(", {:.0} % slower meanwhile", share * 100.0),
     };
+    let uploaded = costs.upload_lag_seconds.map(|lag| format!(", at the remote {} later", duration(lag)));
     let measured = format!(
-        "{} saves: the loop stood still for {}, committed after {}{slowdown}; a step takes {}",
+        "{} saves: the loop stood still for {}, committed after {}{slowdown}{}; a step takes {}",
         costs.save_count,
         duration(costs.stall_seconds),
         duration(costs.commit_lag_seconds),
+        uploaded.unwrap_or_default(),
         duration(costs.step_seconds)
     );
     fact(printer, "measured", &measured);

@@ -65,6 +65,15 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     });
     let asked = home.json(&["checkpoint", "now", "stopped"]);
     assert_eq!(asked["outcome"], "done", "{asked}");
+    let spike = ["checkpoint", "now", "stopped", "--anomaly", "--why", "a loss spike"];
+    assert_eq!(home.json(&spike)["outcome"], "done");
+    let reasons = |home: &Home| -> Vec<String> {
+        let list = home.json(&["checkpoint", "ls", "stopped"]);
+        let entries = list["checkpoints"].as_array().unwrap();
+        entries.iter().filter_map(|entry| Some(entry["reason"].as_str()?.to_owned())).collect()
+    };
+    let live = reasons(&home);
+    assert!(live.contains(&"anomaly: a loss spike".to_owned()), "told while the attempt lives: {live:?}");
     assert_eq!(home.trackway(&["stop", "stopped"]).code, 0);
     let stopped = answer(supervisor.wait_with_output().unwrap());
     assert_eq!(stopped.code, 4, "{}", stopped.stderr);
@@ -80,6 +89,12 @@ fn killed_or_stopped_a_run_ends_in_the_same_weights() {
     assert_eq!(taken_up["state"], "completed", "{taken_up}");
     assert_eq!(final_digest(&home, "stopped"), final_digest(&home, "control"));
 
+    let sealed = reasons(&home);
+    assert!(sealed.contains(&"anomaly: a loss spike".to_owned()), "told by the receipt: {sealed:?}");
+    let page = home.json(&["explain", "stopped"]);
+    let told = |line: &Value| line["reason"] == "anomaly: a loss spike";
+    assert!(page["checkpoints"].as_array().unwrap().iter().any(told), "{}", page["checkpoints"]);
+    assert!(home.trackway(&["explain", "stopped"]).stdout.contains("(anomaly: a loss spike)"));
     let reasons = home.sql("select e.fields_json from events e join runs r on r.run_id = e.run_id where e.kind = 'checkpoint_reason' and r.name = 'stopped'");
     let reasons: Vec<&str> = reasons.iter().map(|row| row["fields_json"].as_str().unwrap()).collect();
     for expected in ["\"asked\"", "trackway checkpoint now", "\"cadence\""] {

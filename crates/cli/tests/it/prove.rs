@@ -173,7 +173,7 @@ fn what_is_forgotten_is_named() {
     for (flaw, code, verdict, told) in [
         ("forgets_rng", 7, "different", "holds nothing of kind rng"),
         ("forgets_optimizer", 7, "different", "`momentum.bin` (optimizer"),
-        ("time_as_seed", 5, "nondeterministic", "two undisturbed launches end in different states"),
+        ("time_as_seed", 5, "nondeterministic", "Usual causes: a generator that is not seeded"),
     ] {
         let (found, proof) = prove(&home, &toy_run_file(&home, flaw), "24", &[]);
         assert_eq!((found, &proof["verdict"]), (code, &json!(verdict)), "{flaw}: {proof}");
@@ -222,6 +222,40 @@ fn nothing_to_compare_is_no_proof() {
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(home.trackway(&["prove", "mute.toml", "--steps", "3"]).code, 2);
     assert_eq!(home.trackway(&["prove", "none.toml", "--steps", "30"]).code, 2);
+}
+
+/// Proves that the PyTorch example resumes exactly on the processor, and that without its seed it is called
+/// nondeterministic and not different, with the usual causes. `make test-python FRAMEWORKS=1` prepares the interpreter
+/// and demands it.
+#[test]
+fn the_torch_example_is_equal() {
+    if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
+        println!("skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has torch and trackway");
+        return;
+    }
+    let home = Home::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let whole = std::fs::read_to_string(examples.join("python/chars_torch.py")).unwrap();
+    let unseeded = whole.replace("    trackway.seed(options.seed)\n", "");
+    assert_ne!(whole, unseeded);
+    let verse = "The quality of mercy is not strain'd,\nIt droppeth as the gentle rain from heaven\n";
+    let text = home.write("text.txt", &verse.repeat(150));
+    let file = examples.join("chars_torch.toml");
+    for (script, code, verdict) in [(whole, 0, "equal"), (unseeded, 5, "nondeterministic")] {
+        let script = home.write("train.py", &script);
+        let command = ["python", script.to_str().unwrap(), "--steps", "16", "--batch", "4", "--text"];
+        let command = [&command[..], &[text.to_str().unwrap()]].concat();
+        let (command, data) = (format!("run.command={command:?}"), format!("data.text.path={text:?}"));
+        let options = ["--set", &command, "--set", &data];
+        let (found, proof) = prove(&home, file.to_str().unwrap(), "16", &options);
+        assert_eq!((found, &proof["verdict"]), (code, &json!(verdict)), "{proof}");
+        if verdict == "equal" {
+            let kinds: Vec<&String> = proof["digests"].as_object().unwrap().keys().collect();
+            assert_eq!(kinds, ["data_cursor", "optimizer", "rng", "scheduler", "weights"], "{proof}");
+        } else {
+            assert!(why(&proof).contains("Usual causes"), "{proof}");
+        }
+    }
 }
 
 /// Proves that both Rust examples resume exactly; the character model on a short text, since it is slow unoptimized.

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::examples::{STEPS, final_digest, wine_mlp};
-use crate::harness::{Home, eventually, signal};
+use crate::harness::{Home, answer, eventually, signal};
 
 const BUCKET: &str = "runs";
 
@@ -196,4 +196,143 @@ fn nothing_is_launched_without_the_remote() {
     }
     assert!(!answer.stderr.contains("SECRETOFTEST"));
     assert!(!home.path().join("ran").exists());
+}
+
+/// The entries of a listing as `step where`.
+fn places(listing: &Value) -> Vec<String> {
+    let entries = listing["checkpoints"].as_array().unwrap();
+    entries.iter().map(|it| format!("{} {}", it["step"], it["where"].as_str().unwrap())).collect()
+}
+
+/// Proves that every command tells what is where: of a run that is whole at both places, of one whose machine lost its
+/// checkpoints, and when the remote does not answer; that pins hold at the remote and that what goes, goes there too.
+#[test]
+fn commands_tell_what_is_where() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let home = Home::with(&moto.environment());
+    let run = home.json(&["run", &run_file(&home, "told", &wine, 0, true)]);
+    assert_eq!(run["state"], "completed", "{run}");
+    let ls = home.json(&["checkpoint", "ls"]);
+    assert_eq!(places(&ls), ["240 local+remote", "200 local+remote", "160 local+remote"]);
+    assert_eq!(ls["remote"]["answers"], true, "{ls}");
+    let target = home.json(&["checkpoint", "resume-target"]);
+    assert_eq!((&target["source"], &target["fetch_bytes"]), (&"local".into(), &0.into()), "{target}");
+    let pinned = home.json(&["checkpoint", "pin", "promoted", "--step", "160", "--why", "in production"]);
+    assert_eq!(pinned["step"], 160, "{pinned}");
+    let page = home.trackway(&["explain"]).stdout;
+    assert!(page.contains(", at the remote "), "the upload lag is measured: {page}");
+
+    std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
+    let ls = home.json(&["checkpoint", "ls"]);
+    assert_eq!(places(&ls), ["240 remote", "200 remote", "160 remote"]);
+    assert_eq!(ls["checkpoints"][0]["state"], "committed", "{ls}");
+    let target = home.json(&["checkpoint", "resume-target"]);
+    assert_eq!((&target["source"], &target["checkpoints"][0]["step"]), (&"remote".into(), &240.into()));
+    assert_eq!(target["fetch_bytes"], ls["checkpoints"][0]["size_bytes"], "{target}");
+    let verified = |answer: &Value| answer["checkpoints"][0]["verified"].clone();
+    assert_eq!(verified(&home.json(&["checkpoint", "verify"])), Value::Null);
+    assert_eq!(verified(&home.json(&["checkpoint", "verify", "--remote"])), true);
+    let story = home.trackway(&["checkpoint", "explain", "last", "--step", "200"]).stdout;
+    assert!(story.contains("and not on this disk"), "{story}");
+    let doctor = home.trackway(&["checkpoint", "doctor"]);
+    assert_eq!(doctor.code, 0, "{}", doctor.stdout);
+    assert!(
+        doctor.stdout.contains("none verifies on this disk; a resume takes step 240"),
+        "{}",
+        doctor.stdout
+    );
+
+    let gc =
+        |options: &[&str]| home.json(&[&["checkpoint", "gc", "last", "--keep-last", "2"], options].concat());
+    let steps = |list: &Value| -> Vec<u64> {
+        list.as_array().unwrap().iter().map(|it| it["step"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(steps(&gc(&["--yes"])["remote"]["retire"]), [0; 0], "the pin holds");
+    home.json(&["checkpoint", "unpin", "promoted"]);
+    let dry = gc(&[])["remote"].clone();
+    assert_eq!((steps(&dry["retire"]), &dry["removed_objects"]), (vec![160], &0.into()), "{dry}");
+    assert_eq!(places(&home.json(&["checkpoint", "ls"])).len(), 3, "a dry run deletes nothing");
+    let done = gc(&["--yes"])["remote"].clone();
+    assert!(done["removed_objects"].as_u64().unwrap() >= 3, "{done}");
+    assert_eq!(places(&home.json(&["checkpoint", "ls"])), ["240 remote", "200 remote"]);
+
+    drop(moto);
+    let target = home.trackway(&["checkpoint", "resume-target"]);
+    assert_eq!(target.code, 6, "nothing is here, and nobody says what is there: {}", target.stderr);
+    for arguments in [&["pin", "p"][..], &["verify", "--remote"], &["gc", "last", "--yes"]] {
+        let answer = home.trackway(&[&["checkpoint"], arguments].concat());
+        assert_eq!(answer.code, 1, "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains("s3://runs/tests"), "{arguments:?}: {}", answer.stderr);
+    }
+}
+
+/// Proves what a run does whose remote stops to answer for good: it goes on to its end, the newest checkpoints wait on the
+/// disk up to the bound, that older ones went is told and stands in the ledger, and nobody claims to know the truth.
+#[test]
+fn an_outage_is_told_and_fills_no_disk() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let mut environment = moto.environment();
+    environment.push(("TRACKWAY_REMOTE_RETRY_SECONDS".into(), "1".into()));
+    let home = Home::with(&environment);
+    let file = run_file(&home, "cut", &wine, 20, true);
+    let more = ["--set", "checkpoint.every.steps=10", "--set", "checkpoint.upload_wait=1s"];
+    let supervisor = home.spawn(&[&["run", &file][..], &more].concat());
+    uploaded(&home, 10);
+    drop(moto);
+    let ended = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for words in ["older ones were deleted", "not everything is at the remote", "trackway resume"] {
+        assert!(ended.stderr.contains(words), "no `{words}` in {}", ended.stderr);
+    }
+    let events = home.sql("select message from events where kind = 'checkpoint_let_go'");
+    assert_eq!(events.len(), 1, "{events:?}");
+    let ls = home.json(&["checkpoint", "ls"]);
+    assert_eq!(ls["remote"]["answers"], false, "{ls}");
+    let waiting = places(&ls).into_iter().filter(|place| place.ends_with("waiting")).count();
+    assert_eq!(waiting, 8, "{ls}");
+    let target = home.trackway(&["checkpoint", "resume-target", "--json"]);
+    let document: Value = serde_json::from_str(&target.stdout).unwrap();
+    assert_eq!((target.code, &document["checkpoints"][0]["step"]), (1, &STEPS.into()), "{document}");
+    let doctor = home.trackway(&["checkpoint", "doctor"]);
+    assert!(doctor.stdout.contains("without it nothing is launched"), "{}", doctor.stdout);
+}
+
+/// Proves that a checkpoint whose load crashes two attempts in a row is stepped back from when the one before it is only
+/// at the remote: it is brought from there; and that what was suspect here is so for everybody.
+#[test]
+fn a_load_that_crashes_steps_back_to_the_remote() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let home = Home::with(&moto.environment());
+    home.write("arguments", "--batch 64");
+    let command = format!("exec {} --steps {STEPS} --step-millis 5 $(cat arguments)", wine.display());
+    home.write(
+        "crash.toml",
+        &format!(
+            "[run]\nname = \"crash\"\ncommand = [\"sh\", \"-c\", \"{command}\"]\nseed = 17\n\
+             [checkpoint]\nevery = {{ steps = 30 }}\nremote = \"s3://runs/tests\"\n[retry]\ninfrastructure = {{ attempts = 0 }}\n"
+        ),
+    );
+    let run = home.json(&["run", "crash.toml", "--inject", "kill@step=110"]);
+    let newest = run["attempts"][0]["last_committed_step"].as_u64().unwrap();
+    assert_eq!(run["remote"]["uploaded_step"], newest, "{run}");
+    std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
+    home.write("arguments", "--batch 65");
+    let resume = || {
+        let answer = home.trackway(&["resume", "crash", "--json"]);
+        let run: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr));
+        let last = run["attempts"].as_array().unwrap().last().unwrap().clone();
+        (last["resumed_from_step"].as_u64().unwrap(), answer.stderr)
+    };
+    assert_eq!((resume().0, resume().0), (newest, newest));
+    let (older, told) = resume();
+    assert_eq!(older, newest - 30, "{told}");
+    assert!(told.contains("is suspect from now on"), "{told}");
+    assert!(told.contains(&format!("step {older} was brought from s3://")), "{told}");
+    let ls = home.json(&["checkpoint", "ls", "crash"]);
+    let suspect: Vec<&Value> =
+        ls["checkpoints"].as_array().unwrap().iter().filter(|it| it["state"] == "suspect").collect();
+    assert_eq!((suspect.len(), &suspect[0]["step"]), (1, &newest.into()), "{ls}");
+    home.write("arguments", "--batch 64");
+    let run = home.json(&["resume", "crash"]);
+    assert_eq!(run["state"], "completed", "{run}");
 }

@@ -138,9 +138,11 @@ impl BlockReader {
         })
     }
 
-    /// The next records; `None` at the end of the file.
-    pub(crate) fn next(&mut self) -> Result<Option<Block>, BlockError> {
-        let mut text = std::mem::take(&mut self.rest);
+    /// The next records, in a buffer that may have been used before; `None` at the end of the file.
+    pub(crate) fn next(&mut self, buffer: Vec<u8>) -> Result<Option<Block>, BlockError> {
+        let mut text = buffer;
+        text.clear();
+        text.append(&mut self.rest);
         let from = self.offset;
         let mut wanted = self.block_bytes;
         let end = loop {
@@ -160,7 +162,8 @@ impl BlockReader {
         if text.is_empty() {
             return Ok(None);
         }
-        self.rest = text.split_off(end);
+        self.rest.extend_from_slice(&text[end..]);
+        text.truncate(end);
         let first_line = self.next_line;
         self.next_line += match self.end {
             RecordEnd::Line => memchr::memchr_iter(b'\n', &text).count() as u64,

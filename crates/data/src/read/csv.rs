@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanBuilder, NullArray, PrimitiveBuilder, StringBuilder};
+use arrow::array::{ArrayRef, BinaryBuilder, BooleanBuilder, NullArray, PrimitiveBuilder, StringArray};
 use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int64Type, TimestampMicrosecondType};
 
 use super::blocks::Block;
@@ -33,12 +33,14 @@ pub(crate) fn read_block(
     missing: &Missing,
     sink: &mut ChunkSink<'_>,
 ) -> Result<(), Stop> {
-    let is_utf8 = std::str::from_utf8(&block.text).is_ok();
+    // A delimiter that is no ASCII could cut a letter in two.
+    let is_utf8 = layout.delimiter.is_ascii() && std::str::from_utf8(&block.text).is_ok();
     let mut splitter = Splitter::new(&block.text, layout.delimiter, block.first_line);
     if layout.has_header && block.is_first {
         splitter.next_row(&mut Vec::new());
     }
-    let mut rows = Rows { text: &block.text, fields: layout.fields, spans: Vec::new(), lines: Vec::new() };
+    let mut rows =
+        Rows { text: &block.text, fields: layout.fields, spans: Vec::new(), lines: Vec::new(), is_utf8 };
     loop {
         let more = rows.fill(&mut splitter, sink.file, &mut sink.coverage);
         if rows.lines.is_empty() {
@@ -78,6 +80,7 @@ struct Rows<'t> {
     fields: usize,
     spans: Vec<Span>,
     lines: Vec<u64>,
+    is_utf8: bool,
 }
 
 impl Rows<'_> {
@@ -139,10 +142,7 @@ impl Rows<'_> {
             ),
             ColumnType::Bool => self.typed(field, missing, file, faults, Truths(BooleanBuilder::new())),
             ColumnType::Null => self.typed(field, missing, file, faults, Nothing(0)),
-            _ => {
-                let builder = StringBuilder::with_capacity(self.lines.len(), self.lines.len() * 8);
-                self.typed(field, missing, file, faults, TextCells(builder))
-            }
+            _ => self.typed(field, missing, file, faults, TextCells::new(self.lines.len(), self.is_utf8)),
         }
     }
 
@@ -239,19 +239,35 @@ impl Cells for Nothing {
     }
 }
 
-struct TextCells(StringBuilder);
+/// Texts. In a block of UTF-8 every field is UTF-8, so that one check at the end does.
+struct TextCells {
+    builder: BinaryBuilder,
+    is_utf8: bool,
+}
+
+impl TextCells {
+    fn new(rows: usize, is_utf8: bool) -> Self {
+        Self { builder: BinaryBuilder::with_capacity(rows, rows * 8), is_utf8 }
+    }
+}
 
 impl Cells for TextCells {
+    #[inline]
     fn push(&mut self, value: &[u8]) -> bool {
-        self.0.append_value(to_text(value));
+        if self.is_utf8 {
+            self.builder.append_value(value);
+        } else {
+            self.builder.append_value(to_text(value).as_bytes());
+        }
         true
     }
 
     fn push_null(&mut self) {
-        self.0.append_null();
+        self.builder.append_null();
     }
 
     fn finish(mut self) -> ArrayRef {
-        Arc::new(self.0.finish())
+        let texts = StringArray::try_from_binary(self.builder.finish());
+        Arc::new(texts.expect("fields of a block of UTF-8 end at letters, and others were decoded"))
     }
 }

@@ -48,6 +48,7 @@ use crate::error::{DataError, did_you_mean};
 use crate::infer::{Column, ColumnType};
 use crate::select::select;
 use bytes::LocalFile;
+pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
 use chunk::RowNumbers;
 use csv::CsvLayout;
@@ -251,6 +252,13 @@ impl Source {
             _ => None,
         };
         self.files.iter().map(rows).sum()
+    }
+
+    /// About how many rows there are: exact where footers tell it, else a low guess from the files' size.
+    pub(crate) fn about_rows(&self) -> u64 {
+        const LONG_CELL_BYTES: u64 = 24;
+        let guess = || self.size_bytes() / (LONG_CELL_BYTES * self.columns.len().max(1) as u64);
+        self.rows().unwrap_or_else(guess)
     }
 
     /// Types that hold what a scan met, if those of the source do not; never when types are fixed.

@@ -67,7 +67,8 @@ pub(crate) fn csv(
     sample_bytes: usize,
 ) -> Result<Sampled, SampleError> {
     // Line ends alone first: to know where rows end, the delimiter must be known.
-    let first = BlockReader::open(Arc::clone(bytes), RecordEnd::Line, crate::csv::SAMPLE_BYTES)?.next()?;
+    let first =
+        BlockReader::open(Arc::clone(bytes), RecordEnd::Line, crate::csv::SAMPLE_BYTES)?.next(Vec::new())?;
     let Some(first) = first else { return Ok(EMPTY) };
     if let Some(at) = memchr::memchr(0, &first.text) {
         let line = memchr::memchr_iter(b'\n', &first.text[..at]).count() + 1;
@@ -76,7 +77,7 @@ pub(crate) fn csv(
     let given = spec.delimiter.and_then(|letter| u8::try_from(letter).ok());
     let delimiter = given.unwrap_or_else(|| detect_delimiter(&first.text));
     let end = RecordEnd::Csv { delimiter };
-    let Some(head) = BlockReader::open(Arc::clone(bytes), end, sample_bytes)?.next()? else {
+    let Some(head) = BlockReader::open(Arc::clone(bytes), end, sample_bytes)?.next(Vec::new())? else {
         return Ok(EMPTY);
     };
     let (layout, names) = layout(&head.text, delimiter, &spec.columns)?;
@@ -177,7 +178,8 @@ pub(crate) fn json(
     missing: &Missing,
     sample_bytes: usize,
 ) -> Result<Sampled, SampleError> {
-    let Some(head) = BlockReader::open(Arc::clone(bytes), RecordEnd::Line, sample_bytes)?.next()? else {
+    let Some(head) = BlockReader::open(Arc::clone(bytes), RecordEnd::Line, sample_bytes)?.next(Vec::new())?
+    else {
         return Ok(EMPTY);
     };
     let mut keys = JsonTally::default();

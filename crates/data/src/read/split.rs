@@ -84,6 +84,15 @@ pub(crate) enum RowEnd {
     End,
 }
 
+/// The end of a quoted part of a field.
+#[derive(Debug, Clone, Copy)]
+struct Quoted {
+    /// Its closing quote.
+    end: usize,
+    /// Whether it holds a quote.
+    escaped: bool,
+}
+
 /// Walks over the rows of a text that begins where a record begins and ends where one ends.
 pub(crate) struct Splitter<'t> {
     text: &'t [u8],
@@ -120,14 +129,12 @@ impl<'t> Splitter<'t> {
                     {
                         continue;
                     }
-                    let Some(end) = quote_end(self.text, at + 1) else {
+                    let Some(quoted) = self.to_quote_end() else {
                         self.position = self.text.len();
                         return RowEnd::OpenQuote { line };
                     };
-                    self.line += super::blocks::count_lines(&self.text[at..end]);
                     start = at + 1;
-                    behind_quotes = Some(end);
-                    self.move_to(end + 1);
+                    behind_quotes = Some(quoted);
                 }
                 Some(byte) => {
                     let is_delimiter = *byte == self.delimiter;
@@ -149,17 +156,36 @@ impl<'t> Splitter<'t> {
         }
     }
 
+    /// Walks to the quote that closes what was just opened.
+    fn to_quote_end(&mut self) -> Option<Quoted> {
+        let mut escaped = false;
+        loop {
+            let at = self.next_special();
+            let next_is = |byte| self.text.get(at + 1) == Some(&byte);
+            match self.text.get(at)? {
+                &QUOTE if next_is(QUOTE) => {
+                    escaped = true;
+                    self.next_special();
+                }
+                &QUOTE => return Some(Quoted { end: at, escaped }),
+                b'\n' => self.line += 1,
+                b'\r' if !next_is(b'\n') => self.line += 1,
+                _ => {}
+            }
+        }
+    }
+
     #[inline]
-    fn span(&self, start: usize, end: usize, behind_quotes: Option<usize>) -> Span {
+    fn span(&self, start: usize, end: usize, quoted: Option<Quoted>) -> Span {
         let position = |at: usize| u32::try_from(at).expect("blocks are shorter than 4 GiB");
-        let Some(quote) = behind_quotes else {
-            return Span { start: position(start), length: position(end - start) };
+        let (end, flag) = match quoted {
+            None => (end, 0),
+            Some(quoted) => {
+                let plain = !quoted.escaped && self.text[quoted.end + 1..end].trim_ascii().is_empty();
+                if plain { (quoted.end, 0) } else { (end, ESCAPED) }
+            }
         };
-        let inside = &self.text[start..quote];
-        let plain =
-            self.text[quote + 1..end].trim_ascii().is_empty() && memchr::memchr(QUOTE, inside).is_none();
-        let length = if plain { position(inside.len()) } else { position(end - start) | ESCAPED };
-        Span { start: position(start), length }
+        Span { start: position(start), length: position(end - start) | flag }
     }
 
     fn skip_empty_lines(&mut self) {

@@ -402,7 +402,7 @@ proptest! {
         let source: Arc<dyn ByteSource> = Arc::new(Memory(letters.clone()));
         let mut reader = BlockReader::open(source, RecordEnd::Csv { delimiter: b',' }, block_bytes).unwrap();
         let mut cut = Vec::new();
-        while let Some(block) = reader.next().unwrap() {
+        while let Some(block) = reader.next(vec![7; 3]).unwrap() {
             cut.extend(split(&block.text, block.first_line));
         }
         prop_assert_eq!(cut, split(&letters, 1));

@@ -35,8 +35,12 @@ impl<'s> Units<'s> {
         Self { source, next_file: 0, blocks: None, ranges: VecDeque::new() }
     }
 
-    /// The next unit; text files are read here, one after the other.
-    pub(crate) fn next(&mut self) -> Result<Option<Unit>, DataError> {
+    /// The next unit; text files are read here, one after the other. `done` is a unit whose memory can be used again.
+    pub(crate) fn next(&mut self, done: Option<Unit>) -> Result<Option<Unit>, DataError> {
+        let mut buffer = match done {
+            Some(Unit { work: Work::Block(block), .. }) => block.text,
+            _ => Vec::new(),
+        };
         loop {
             // The file before `next_file` is the one being read.
             let file = self.next_file.wrapping_sub(1);
@@ -44,7 +48,10 @@ impl<'s> Units<'s> {
                 return Ok(Some(Unit { file, work: Work::Rows(range) }));
             }
             if let Some(reader) = &mut self.blocks {
-                match reader.next().map_err(|error| self.source.block_error(file, error))? {
+                match reader
+                    .next(std::mem::take(&mut buffer))
+                    .map_err(|error| self.source.block_error(file, error))?
+                {
                     Some(block) => return Ok(Some(Unit { file, work: Work::Block(block) })),
                     None => self.blocks = None,
                 }

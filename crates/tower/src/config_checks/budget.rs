@@ -1,6 +1,6 @@
 use super::{TrainingConfig, block, warning};
-use crate::checks::CheckResult;
 use crate::cost::Budget;
+use trackway_core::checks::CheckResult;
 
 /// What the run is expected to cost against what it may.
 pub(super) fn budget(config: &TrainingConfig) -> CheckResult {

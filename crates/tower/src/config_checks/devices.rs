@@ -1,6 +1,6 @@
 use super::{Strategy, TrainingConfig, block, warning};
-use crate::checks::CheckResult;
 use crate::memory::{MemorySpec, Parallel, estimate};
+use trackway_core::checks::CheckResult;
 
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
 const SCALING_MIN: f64 = 0.85;

@@ -1,5 +1,5 @@
 use super::{TrainingConfig, warning};
-use crate::checks::{CheckResult, Finding};
+use trackway_core::checks::{CheckResult, Finding};
 
 const NAME: &str = "config.loader";
 /// Batches ahead that hide a slow file now and then.

@@ -1,6 +1,6 @@
 use super::{TrainingConfig, block, warning};
-use crate::checks::CheckResult;
 use crate::memory::Precision;
+use trackway_core::checks::CheckResult;
 
 /// Norms that gradients are usually cut to.
 const CLIP_NORM_MIN: f64 = 0.1;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::checks::{Verdict, overall};
 use crate::memory::{Architecture, Device};
+use trackway_core::checks::{Verdict, overall};
 
 /// The verdict of one check.
 fn verdict(config: &TrainingConfig, name: &str) -> Verdict {

@@ -20,13 +20,12 @@ use trackway_core::{LaunchKind, RunId};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_recorder::{SystemClock, SystemIds};
-use trackway_store::{Backend as _, RemoteBackend, RemoteOptions, selftest};
+use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
 
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
 use crate::{App, FULL_STAGE};
 
-pub use house::RemoteCollection;
 pub use status::RemoteStatus;
 
 /// How long the end of a run waits for its uploads, unless the run file says otherwise.
@@ -84,21 +83,6 @@ impl RemotePlan {
         Some(&self.policy).filter(|_| !self.keeps_all)
     }
 
-    /// What a person who cleans up keeps: everything, if the run file says so, that a resume could come to.
-    pub fn house_policy(&self) -> &Retention {
-        &self.policy
-    }
-
-    /// How it stood when a supervisor looked last.
-    pub fn status(&self) -> Option<RemoteStatus> {
-        RemoteStatus::read(&self.run_folder)
-    }
-
-    /// The checkpoints in the remote's own log, oldest first, when it answers within seconds.
-    pub fn list(&self) -> Result<Vec<CheckpointInfo>, CheckpointError> {
-        Ok(self.open(Patience::Short, &Arc::new(AtomicBool::new(false)))?.remote_list())
-    }
-
     /// How long the end of the run waits for its uploads.
     pub fn wait_seconds(&self) -> f64 {
         self.wait_seconds
@@ -117,16 +101,26 @@ impl RemotePlan {
     /// Opens the logs of the local root and of the remote. Transfers end once `cancelled` is set. A remote that was
     /// never written to is tried out first, and refused when it cannot do what the log needs.
     pub fn open(&self, patience: Patience, cancelled: &Arc<AtomicBool>) -> Result<Replica, CheckpointError> {
+        self.open_on(Arc::new(RealDisk), patience, cancelled)
+    }
+
+    /// The same, reading local bytes through a given disk.
+    pub fn open_on(
+        &self,
+        disk: Arc<dyn Disk>,
+        patience: Patience,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Replica, CheckpointError> {
         let backend = RemoteBackend::new(&self.url, &options(patience))?;
         let files = Arc::new(TransferFiles::new(backend.transfer(), Arc::clone(cancelled)));
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
-        Replica::open(&self.root, Arc::new(backend), files, clock, ids)
+        Replica::open_on(disk, &self.root, Arc::new(backend), files, clock, ids)
     }
 
-    /// Tries out whether the remote can do what the log needs, and refuses it otherwise.
-    pub fn selftest(&self) -> Result<(), CheckpointError> {
-        let backend = RemoteBackend::new(&self.url, &options(Patience::Long))?;
-        Ok(selftest(&backend, &SystemClock, &SystemIds).verdict()?)
+    /// Tries out whether the remote can do what the log needs.
+    pub fn selftest(&self, patience: Patience) -> Result<SelfTest, CheckpointError> {
+        let backend = RemoteBackend::new(&self.url, &options(patience))?;
+        Ok(selftest(&backend, &SystemClock, &SystemIds))
     }
 
     /// Where it is, without secrets.
@@ -179,7 +173,7 @@ pub(crate) fn remote_error(what: &str, error: &CheckpointError) -> AppError {
 }
 
 /// Whether waiting may help: the remote did not answer, or others were faster.
-fn is_passing(error: &CheckpointError) -> bool {
+pub(crate) fn is_passing(error: &CheckpointError) -> bool {
     use trackway_store::ErrorKind as Kind;
     matches!(error, CheckpointError::Store(error) if matches!(error.kind(), Kind::Unavailable | Kind::Contended))
 }

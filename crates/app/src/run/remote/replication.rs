@@ -232,7 +232,11 @@ impl Shared {
             return false;
         }
         let (commits, step) = replica.waiting_commits();
-        self.note(|state| (state.status.waiting_commits, state.status.waiting_step) = (commits, step));
+        let let_go = replica.let_go();
+        self.note(|state| {
+            (state.status.waiting_commits, state.status.waiting_step) = (commits, step);
+            state.status.let_go = let_go;
+        });
         commits > 0
     }
 

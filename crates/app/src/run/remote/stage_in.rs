@@ -188,7 +188,7 @@ fn once(
 ) -> Result<StageInReport, CheckpointError> {
     let mut replica = remote.open(Patience::Long, cancelled)?;
     if replica.remote_is_empty() {
-        remote.selftest()?;
+        remote.selftest(Patience::Long)?.verdict()?;
     }
     if let Some(previous) = previous
         && let Some(epoch) = previous.epoch

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use trackway_checkpoint::MAX_ONLY_COPIES;
 use trackway_checkpoint::remote::Standing;
 use trackway_core::{AttemptId, Step};
 
@@ -26,6 +27,9 @@ pub struct RemoteStatus {
     pub waiting_uploads: u64,
     /// The newest step whose bytes are all there.
     pub uploaded_step: Option<Step>,
+    /// Checkpoints newer than that whose only copy was deleted on this disk, because too many waited; no rule keeps them.
+    #[serde(default)]
+    pub let_go: u64,
     /// What is being sent.
     pub uploading: Option<Uploading>,
     /// Who holds the run, when it is another attempt than the last one launched here.
@@ -57,6 +61,7 @@ impl RemoteStatus {
         self.waiting_step = standing.waiting_step;
         self.waiting_uploads = standing.waiting_uploads;
         self.uploaded_step = standing.uploaded_step;
+        self.let_go = standing.let_go;
     }
 
     /// Whether everything that should be at the remote is there.
@@ -90,6 +95,18 @@ impl RemoteStatus {
             Some(step) => format!("everything is at {location} up to step {step}"),
             None => format!("nothing is at {location} yet"),
         }
+    }
+
+    /// What a person should know when uploads are so far behind that retention lets go of what has no other copy.
+    #[must_use]
+    pub fn told_of_let_go(&self) -> Option<String> {
+        (self.let_go > 0).then(|| {
+            format!(
+                "uploads are far behind: of the checkpoints without a second copy the {MAX_ONLY_COPIES} newest stay, and what a \
+                 rule or a pin keeps; {} older ones were deleted",
+                self.let_go
+            )
+        })
     }
 
     /// What the supervisor of a run wrote last; `None`: it has no remote, or never was launched.
@@ -142,6 +159,8 @@ mod tests {
         status.out_of_reach_since = Some("2026-11-21T10:00:00Z".into());
         let sentence = "waiting for the remote s3://b/r since 2026-11-21T10:00:00Z: 1 commit, 2 uploads";
         assert_eq!(status.sentence(), sentence);
+        status.let_go = 3;
+        assert!(status.told_of_let_go().unwrap().ends_with("; 3 older ones were deleted"));
         status.write(folder.path());
         assert_eq!(RemoteStatus::read(folder.path()), Some(status));
     }

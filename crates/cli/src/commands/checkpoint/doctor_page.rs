@@ -16,8 +16,11 @@ pub fn print(report: &DoctorReport, printer: Printer) {
 
 fn summary(report: &DoctorReport) -> String {
     let steps: Vec<String> = report.verified_steps.iter().map(u64::to_string).collect();
+    let log_missing = report.findings.iter().any(|finding| finding.check == "log_missing");
     let verified = match steps.as_slice() {
+        _ if report.committed_count == 0 && log_missing => return "nobody knows what was committed".into(),
         _ if report.committed_count == 0 => return "nothing was ever committed".into(),
+        [] if report.remote.is_some() => "none verifies on this disk".into(),
         [] => "none verifies".into(),
         [step] => format!("step {step} verifies"),
         steps => format!("steps {} verify", steps.join(", ")),

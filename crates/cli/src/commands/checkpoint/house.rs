@@ -1,7 +1,9 @@
-use trackway_app::checkpoints::{Checkpoints, Collection, Garbage, KeepChanges, Pinned};
+use trackway_app::checkpoints::{
+    Checkpoints, CollectedEntry, Collection, Garbage, KeepChanges, KeptEntry, Pinned, RemoteCollection,
+};
 use trackway_core::Timestamp;
 
-use super::{seconds, which};
+use super::{FAULT, seconds, which};
 use crate::args::{GcArgs, PinArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
@@ -55,35 +57,69 @@ pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Re
     } else {
         show(&done, printer);
     }
-    Ok(0)
+    Ok(if done.remote.is_some_and(|remote| remote.error.is_some()) { FAULT } else { 0 })
 }
 
 fn show(done: &Collection, printer: Printer) {
-    let size = |size_bytes: Option<u64>| size_bytes.map(bytes).unwrap_or_default();
-    let mut rows: Vec<(u64, Vec<String>)> = Vec::new();
-    for kept in &done.keep {
-        let cells =
-            vec![kept.step.to_string(), "stays".into(), size(kept.size_bytes), kept.reasons.join(", ")];
-        rows.push((kept.number, cells));
-    }
-    let goes = if done.dry_run { "would go" } else { "is deleted" };
-    for retired in &done.retire {
-        let why = retired.why.replace('_', " ");
-        rows.push((
-            retired.number,
-            vec![retired.step.to_string(), goes.into(), size(retired.size_bytes), why],
-        ));
-    }
+    let goes = goes(done.dry_run);
+    let mut rows = fates(&done.keep, &done.retire, goes);
     for orphan in &done.orphans {
         let why = "left over, never a checkpoint or one no more".into();
         rows.push((orphan.number, vec![orphan.step.to_string(), goes.into(), String::new(), why]));
     }
-    rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    printer.table(&["step", "fate", "size", "why"], rows.into_iter().map(|(_, cells)| cells).collect());
+    print(rows, printer);
     for step in &done.suspects {
         printer.note(&format!("step {step} does not verify and is suspect from now on"));
     }
     tell_sum(done, printer);
+    done.remote.iter().for_each(|remote| show_remote(remote, done.dry_run, printer));
+}
+
+fn show_remote(remote: &RemoteCollection, dry_run: bool, printer: Printer) {
+    let location = &remote.location;
+    if let Some(error) = &remote.error {
+        printer.note(&format!("nothing is deleted at the remote {location}: {error}"));
+        return;
+    }
+    let rows = fates(&remote.keep, &remote.retire, goes(dry_run));
+    printer.line("");
+    printer.line(&format!("at {location}"));
+    print(rows, printer);
+    for step in &remote.suspects {
+        printer.note(&format!("step {step} is not whole at the remote and is suspect from now on"));
+    }
+    printer.note(&match &remote.refused {
+        Some(why) => format!("nothing is deleted at the remote: {why}"),
+        None if remote.retire.is_empty() && remote.removed_objects == 0 => {
+            "there is nothing to delete at the remote".into()
+        }
+        None if dry_run => "delete with --yes what would go at the remote".into(),
+        None => format!("{} objects were deleted at the remote", remote.removed_objects),
+    });
+}
+
+fn goes(dry_run: bool) -> &'static str {
+    if dry_run { "would go" } else { "is deleted" }
+}
+
+/// What stays and what goes, by the number in the log.
+fn fates(keep: &[KeptEntry], retire: &[CollectedEntry], goes: &str) -> Vec<(u64, Vec<String>)> {
+    let row = |number: u64, step: u64, fate: &str, size_bytes: Option<u64>, why: String| {
+        let size = size_bytes.map(bytes).unwrap_or_default();
+        (number, vec![step.to_string(), fate.to_owned(), size, why])
+    };
+    let keep = keep.iter().map(|it| row(it.number, it.step, "stays", it.size_bytes, it.reasons.join(", ")));
+    let retire =
+        retire.iter().map(|it| row(it.number, it.step, goes, it.size_bytes, it.why.replace('_', " ")));
+    keep.chain(retire).collect()
+}
+
+fn print(mut rows: Vec<(u64, Vec<String>)>, printer: Printer) {
+    if rows.is_empty() {
+        return;
+    }
+    rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    printer.table(&["step", "fate", "size", "why"], rows.into_iter().map(|(_, cells)| cells).collect());
 }
 
 fn tell_sum(done: &Collection, printer: Printer) {

@@ -8,17 +8,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_app::App;
-use trackway_app::checkpoints::{CheckpointEntry, Checkpoints, Story, Watch, Which};
+use trackway_app::checkpoints::{Checkpoints, Listing, RemoteAnswer, SaveReason, Story, Watch, Which};
 use trackway_formats::runfile::parse_duration;
 
 use super::live::BytesBar;
 use crate::args::{CheckpointCommand, CheckpointSubject};
 use crate::exit::{Failure, NOT_COMPLETED};
 use crate::printer::Printer;
+use crate::units::bytes;
 
 /// Something the checkpoints' integrity needs a look at.
 const INTEGRITY: u8 = 7;
 const NOT_FOUND: u8 = 6;
+/// A part that is needed does not answer.
+const FAULT: u8 = 1;
 
 /// Opens the home, which only those need that name a run.
 type Open<'a> = dyn Fn() -> Result<App, Failure> + 'a;
@@ -26,7 +29,9 @@ type Open<'a> = dyn Fn() -> Result<App, Failure> + 'a;
 pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
         CheckpointCommand::Ls { subject, all } => list(&find(open, subject)?, *all, printer),
-        CheckpointCommand::Verify { subject, step } => verify(&find(open, subject)?, *step, printer),
+        CheckpointCommand::Verify { subject, remote, step } => {
+            verify(&find(open, subject)?, *step, *remote, printer)
+        }
         CheckpointCommand::Explain { subject, step } => {
             explain(&find(open, subject)?.story(which(step)?)?, printer)
         }
@@ -35,7 +40,7 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
         CheckpointCommand::Unpin { name, subject } => house::unpin(&find(open, subject)?, name, printer),
         CheckpointCommand::Gc(gc) => house::collect(&find(open, &gc.subject)?, gc, printer),
         CheckpointCommand::Doctor { subject } => doctor(&find(open, subject)?, printer),
-        CheckpointCommand::Now { run } => now(&open()?, run, printer),
+        CheckpointCommand::Now { run, why, anomaly } => now(&open()?, run, *anomaly, why, printer),
     }
 }
 
@@ -68,20 +73,31 @@ fn watch(what: &'static str) -> Watch {
 }
 
 /// Prints entries, and says with the exit code whether anything was ever committed.
-fn show(entries: &[CheckpointEntry], printer: Printer) -> u8 {
-    let committed = entries.iter().any(|entry| entry.manifest_sha256.is_some());
+fn show(listing: &Listing, printer: Printer) -> u8 {
+    let committed = listing.checkpoints.iter().any(|entry| entry.info.manifest_sha256.is_some());
     if printer.is_json() {
-        printer.document(&serde_json::json!({ "checkpoints": entries }));
+        printer.document(listing);
     } else {
-        table::print(entries, printer);
+        table::print(&listing.checkpoints, printer);
+    }
+    if let Some(why) = silence(listing.remote.as_ref()) {
+        printer.note(&format!("{why}; `where` is as this disk's log has it"));
     }
     if committed { 0 } else { NOT_FOUND }
 }
 
+/// That the remote did not answer, and what it said instead.
+fn silence(remote: Option<&RemoteAnswer>) -> Option<String> {
+    let RemoteAnswer { location, error, .. } = remote.filter(|remote| !remote.answers)?;
+    Some(format!("the remote {location} does not answer: {}", error.as_deref().unwrap_or_default()))
+}
+
 fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Failure> {
-    let entries = checkpoints.list(all)?;
-    let code = show(&entries, printer);
-    if entries.is_empty() {
+    let listing = checkpoints.list(all)?;
+    let code = show(&listing, printer);
+    if checkpoints.log_is_gone() {
+        printer.note("the log of this disk is gone, and without it no checkpoint is real; `trackway checkpoint doctor` says more");
+    } else if listing.checkpoints.is_empty() {
         printer.note("no checkpoint was ever begun");
     } else if code == NOT_FOUND {
         printer.note("nothing was ever committed");
@@ -95,15 +111,26 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     Ok(code)
 }
 
-fn verify(checkpoints: &Checkpoints, step: Option<u64>, printer: Printer) -> Result<u8, Failure> {
-    let entries = checkpoints.verify(step, &watch("verifying"))?;
-    let code = show(&entries, printer);
+fn verify(
+    checkpoints: &Checkpoints,
+    step: Option<u64>,
+    remote: bool,
+    printer: Printer,
+) -> Result<u8, Failure> {
+    let listing = checkpoints.verify(step, remote, &watch("verifying"))?;
+    let code = show(&listing, printer);
+    let entries = &listing.checkpoints;
     if entries.is_empty() {
         printer.note("nothing was ever committed");
     }
     let broken: Vec<_> = entries.iter().filter(|entry| entry.verified == Some(false)).collect();
     for entry in &broken {
-        printer.note(entry.why.as_deref().unwrap_or("it does not verify"));
+        printer.note(entry.info.why.as_deref().unwrap_or("it does not verify"));
+    }
+    let unread = entries.iter().filter(|entry| entry.verified.is_none()).count();
+    if unread > 0 {
+        let them = if unread == 1 { "1 is".into() } else { format!("{unread} are") };
+        printer.note(&format!("{them} at the remote only and not read; --remote reads there too"));
     }
     if broken.is_empty() {
         return Ok(code);
@@ -118,9 +145,22 @@ fn verify(checkpoints: &Checkpoints, step: Option<u64>, printer: Printer) -> Res
 
 fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     let target = checkpoints.resume_target(&watch("verifying"))?;
+    let silence = silence(target.remote.as_ref());
+    let code = if silence.is_some() { FAULT } else { 0 };
     if printer.is_json() {
         printer.document(&target);
-        return Ok(0);
+        return Ok(code);
+    }
+    if let Some(why) = silence {
+        printer.note(&format!("{why}; nothing can be launched until it does"));
+        printer.note("what this disk has, and what would be taken if nobody else went on meanwhile:");
+    }
+    if let Some(newest) = target.lost.last() {
+        printer.note(&format!(
+            "{} checkpoints of this disk up to step {newest} are none of the run's: another attempt was granted it before the \
+             remote knew of them",
+            target.lost.len()
+        ));
     }
     for passed in &target.passed_over {
         let what = passed.step.map_or_else(|| "a checkpoint".into(), |step| format!("step {step}"));
@@ -130,7 +170,11 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
         printer.note(&target.cost.in_words());
     }
     table::print(&target.checkpoints, printer);
-    Ok(0)
+    if target.fetch_bytes > 0 {
+        let fetched = bytes(target.fetch_bytes);
+        printer.note(&format!("{fetched} would come from the remote, and be verified on the way"));
+    }
+    Ok(code)
 }
 
 fn explain(story: &Story, printer: Printer) -> Result<u8, Failure> {
@@ -158,13 +202,19 @@ fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
     })
 }
 
-fn now(app: &App, run: &str, printer: Printer) -> Result<u8, Failure> {
-    let asked = app.checkpoint_now(run)?;
+fn now(app: &App, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
+    let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
+    let asked = app.checkpoint_now(run, reason, why)?;
     if printer.is_json() {
         printer.document(&asked);
     } else {
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         printer.note(&format!("request {}: {}{step}", asked.request_id, asked.outcome));
+        if asked.outcome == "no_answer" {
+            printer.note(
+                "the script did not answer in time; one that asks its recorder at every step whether a checkpoint is due does",
+            );
+        }
     }
     Ok(if asked.outcome == "done" { 0 } else { NOT_COMPLETED })
 }

@@ -6,18 +6,19 @@ use crate::units::{bytes, duration, short_hash};
 /// Columns that say something of at least one checkpoint are shown, the others are not.
 type Column = (&'static str, fn(&CheckpointEntry) -> String);
 
-const COLUMNS: [Column; 11] = [
-    ("step", |entry| entry.step.to_string()),
-    ("state", |entry| entry.state.clone()),
+const COLUMNS: [Column; 12] = [
+    ("step", |entry| entry.info.step.to_string()),
+    ("state", |entry| entry.info.state.as_str().into()),
     ("verified", |entry| verified(entry).into()),
-    ("size", |entry| entry.size_bytes.map(bytes).unwrap_or_default()),
+    ("size", |entry| entry.info.size_bytes.map(bytes).unwrap_or_default()),
     ("shared", |entry| entry.shared_bytes.filter(|shared| *shared > 0).map(bytes).unwrap_or_default()),
     ("where", |entry| entry.location.clone()),
     ("age", |entry| entry.age_seconds.map(duration).unwrap_or_default()),
-    ("pins", |entry| entry.pins.join(", ")),
-    ("epoch", |entry| entry.epoch.to_string()),
-    ("manifest", |entry| entry.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
-    ("under", |entry| entry.folder.clone()),
+    ("reason", |entry| entry.reason.clone().unwrap_or_default()),
+    ("pins", |entry| entry.info.pins.join(", ")),
+    ("epoch", |entry| entry.info.epoch.to_string()),
+    ("manifest", |entry| entry.info.manifest_sha256.as_deref().map(short_hash).unwrap_or("–").into()),
+    ("under", |entry| entry.info.folder.clone()),
 ];
 
 fn verified(entry: &CheckpointEntry) -> &'static str {

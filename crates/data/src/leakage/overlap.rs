@@ -1,0 +1,383 @@
+//! Rows, groups and moments on both sides of a split.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use serde::{Deserialize, Serialize};
+
+use super::twins::{TwinCounts, Twins, keys_of};
+use crate::error::DataError;
+use crate::hashed::{AlreadyHashed, Keys};
+use crate::infer::ColumnType;
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Coverage, Place, Source};
+use crate::rows::RowHashes;
+
+/// The most shared rows that are shown.
+pub const OVERLAP_EXAMPLES_MAX: usize = 5;
+
+/// What columns mean. Each is optional and switches on what needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// What is predicted. Without it, a row counts with all its columns.
+    pub label: Option<String>,
+    /// What must not be on both sides: a user, a patient, a household.
+    pub group: Option<String>,
+    /// When a row came about.
+    pub time: Option<String>,
+}
+
+/// What the two sides share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// Rows that stand on both sides.
+    pub rows: RowOverlap,
+    /// Groups on both sides; `None` when no column says what a group is.
+    pub groups: Option<GroupOverlap>,
+    /// Moments on both sides; `None` when no column says when, or one that is neither time nor number.
+    pub time: Option<TimeOverlap>,
+    /// Columns that could not be compared, with the reason.
+    pub not_compared: Vec<String>,
+    /// What was read of the training side.
+    pub train: Coverage,
+    /// What was read of the test side.
+    pub test: Coverage,
+}
+
+/// Rows of the test side that the training side holds too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RowOverlap {
+    /// Rows of the test side.
+    pub test_rows: u64,
+    /// Those whose features stand in the training side.
+    pub shared_rows: u64,
+    /// Those of them whose label is the same there at least once. Equals `shared_rows` without a label.
+    pub shared_with_label: u64,
+    /// Equal rows (by features) within the training side: with a random split of such data, about this share of the
+    /// test rows has a copy among the training rows by chance.
+    pub train_twins: Twins,
+    /// The first shared rows, in the order of the test side.
+    pub examples: Vec<SharedRow>,
+}
+
+/// A row on both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRow {
+    /// Where on the test side.
+    pub test: Place,
+    /// Its first place on the training side.
+    pub train: Place,
+    /// Whether the labels agree in at least one place.
+    pub same_label: bool,
+}
+
+/// Groups on both sides. Rows without a group count to none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupOverlap {
+    /// Groups of the test side.
+    pub test_groups: u64,
+    /// Those that the training side has too.
+    pub shared_groups: u64,
+    /// Rows of the test side in these.
+    pub test_rows_in_shared: u64,
+}
+
+/// Rows of the test side from before the training side's end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimeOverlap {
+    /// The last moment of the training side: microseconds since 1970 of a time, the value of a number.
+    pub train_last: f64,
+    /// The first moment of the test side.
+    pub test_first: f64,
+    /// Test rows at or before `train_last`: equal moments count.
+    pub test_rows_not_after: u64,
+    /// Those of them exactly at `train_last`.
+    pub test_rows_equal: u64,
+    /// Test rows with a moment.
+    pub test_rows_timed: u64,
+}
+
+/// Reads each side once and says what they share. Columns are matched by name. Memory: about 40 bytes for each row of
+/// the test side, and a bounded part for the training side.
+///
+/// # Errors
+/// [`DataError`]: a column of `roles` that a side does not have, a file that cannot be read, the scan cancelled.
+pub fn find_overlap(
+    train: &mut Source,
+    test: &mut Source,
+    roles: &Roles,
+    watch: &Watch<'_>,
+) -> Result<Overlap, DataError> {
+    // Which columns can be compared is known when both are typed by all of their rows, hence the order.
+    let columns = Columns::of(train, test, roles)?;
+    let (seen, test_coverage) = scan(test, &|source| Seen::new(columns.places_in(source)), watch)?;
+    let lookup = Lookup::of(&seen);
+    let (met, train_coverage) = scan(train, &|source| Met::new(columns.places_in(source), &lookup), watch)?;
+    Ok(Overlap {
+        rows: seen.rows_shared(&met),
+        groups: roles.group.as_ref().map(|_| seen.groups_shared(&met)),
+        time: seen.time_shared(&met),
+        not_compared: columns.not_compared,
+        train: train_coverage,
+        test: test_coverage,
+    })
+}
+
+/// Names of what is compared, in one order for both sides.
+struct Columns {
+    features: Vec<String>,
+    label: Option<String>,
+    group: Option<String>,
+    time: Option<String>,
+    not_compared: Vec<String>,
+}
+
+/// Indexes of [`Columns`] in one source.
+#[derive(Clone)]
+struct Places {
+    features: Vec<usize>,
+    label: Option<usize>,
+    group: Option<usize>,
+    time: Option<usize>,
+}
+
+impl Columns {
+    fn of(train: &Source, test: &Source, roles: &Roles) -> Result<Self, DataError> {
+        for source in [train, test] {
+            for (name, role) in [(&roles.label, "label"), (&roles.group, "group"), (&roles.time, "time")] {
+                if let Some(name) = name {
+                    source.index_of(name, role)?;
+                }
+            }
+        }
+        let mut features = Vec::new();
+        let mut not_compared = Vec::new();
+        for column in train.columns().iter().filter(|column| Some(&column.name) != roles.label.as_ref()) {
+            match test.columns().iter().find(|other| other.name == column.name) {
+                None => not_compared.push(format!("`{}` is not on the test side", column.name)),
+                Some(other) if !comparable(column.kind, other.kind) => not_compared.push(format!(
+                    "`{}` is {:?} on one side and {:?} on the other",
+                    column.name, column.kind, other.kind
+                )),
+                Some(_) => features.push(column.name.clone()),
+            }
+        }
+        let Roles { label, group, time } = roles.clone();
+        Ok(Self { features, label, group, time, not_compared })
+    }
+
+    fn places_in(&self, source: &Source) -> Places {
+        let find = |name: &String| source.columns().iter().position(|column| column.name == *name);
+        let maybe = |name: &Option<String>| name.as_ref().and_then(find);
+        Places {
+            features: self.features.iter().filter_map(find).collect(),
+            label: maybe(&self.label),
+            group: maybe(&self.group),
+            time: maybe(&self.time),
+        }
+    }
+}
+
+/// Whether equal values of the two types have equal fingerprints.
+fn comparable(one: ColumnType, other: ColumnType) -> bool {
+    let number = |kind| matches!(kind, ColumnType::Int | ColumnType::Float);
+    let null = |kind| kind == ColumnType::Null;
+    one == other || (number(one) && number(other)) || null(one) || null(other)
+}
+
+/// What one chunk says: fingerprints without and with the label, of the group, and moments.
+struct Read {
+    features: Vec<u64>,
+    with_label: Vec<u64>,
+    /// 0 for a row without a group.
+    groups: Vec<u64>,
+    /// NaN for a row without a moment.
+    moments: Vec<f64>,
+}
+
+impl Places {
+    fn read(&self, chunk: &Chunk) -> Read {
+        let column = |index: usize| chunk.batch.column(index);
+        let mut rows = RowHashes::new(chunk.batch.num_rows());
+        self.features.iter().for_each(|index| rows.add(column(*index)));
+        let features = rows.values().to_vec();
+        if let Some(label) = self.label {
+            rows.add(column(label));
+        }
+        Read {
+            features,
+            with_label: rows.values().to_vec(),
+            groups: self.group.map_or_else(Vec::new, |index| group_keys(column(index))),
+            moments: self.time.map_or_else(Vec::new, |index| moments(column(index))),
+        }
+    }
+}
+
+fn group_keys(column: &ArrayRef) -> Vec<u64> {
+    let mut keys = RowHashes::new(column.len());
+    keys.add(column);
+    let nulls = column.logical_nulls();
+    let keyed = |(row, key): (usize, &u64)| match &nulls {
+        Some(nulls) if nulls.is_null(row) => 0,
+        _ => (*key).max(1),
+    };
+    keys.values().iter().enumerate().map(keyed).collect()
+}
+
+/// Moments as numbers: exact for whole numbers below 2⁵³, so for microseconds until the year 2255.
+fn moments(column: &ArrayRef) -> Vec<f64> {
+    let value = |row: usize| match column.data_type() {
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row) as f64,
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row),
+        DataType::Timestamp(_, _) => column.as_primitive::<TimestampMicrosecondType>().value(row) as f64,
+        _ => f64::NAN,
+    };
+    (0..column.len()).map(|row| if column.is_null(row) { f64::NAN } else { value(row) }).collect()
+}
+
+/// All of the test side.
+struct Seen {
+    places: Places,
+    features: Vec<u64>,
+    with_label: Vec<u64>,
+    groups: Vec<u64>,
+    moments: Vec<f64>,
+    /// Where chunks begin: rows before it, and the place of each of its rows.
+    rows: Vec<Place>,
+}
+
+impl Seen {
+    fn new(places: Places) -> Self {
+        let (features, with_label, groups, moments, rows) = Default::default();
+        Self { places, features, with_label, groups, moments, rows }
+    }
+
+    fn rows_shared(&self, met: &Met<'_>) -> RowOverlap {
+        let with_label: Keys = met.with_label.iter().copied().collect();
+        let mut found = RowOverlap {
+            test_rows: self.features.len() as u64,
+            shared_rows: 0,
+            shared_with_label: 0,
+            train_twins: met.twins.twins(),
+            examples: Vec::new(),
+        };
+        for (row, features) in self.features.iter().enumerate() {
+            let Some(train) = met.features.get(features) else { continue };
+            let same_label = with_label.contains(&self.with_label[row]);
+            found.shared_rows += 1;
+            found.shared_with_label += u64::from(same_label);
+            if found.examples.len() < OVERLAP_EXAMPLES_MAX {
+                found.examples.push(SharedRow { test: self.rows[row], train: *train, same_label });
+            }
+        }
+        found
+    }
+
+    fn groups_shared(&self, met: &Met<'_>) -> GroupOverlap {
+        let mut groups = keys_of(&self.groups);
+        groups.remove(&0);
+        GroupOverlap {
+            test_groups: groups.len() as u64,
+            shared_groups: met.groups.len() as u64,
+            test_rows_in_shared: self.groups.iter().filter(|group| met.groups.contains(group)).count() as u64,
+        }
+    }
+
+    fn time_shared(&self, met: &Met<'_>) -> Option<TimeOverlap> {
+        let timed = || self.moments.iter().copied().filter(|moment| !moment.is_nan());
+        let (train_last, test_first) = (met.last_moment?, timed().reduce(f64::min)?);
+        let count = |holds: &dyn Fn(f64) -> bool| timed().filter(|moment| holds(*moment)).count() as u64;
+        Some(TimeOverlap {
+            train_last,
+            test_first,
+            test_rows_not_after: count(&|moment| moment <= train_last),
+            test_rows_equal: count(&|moment| moment == train_last),
+            test_rows_timed: count(&|_| true),
+        })
+    }
+}
+
+impl Pass for Seen {
+    fn observe(&mut self, chunk: &Chunk) {
+        let read = self.places.read(chunk);
+        self.features.extend(read.features);
+        self.with_label.extend(read.with_label);
+        self.groups.extend(read.groups);
+        self.moments.extend(read.moments);
+        self.rows.extend((0..chunk.batch.num_rows()).map(|row| chunk.place(row)));
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.features.extend(later.features);
+        self.with_label.extend(later.with_label);
+        self.groups.extend(later.groups);
+        self.moments.extend(later.moments);
+        self.rows.extend(later.rows);
+    }
+}
+
+/// What the training side is looked up in.
+struct Lookup {
+    features: Keys,
+    with_label: Keys,
+    groups: Keys,
+}
+
+impl Lookup {
+    fn of(seen: &Seen) -> Self {
+        Self {
+            features: keys_of(&seen.features),
+            with_label: keys_of(&seen.with_label),
+            groups: keys_of(&seen.groups),
+        }
+    }
+}
+
+/// What the training side has of the test side.
+struct Met<'l> {
+    places: Places,
+    lookup: &'l Lookup,
+    /// With the first place of each.
+    features: HashMap<u64, Place, AlreadyHashed>,
+    with_label: Keys,
+    groups: Keys,
+    last_moment: Option<f64>,
+    twins: TwinCounts,
+}
+
+impl<'l> Met<'l> {
+    fn new(places: Places, lookup: &'l Lookup) -> Self {
+        let (features, with_label, groups, twins) = Default::default();
+        Self { places, lookup, features, with_label, groups, last_moment: None, twins }
+    }
+}
+
+impl Pass for Met<'_> {
+    fn observe(&mut self, chunk: &Chunk) {
+        let read = self.places.read(chunk);
+        self.twins.observe(&read.features);
+        for (row, features) in read.features.iter().enumerate() {
+            if self.lookup.features.contains(features) {
+                self.features.entry(*features).or_insert_with(|| chunk.place(row));
+                if self.lookup.with_label.contains(&read.with_label[row]) {
+                    self.with_label.insert(read.with_label[row]);
+                }
+            }
+        }
+        let shared = read.groups.iter().filter(|group| **group != 0 && self.lookup.groups.contains(*group));
+        self.groups.extend(shared);
+        let moments = read.moments.into_iter().filter(|moment| !moment.is_nan());
+        self.last_moment = moments.chain(self.last_moment).reduce(f64::max);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.twins.merge(later.twins);
+        for (features, place) in later.features {
+            self.features.entry(features).or_insert(place);
+        }
+        self.with_label.extend(later.with_label);
+        self.groups.extend(later.groups);
+        self.last_moment = later.last_moment.into_iter().chain(self.last_moment).reduce(f64::max);
+    }
+}

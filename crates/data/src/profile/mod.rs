@@ -1,0 +1,281 @@
+//! What a data set is like, from one streaming pass, in bounded memory.
+//!
+//! A [`Profile`] is small (about 100 KB per column at most), versioned, and can be stored as JSON. Profiles of parts,
+//! made on different machines, are [merged](Profile::merge) into the profile of the whole: counts, bounds, moments and
+//! few values exactly, quantiles and distinct counts within the stated error. Drift between two data sets is computed
+//! from two profiles alone.
+//!
+//! What is exact and what is not:
+//!
+//! | statistic | |
+//! |---|---|
+//! | rows, nulls, NaN, infinities, zeros, negatives, misfits, order, smallest, largest, lengths up to 64 | exact |
+//! | mean, deviation, skewness, kurtosis, correlation | exact but for rounding |
+//! | values and how many different ones, up to [`MAX_VALUES`] | exact |
+//! | more values than that | counts too low by at most the stated error; number ± [`DISTINCT_STANDARD_ERROR`] |
+//! | quantiles, histogram | rank off by at most [`QUANTILE_RANK_ERROR`], in 99 of 100 cases |
+//! | patterns of texts that are not stored as a dictionary | from one row of 16 |
+//!
+//! Of large tables the quantiles are taken from one of each few neighbouring rows, chosen by chance: at least
+//! [`MIN_QUANTILE_ROWS`] values then stand for all. That error is included.
+
+mod column;
+mod distinct;
+mod hash;
+mod label;
+mod moments;
+mod number;
+mod quantiles;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod text;
+mod values;
+
+use serde::{Deserialize, Serialize};
+
+pub use column::ColumnProfile;
+pub use distinct::DISTINCT_STANDARD_ERROR;
+pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS};
+pub use moments::{CoMoments, Moments};
+pub use number::Order;
+pub use quantiles::{QUANTILE_RANK_ERROR, Quantiles};
+pub use summary::{
+    ColumnSummary, HISTOGRAM_BINS, Histogram, LengthSummary, PatternSummary, QUANTILE_SHARES, Quantile,
+    TOP_VALUES, Value, ValueCount,
+};
+pub use text::Lengths;
+pub use values::{MAX_KEPT_BYTES, MAX_VALUES};
+
+use crate::error::DataError;
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Coverage, Source};
+use label::Classes;
+use number::Scratch;
+
+/// The version of a stored profile. A reader refuses others.
+pub const PROFILE_VERSION: u32 = 1;
+
+/// So many values of a column, at least, go into its quantiles.
+pub const MIN_QUANTILE_ROWS: u64 = 2 << 20;
+
+/// Of no more neighbours than this one stands for all.
+const MAX_QUANTILE_STEP: u64 = 64;
+
+/// A data set's statistics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`PROFILE_VERSION`].
+    pub version: u32,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows rejected; with the rows read, all there are.
+    pub rows_rejected: u64,
+    /// The column that others are compared with.
+    pub label: Option<String>,
+    /// In the order of the source.
+    pub columns: Vec<ColumnProfile>,
+}
+
+/// Why two profiles cannot be merged, or a stored one not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// Another version.
+    #[error("the profile has version {found}, this program reads {PROFILE_VERSION}; make it again")]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// Profiles with different labels.
+    #[error("one profile has the label {one:?}, the other {other:?}; make both with the same label")]
+    Label {
+        /// One label.
+        one: Option<String>,
+        /// The other.
+        other: Option<String>,
+    },
+    /// Not a profile.
+    #[error("this is no profile: {0}")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+impl Profile {
+    /// Reads a source whole and profiles every column; with a label, its going together with each column too.
+    ///
+    /// # Errors
+    /// [`DataError`]: no such label, a file that cannot be read.
+    pub fn of(
+        source: &mut Source,
+        label: Option<&str>,
+        watch: &Watch<'_>,
+    ) -> Result<(Self, Coverage), DataError> {
+        if let Some(label) = label {
+            source.index_of(label, "label")?;
+        }
+        let (profiler, coverage) = scan(source, &|source| Profiler::new(source, label), watch)?;
+        let mut profile = profiler.into_profile();
+        profile.rows_rejected = coverage.rows_rejected;
+        Ok((profile, coverage))
+    }
+
+    /// Adds the profile of further rows. A column that only one side has is taken over, all null in the other's rows.
+    ///
+    /// # Errors
+    /// [`ProfileError`] where versions or labels differ; nothing is changed then.
+    pub fn merge(&mut self, later: Self) -> Result<(), ProfileError> {
+        later.check_version()?;
+        if self.label != later.label {
+            return Err(ProfileError::Label { one: self.label.clone(), other: later.label });
+        }
+        let (rows, later_rows) = (self.rows, later.rows);
+        let mut missing: Vec<bool> = vec![true; self.columns.len()];
+        for column in later.columns {
+            match self.columns.iter().position(|known| known.name == column.name) {
+                Some(index) => {
+                    self.columns[index].merge(column);
+                    missing[index] = false;
+                }
+                None => {
+                    let mut column = column;
+                    column.add_absent(rows);
+                    self.columns.push(column);
+                }
+            }
+        }
+        for (column, missing) in self.columns.iter_mut().zip(missing) {
+            if missing {
+                column.add_absent(later_rows);
+            }
+        }
+        self.rows += later_rows;
+        self.rows_rejected += later.rows_rejected;
+        Ok(())
+    }
+
+    /// Reads a stored profile.
+    ///
+    /// # Errors
+    /// [`ProfileError`] for another version or damaged content.
+    pub fn from_json(text: &str) -> Result<Self, ProfileError> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let Version { version } = serde_json::from_str(text)?;
+        if version != PROFILE_VERSION {
+            return Err(ProfileError::Version { found: version });
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+
+    fn check_version(&self) -> Result<(), ProfileError> {
+        if self.version == PROFILE_VERSION {
+            Ok(())
+        } else {
+            Err(ProfileError::Version { found: self.version })
+        }
+    }
+
+    /// The column of this name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<&ColumnProfile> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+}
+
+impl ColumnProfile {
+    fn add_absent(&mut self, rows: u64) {
+        self.rows += rows;
+        self.null_count += rows;
+        self.faults.absent += rows;
+    }
+
+    /// Ranks of the finite values: for distances between two data sets. `None` for other than numbers and times.
+    #[must_use]
+    pub fn quantile_sketch(&self) -> Option<&Quantiles> {
+        self.numbers.as_ref().map(|numbers| &numbers.quantiles)
+    }
+
+    /// Moments of the finite values. `None` for other than numbers and times.
+    #[must_use]
+    pub fn moments(&self) -> Option<Moments> {
+        self.numbers.as_ref().map(|numbers| numbers.moments)
+    }
+
+    /// Numbers that are NaN.
+    #[must_use]
+    pub fn nan_count(&self) -> u64 {
+        self.numbers.as_ref().map_or(0, |numbers| numbers.nan)
+    }
+
+    /// Whether [`ColumnProfile::top_values`] holds every value with its exact count.
+    #[must_use]
+    pub fn values_are_exact(&self) -> bool {
+        self.values.as_ref().is_some_and(values::ValueCounts::is_exact)
+    }
+}
+
+/// The pass that makes a profile.
+pub struct Profiler {
+    columns: Vec<ColumnProfile>,
+    label: Option<(usize, String)>,
+    classes: Classes,
+    scratch: Scratch,
+    rows: u64,
+    step: usize,
+}
+
+impl Profiler {
+    /// For the columns of a source; `label` is one of them or none.
+    #[must_use]
+    pub fn new(source: &Source, label: Option<&str>) -> Self {
+        let find = |name: &str| source.columns().iter().position(|column| column.name == name);
+        Self {
+            columns: source.columns().iter().map(ColumnProfile::new).collect(),
+            label: label.and_then(|label| Some((find(label)?, label.to_owned()))),
+            classes: Classes::default(),
+            scratch: Scratch::default(),
+            rows: 0,
+            step: quantile_step(source.about_rows()),
+        }
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn into_profile(self) -> Profile {
+        Profile {
+            version: PROFILE_VERSION,
+            rows: self.rows,
+            rows_rejected: 0,
+            label: self.label.map(|(_, name)| name),
+            columns: self.columns,
+        }
+    }
+}
+
+/// Of how many neighbours one stands for all in the quantiles.
+fn quantile_step(rows: u64) -> usize {
+    let step = (rows / MIN_QUANTILE_ROWS).clamp(1, MAX_QUANTILE_STEP);
+    1 << step.ilog2()
+}
+
+impl Pass for Profiler {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.rows += chunk.batch.num_rows() as u64;
+        let label_index = self.label.as_ref().map(|(index, _)| *index);
+        let label = label_index.map(|index| self.classes.chunk(chunk.batch.column(index)));
+        let arrays = chunk.batch.columns().iter().zip(&chunk.faults);
+        for (index, (column, (array, faults))) in self.columns.iter_mut().zip(arrays).enumerate() {
+            let label = label.as_ref().filter(|_| label_index != Some(index));
+            column.observe(array, faults, label, &mut self.scratch, self.step);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.rows += later.rows;
+        for (column, more) in self.columns.iter_mut().zip(later.columns) {
+            column.merge(more);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A profile's statistics as plain data, for people and for other programs.
+
+use serde::{Deserialize, Serialize};
+
+use super::column::ColumnProfile;
+use super::distinct::DISTINCT_STANDARD_ERROR;
+use super::label::Association;
+use super::number::{NumberForm, NumberProfile, Order};
+use super::quantiles::QUANTILE_RANK_ERROR;
+use crate::infer::ColumnType;
+use crate::read::CellFaults;
+
+/// How many of the most frequent values a summary shows.
+pub const TOP_VALUES: usize = 10;
+
+/// How many bins a summary's histogram has.
+pub const HISTOGRAM_BINS: usize = 20;
+
+/// The shares at which a summary gives quantiles.
+pub const QUANTILE_SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
+
+/// A value as it is shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A whole number beyond the signed ones.
+    Unsigned(u64),
+    /// A number.
+    Float(f64),
+    /// A text, or a time as ISO 8601 in UTC.
+    Text(String),
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Bool(truth) => truth.fmt(formatter),
+            Self::Int(number) => number.fmt(formatter),
+            Self::Unsigned(number) => number.fmt(formatter),
+            Self::Float(number) => number.fmt(formatter),
+            Self::Text(text) => text.fmt(formatter),
+        }
+    }
+}
+
+/// A value and how often it occurs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueCount {
+    /// The value.
+    pub value: Value,
+    /// Rows; too low by at most `count_error` of the summary.
+    pub count: u64,
+}
+
+/// A quantile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quantile {
+    /// The share of values that are not larger, 0 to 1.
+    pub share: f64,
+    /// The value.
+    pub value: Value,
+}
+
+/// Counts between edges.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// One more than the bins, ascending, all bins equally wide. Times are microseconds since 1970.
+    pub edges: Vec<f64>,
+    /// Values per bin, from the quantile sketch.
+    pub counts: Vec<u64>,
+}
+
+/// How long texts are, in letters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LengthSummary {
+    /// The shortest.
+    pub min: u64,
+    /// The mean.
+    pub mean: f64,
+    /// Half are not longer.
+    pub median: u64,
+    /// 99 % are not longer.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+    /// Texts without a letter.
+    pub empty: u64,
+}
+
+/// Shapes of texts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PatternSummary {
+    /// The most frequent shapes: `A` an upper-case letter, `a` another one, `9` a digit, `+` more of the same.
+    pub top: Vec<ValueCount>,
+    /// How many texts were looked at; a sample if fewer than there are.
+    pub rows: u64,
+}
+
+/// The statistics of one column. What a type does not have is absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnSummary {
+    /// The column's name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: ColumnType,
+    /// Rows.
+    pub rows: u64,
+    /// Cells without a value.
+    pub null_count: u64,
+    /// Misfits, texts that stood for missing values, rows of files without the column.
+    pub faults: CellFaults,
+    /// Different values.
+    pub distinct_estimate: u64,
+    /// Whether that number, and every count of `top_values`, is exact.
+    pub distinct_is_exact: bool,
+    /// Standard error of the number, as a share of it; 0 where exact.
+    pub distinct_error: f64,
+    /// The smallest value; of times, ISO 8601.
+    pub min: Option<Value>,
+    /// The largest value.
+    pub max: Option<Value>,
+    /// Mean of the finite values; of truth values the share of `true`.
+    pub mean: Option<f64>,
+    /// Sample standard deviation.
+    pub stddev: Option<f64>,
+    /// Skewness.
+    pub skewness: Option<f64>,
+    /// Kurtosis less 3.
+    pub excess_kurtosis: Option<f64>,
+    /// Quantiles at [`QUANTILE_SHARES`].
+    pub quantiles: Vec<Quantile>,
+    /// By how much a quantile's share may be off, in 99 of 100 cases.
+    pub quantile_rank_error: f64,
+    /// Values between the smallest and the largest.
+    pub histogram: Option<Histogram>,
+    /// The most frequent values, at most [`TOP_VALUES`].
+    pub top_values: Vec<ValueCount>,
+    /// By how much their counts may be too low; 0 where exact.
+    pub count_error: u64,
+    /// Numbers that are NaN.
+    pub nan_count: u64,
+    /// Numbers that are infinite.
+    pub infinite_count: u64,
+    /// Numbers that are zero.
+    pub zero_count: u64,
+    /// Numbers below zero.
+    pub negative_count: u64,
+    /// Whether values ascend or descend in row order (equal neighbours allowed); of numbers and times.
+    pub order: Option<Order>,
+    /// Lengths of texts.
+    pub lengths: Option<LengthSummary>,
+    /// Shapes of texts.
+    pub patterns: Option<PatternSummary>,
+    /// How the column goes with the label.
+    pub label_association: Option<Association>,
+    /// Bytes in memory.
+    pub size_bytes: u64,
+}
+
+impl ColumnProfile {
+    /// The statistics.
+    #[must_use]
+    pub fn summary(&self) -> ColumnSummary {
+        let numbers = self.numbers.as_ref();
+        let values = self.values.as_ref();
+        let is_exact = values.is_none_or(|values| values.is_exact());
+        let distinct = values.map_or(0.0, |values| values.distinct()).round() as u64;
+        let moments = numbers.map(|numbers| numbers.moments).filter(|moments| moments.count > 0);
+        let bounds = numbers.and_then(|numbers| numbers.bounds.map(|bounds| (numbers.form, bounds)));
+        let is_time = numbers.is_some_and(|numbers| numbers.form == NumberForm::Time);
+        ColumnSummary {
+            name: self.name.clone(),
+            kind: self.kind,
+            rows: self.rows,
+            null_count: self.null_count,
+            faults: self.faults.clone(),
+            // A sketch may say more than there can be.
+            distinct_estimate: distinct.min(self.value_count()),
+            distinct_is_exact: is_exact,
+            distinct_error: if is_exact { 0.0 } else { DISTINCT_STANDARD_ERROR },
+            min: bounds.map(|(form, (low, _))| shown(Some(form), low)),
+            max: bounds.map(|(form, (_, high))| shown(Some(form), high)),
+            mean: moments.filter(|_| !is_time).map(|moments| moments.mean).or_else(|| self.true_share()),
+            stddev: moments.filter(|_| !is_time).and_then(|moments| moments.stddev()),
+            skewness: moments.and_then(|moments| moments.skewness()),
+            excess_kurtosis: moments.and_then(|moments| moments.excess_kurtosis()),
+            quantiles: numbers.map(quantiles).unwrap_or_default(),
+            quantile_rank_error: QUANTILE_RANK_ERROR,
+            histogram: numbers.and_then(histogram),
+            top_values: self.top_values(TOP_VALUES),
+            count_error: values.map_or(0, |values| values.error()),
+            nan_count: numbers.map_or(0, |numbers| numbers.nan),
+            infinite_count: numbers
+                .map_or(0, |numbers| numbers.positive_infinite + numbers.negative_infinite),
+            zero_count: numbers.map_or(0, |numbers| numbers.zeros),
+            negative_count: numbers.map_or(0, |numbers| numbers.negatives),
+            order: numbers.map(|numbers| numbers.order),
+            lengths: self.lengths(),
+            patterns: self.patterns(),
+            label_association: self.label.as_ref().and_then(|label| label.association()),
+            size_bytes: self.size_bytes,
+        }
+    }
+
+    /// The most frequent values with their counts, at most `limit`. All of them, with exact counts, if there are no
+    /// more than [`super::MAX_VALUES`].
+    #[must_use]
+    pub fn top_values(&self, limit: usize) -> Vec<ValueCount> {
+        let Some(values) = &self.values else { return Vec::new() };
+        let form = self.numbers.as_ref().map(|numbers| numbers.form);
+        let number = |(bits, count)| {
+            let value = shown(form, bits);
+            ValueCount { value, count }
+        };
+        let text = |(text, count)| ValueCount { value: Value::Text(text), count };
+        let numbers = values.numbers().into_iter().map(number);
+        numbers.chain(values.texts().into_iter().map(text)).take(limit).collect()
+    }
+
+    fn true_share(&self) -> Option<f64> {
+        let is_bool = self.kind == ColumnType::Bool && self.value_count() > 0;
+        let values = self.values.as_ref().filter(|_| is_bool)?.numbers();
+        let trues = values.iter().find(|(number, _)| *number == 1).map_or(0, |(_, count)| *count);
+        Some(trues as f64 / self.value_count() as f64)
+    }
+
+    fn lengths(&self) -> Option<LengthSummary> {
+        let texts = self.texts.as_ref()?;
+        let lengths = &texts.lengths;
+        Some(LengthSummary {
+            min: lengths.min,
+            mean: lengths.mean()?,
+            median: lengths.at(0.5)?,
+            p99: lengths.at(0.99)?,
+            max: lengths.max,
+            empty: texts.empty,
+        })
+    }
+
+    fn patterns(&self) -> Option<PatternSummary> {
+        let texts = self.texts.as_ref()?;
+        let count = |(text, count)| ValueCount { value: Value::Text(text), count };
+        let top = texts.patterns.texts().into_iter().take(TOP_VALUES).map(count).collect();
+        Some(PatternSummary { top, rows: texts.pattern_rows })
+    }
+}
+
+fn quantiles(numbers: &NumberProfile) -> Vec<Quantile> {
+    let values = numbers.quantiles.at(&QUANTILE_SHARES).unwrap_or_default();
+    let quantile = |(share, value): (&f64, f64)| {
+        let value = match numbers.form {
+            NumberForm::Time => shown(Some(NumberForm::Time), (value as i64).cast_unsigned()),
+            NumberForm::Int if value.abs() < 9e18 => Value::Int(value as i64),
+            _ => Value::Float(value),
+        };
+        Quantile { share: *share, value }
+    };
+    QUANTILE_SHARES.iter().zip(values).map(quantile).collect()
+}
+
+fn histogram(numbers: &NumberProfile) -> Option<Histogram> {
+    let [low, high] = numbers.quantiles.at(&[0.0, 1.0])?.try_into().ok()?;
+    let bins = if low < high { HISTOGRAM_BINS } else { 1 };
+    let width = high / bins as f64 - low / bins as f64;
+    let mut edges: Vec<f64> = (0..=bins).map(|bin| low + width * bin as f64).collect();
+    edges[bins] = high;
+    let counts = numbers.quantiles.histogram(&edges);
+    Some(Histogram { edges, counts })
+}
+
+/// The value that 64 bits stand for; without a form, a truth value.
+pub(super) fn shown(form: Option<NumberForm>, bits: u64) -> Value {
+    let Some(form) = form else { return Value::Bool(bits == 1) };
+    match form {
+        NumberForm::Int => Value::Int(bits.cast_signed()),
+        NumberForm::Unsigned => Value::Unsigned(bits),
+        NumberForm::Float => Value::Float(f64::from_bits(bits)),
+        NumberForm::Time => Value::Text(time(bits.cast_signed())),
+    }
+}
+
+/// Microseconds since 1970 as ISO 8601; a date alone at midnight.
+fn time(micros: i64) -> String {
+    let text = arrow::temporal_conversions::timestamp_us_to_datetime(micros).map(|time| time.to_string());
+    let text = text.unwrap_or_else(|| format!("{micros} µs"));
+    text.strip_suffix(" 00:00:00").map_or_else(|| text.replacen(' ', "T", 1) + "Z", str::to_owned)
+}

@@ -1,0 +1,301 @@
+//! What several processes that train together save, and when they end: rank 0 decides, and all of them act at the end of
+//! the same step.
+//!
+//! A cadence by steps and the last step are the same for everyone without a word. What depends on the time, on a request
+//! or on a signal is told by rank 0 ahead of the step ([`Notices`]). Ranks that train in step with each other (whoever
+//! waits for gradients does) cannot miss it: rank 0 says it before it begins the step itself. One that does come too late
+//! declines the checkpoint, so that it is given up; there is never a part of one.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use trackway_checkpoint::bulk::{LoadedFile, Saved, StagedSave};
+use trackway_checkpoint::{
+    CheckpointError, CheckpointRoot, CheckpointWriter, Commit, LoadedCheckpoint, Notice, Notices, RankError,
+    RankGroup, RankedRoot, RankedSave,
+};
+use trackway_core::Step;
+
+use crate::cadence::{STOP_PUT_OFF_SECONDS_MAX, SaveReason};
+use crate::process::{ProcessSlot, once};
+use crate::recorder::Inner;
+
+/// So long before a step rank 0 tells of it, when that is more than a step: looks of other machines into a shared folder
+/// may be a little late.
+pub const NOTICE_SECONDS: f64 = 1.0;
+/// … but no more than this share of the grace period.
+const NOTICE_GRACE_SHARE: f64 = 0.1;
+/// … and no more steps than this.
+const NOTICE_STEPS_MAX: f64 = 1_000.0;
+
+/// The event that says which step rank 0 told the others of; its fields are `save`, `stop` and `reason`.
+pub const STEP_ANNOUNCED_EVENT: &str = "step_announced";
+/// The event that says that a rank learned of such a step too late to save it.
+pub const NOTICE_LATE_EVENT: &str = "step_announced_too_late";
+/// The event that says that no checkpoint was made of a step because not every rank wrote its part.
+pub const CHECKPOINT_GIVEN_UP_EVENT: &str = "checkpoint_given_up";
+
+/// What a rank knows of the steps to come.
+pub(crate) struct Board {
+    notices: Notices,
+    /// What is to be saved and was not asked about yet.
+    saves: Vec<Notice>,
+    stop_step: Option<Step>,
+    /// The newest step that was asked about, when, and the answer.
+    asked: Option<(Step, i64, Option<SaveReason>)>,
+    /// The newest step at which a save was decided or that was resumed from, whatever became of it: it must be the same
+    /// on every rank.
+    decided_step: Step,
+    step_seconds: Option<f64>,
+    /// When this rank first knew that somebody wants a stop.
+    stop_wanted_micros: Option<i64>,
+}
+
+impl Board {
+    pub fn new(notices: Notices) -> Self {
+        Self {
+            notices,
+            saves: Vec::new(),
+            stop_step: None,
+            asked: None,
+            decided_step: 0,
+            step_seconds: None,
+            stop_wanted_micros: None,
+        }
+    }
+
+    pub fn resumed_from(&mut self, step: Step) {
+        self.decided_step = step;
+    }
+
+    /// The answer that was given already: all questions about one step have one answer.
+    fn answer_on(&self, step: Step) -> Option<Option<SaveReason>> {
+        self.asked.filter(|(asked, ..)| *asked == step).map(|(.., answer)| answer)
+    }
+
+    fn note_pace(&mut self, step: Step, now_micros: i64) {
+        let (before, at_micros, _) = self.asked.unwrap_or((step, now_micros, None));
+        if step > before {
+            self.step_seconds = Some((now_micros - at_micros) as f64 / 1e6 / (step - before) as f64);
+        }
+    }
+
+    /// How many steps ahead a notice must be.
+    fn steps_ahead(&self, seconds: f64) -> Step {
+        let steps = self.step_seconds.map_or(2.0, |step_seconds| seconds / step_seconds.max(1e-6));
+        steps.ceil().clamp(1.0, NOTICE_STEPS_MAX) as Step
+    }
+
+    /// The reason for what was told to be saved up to this step.
+    fn take_saves(&mut self, step: Step) -> Option<SaveReason> {
+        let due = self.saves.extract_if(.., |notice| notice.step <= step);
+        due.map(|notice| SaveReason::from_word(&notice.reason).unwrap_or(SaveReason::Asked)).max()
+    }
+}
+
+impl ProcessSlot {
+    /// The greatest step that the loop is known to have come to.
+    fn step_in_hand(&self) -> Step {
+        self.seen_step().max(self.begun_step.load(Ordering::Relaxed))
+    }
+}
+
+impl Inner {
+    /// Which of several ranks this is; `None`: there is one process.
+    pub(crate) fn group(&self) -> Option<RankGroup> {
+        self.settings.group.as_ref().and_then(|group| group.as_ref().ok().copied())
+    }
+
+    /// Whether this process speaks for all: it alone obeys the control file and records what all have in common.
+    pub(crate) fn leads(&self) -> bool {
+        self.group().is_none_or(RankGroup::coordinates)
+    }
+
+    /// Where ranks that share a checkpoint root learn what rank 0 decides.
+    pub(crate) fn notices(&self) -> Option<Notices> {
+        let settings = &self.settings;
+        let root = settings.checkpoint_root.as_deref()?;
+        Some(Notices::new(root, settings.attempt_id()?, self.group()?.round()))
+    }
+
+    pub(crate) fn due_together(
+        &self,
+        slot: &ProcessSlot,
+        mut board: MutexGuard<'_, Board>,
+        step: Step,
+    ) -> Option<SaveReason> {
+        if step == slot.last_saved_step.load(Ordering::Relaxed) {
+            return None;
+        }
+        if let Some(answer) = board.answer_on(step) {
+            return answer;
+        }
+        let now_micros = self.now_micros();
+        board.note_pace(step, now_micros);
+        self.look_ahead(slot, &mut board, step);
+        let told = board.take_saves(step).map(|reason| reason.max(self.asked_reason(slot)));
+        let answer = told.max(self.due_by_steps(board.decided_step, step));
+        if answer.is_some() {
+            board.decided_step = step;
+        }
+        board.asked = Some((step, now_micros, answer));
+        answer
+    }
+
+    /// Why somebody asked rank 0 for a checkpoint, if anybody did.
+    fn asked_reason(&self, slot: &ProcessSlot) -> SaveReason {
+        slot.control().checkpoints.iter().map(|asked| asked.reason).max().unwrap_or(SaveReason::Script)
+    }
+
+    /// Takes in what rank 0 told, or decides it. Nobody has finished a step behind `step`.
+    fn look_ahead(&self, slot: &ProcessSlot, board: &mut Board, step: Step) {
+        if self.leads() {
+            self.decide(slot, board, step);
+        } else {
+            for notice in board.notices.look() {
+                self.take_in(slot, board, notice);
+            }
+        }
+        self.note_stop_wanted(slot, board);
+    }
+
+    /// Tells of a step to come when there is something to tell. What could not be told is decided anew at the next
+    /// question.
+    fn decide(&self, slot: &ProcessSlot, board: &mut Board, step: Step) {
+        if board.stop_step.is_some() {
+            return;
+        }
+        let Some((stop, save)) = self.to_tell(slot, board) else { return };
+        let grace = self.settings.grace_seconds.map_or(f64::INFINITY, |grace| grace * NOTICE_GRACE_SHARE);
+        let ahead = board.steps_ahead(NOTICE_SECONDS.min(grace));
+        let reason = save.unwrap_or(SaveReason::End).as_str();
+        let notice = Notice { step: step + ahead, save: save.is_some(), stop, reason: reason.to_owned() };
+        if board.notices.tell(&notice).is_ok() {
+            let word = |it: bool| if it { "true" } else { "false" };
+            let fields = [("save", word(notice.save)), ("stop", word(stop)), ("reason", reason)];
+            slot.segment().event(STEP_ANNOUNCED_EVENT, Some(notice.step), &fields);
+            self.take_in(slot, board, notice);
+        }
+    }
+
+    /// Whether all ranks are to end, and why they are to save, if there is a reason for either.
+    fn to_tell(&self, slot: &ProcessSlot, board: &Board) -> Option<(bool, Option<SaveReason>)> {
+        let requested = board.notices.stop_requested();
+        if requested {
+            slot.stop_asked.store(true, Ordering::Relaxed);
+            slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
+        }
+        if self.stop_wanted(slot) {
+            let save = self.due_before_stop(slot).filter(|_| self.save_fits(slot));
+            return Some((true, save.map(|reason| if requested { SaveReason::Sigterm } else { reason })));
+        }
+        // What is still being written then would make all ranks skip.
+        let idle = || slot.saver().as_ref().is_none_or(|saver| saver.wait(Duration::ZERO));
+        let asked = slot.checkpoint_asked.load(Ordering::Relaxed).then(|| self.asked_reason(slot));
+        let save = asked.or_else(|| self.due_by_time(slot)).filter(|_| board.saves.is_empty() && idle());
+        save.map(|reason| (false, Some(reason)))
+    }
+
+    fn take_in(&self, slot: &ProcessSlot, board: &mut Board, notice: Notice) {
+        if notice.stop {
+            board.stop_step = Some(notice.step);
+        }
+        if !notice.save {
+            return;
+        }
+        if board.asked.is_none_or(|(asked, ..)| asked < notice.step) {
+            board.saves.push(notice);
+        } else {
+            slot.segment().event(NOTICE_LATE_EVENT, Some(notice.step), &[("reason", &notice.reason)]);
+            slot.decline(notice.step);
+        }
+    }
+
+    fn stop_wanted(&self, slot: &ProcessSlot) -> bool {
+        slot.stop_asked.load(Ordering::Relaxed) || self.sigterm.at_micros().is_some()
+    }
+
+    /// A rank that is told to stop lets rank 0 know, once.
+    fn note_stop_wanted(&self, slot: &ProcessSlot, board: &mut Board) {
+        if board.stop_wanted_micros.is_some() || !self.stop_wanted(slot) {
+            return;
+        }
+        board.stop_wanted_micros = Some(self.now_micros());
+        if !self.leads() {
+            // When it cannot be said, this rank ends alone after a while.
+            let _ = board.notices.request_stop();
+        }
+    }
+
+    /// Whether the end was asked for, or is reached, for all ranks; or rank 0 says nothing for too long.
+    pub(crate) fn stopping_together(&self, slot: &ProcessSlot, mut board: MutexGuard<'_, Board>) -> bool {
+        let step = slot.step_in_hand();
+        // A loop that says nothing of its steps may be within the one behind it.
+        self.look_ahead(slot, &mut board, step + 1);
+        let told = board.stop_step.is_some_and(|stop| step >= stop);
+        let waited_seconds = board.stop_wanted_micros.map(|since_micros| self.seconds_since(since_micros));
+        let alone = board.stop_step.is_none()
+            && waited_seconds.is_some_and(|seconds| seconds > STOP_PUT_OFF_SECONDS_MAX);
+        told || alone || slot.fenced.load(Ordering::Relaxed)
+    }
+
+    /// Says that a checkpoint was given up by all ranks.
+    pub(crate) fn record_given_up(&self, slot: &ProcessSlot, step: Step, error: &CheckpointError) {
+        if self.leads() && once(&slot.told.given_up) {
+            slot.segment().event(CHECKPOINT_GIVEN_UP_EVENT, Some(step), &[("why", &error.to_string())]);
+        }
+    }
+}
+
+/// Whether nothing is wrong with this process: the ranks did not come to an agreement.
+#[must_use]
+pub fn is_given_up(error: &CheckpointError) -> bool {
+    matches!(error, CheckpointError::Ranks(RankError::Abandoned { .. }))
+}
+
+/// A checkpoint root as this process writes to it.
+pub(crate) enum Root {
+    /// Alone.
+    Alone(CheckpointRoot),
+    /// With other ranks.
+    Together(RankedRoot),
+}
+
+impl Root {
+    pub fn save(
+        &mut self,
+        save: &RankedSave<'_>,
+        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
+    ) -> Result<Commit, CheckpointError> {
+        match self {
+            Self::Alone(root) => root.save(save.step, save.metrics, fill),
+            Self::Together(root) => root.save(save, fill),
+        }
+    }
+
+    pub fn save_staged(
+        &mut self,
+        save: &StagedSave,
+        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
+    ) -> Result<Saved<Commit>, CheckpointError> {
+        match self {
+            Self::Alone(root) => root.save_staged(save, before_commit),
+            Self::Together(root) => root.save_staged(save, before_commit),
+        }
+    }
+
+    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        match self {
+            Self::Alone(root) => root.resume_target(),
+            Self::Together(root) => root.resume_target(),
+        }
+    }
+
+    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        match self {
+            Self::Alone(root) => root.resume_read(),
+            Self::Together(root) => root.resume_read(),
+        }
+    }
+}
