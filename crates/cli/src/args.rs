@@ -1,12 +1,14 @@
 //! The command line: what may be typed, and its help. Nothing is executed here.
 
 mod checkpoint;
+mod memory;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
+pub use memory::MemoryArgs;
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -66,6 +68,8 @@ pub enum Command {
     Sql(SqlArgs),
     /// Name the reason a log ended, from the log and what is known of the process
     Classify(ClassifyArgs),
+    /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits
+    Memory(Box<MemoryArgs>),
     /// Look at checkpoints, keep house among them, find out what is wrong with them
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
     match &cli.command {
         Command::Classify(classify) => commands::classify::classify(classify, printer),
+        Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let app = open(&cli.global, run.file.as_deref(), true, printer)?;
@@ -71,6 +72,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Run(_)
         | Command::Prove(_)
         | Command::Classify(_)
+        | Command::Memory(_)
         | Command::Checkpoint(_)
         | Command::Shim(_) => Ok(0),
     }

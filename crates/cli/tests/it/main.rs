@@ -7,6 +7,7 @@ mod checkpoints;
 mod examples;
 mod faults;
 mod harness;
+mod memory;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]

@@ -257,7 +257,7 @@ impl Advisor<'_> {
         Some(Change {
             name: "micro_batch",
             text: format!(
-                "{} samples at a time, {} times for each step: the effective batch stays",
+                "a micro-batch of {}, {} for each step: the effective batch stays",
                 spec.micro_batch, spec.accumulate
             ),
             arguments: format!("--micro-batch {} --accumulate {}", spec.micro_batch, spec.accumulate),

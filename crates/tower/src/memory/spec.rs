@@ -224,7 +224,7 @@ pub struct MemorySpec {
     pub micro_batch: u64,
     /// Micro-batches whose gradients are added up before a step.
     pub accumulate: u64,
-    /// Gradients are set to zero instead of dropped (PyTorch before 2.0, Megatron's and DeepSpeed's buffers).
+    /// Gradients are set to zero instead of dropped (PyTorch before 2.0). With 32-bit copies they always stand in buffers.
     pub keep_gradients: bool,
     /// The type of the matrix products.
     pub precision: Precision,
