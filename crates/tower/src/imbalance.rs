@@ -192,7 +192,7 @@ mod tests {
         (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
     }
 
-    /// Proves the balanced weights that scikit-learn 1.5 computes: `compute_class_weight("balanced", …)` over labels
+    /// Proves the balanced weights that scikit-learn 1.7 computes: `compute_class_weight("balanced", …)` over labels
     /// with 90, 10; 37155, 11687 (Adult); and 50, 30, 20 rows.
     #[test]
     fn weights_are_those_of_scikit_learn() {
