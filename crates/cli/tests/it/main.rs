@@ -14,5 +14,4 @@ mod postgres_cluster;
 mod prove;
 mod receipts;
 mod remote;
-mod remote_faults;
 mod retries;
