@@ -353,7 +353,7 @@ def start_training(folder, epoch, steps, workers=0):
 
 
 def finish(process):
-    output = process.communicate(timeout=120)[0]
+    output = process.communicate(timeout=600)[0]
     return output.split()[-1] if process.returncode == 0 else None
 
 

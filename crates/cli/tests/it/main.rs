@@ -15,5 +15,4 @@ mod postgres_cluster;
 mod prove;
 mod receipts;
 mod remote;
-mod remote_faults;
 mod retries;

@@ -12,15 +12,17 @@ use crate::harness::{Home, answer, eventually, signal};
 
 const BUCKET: &str = "runs";
 
+mod faults;
+
 /// moto's S3 server, in a process of its own.
-pub struct Moto {
+struct Moto {
     process: Child,
-    pub port: u16,
+    port: u16,
 }
 
 impl Moto {
     /// Starts it with the interpreter beside the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
-    pub fn start() -> Option<Self> {
+    fn start() -> Option<Self> {
         let Some(executable) = std::env::var_os("TRACKWAY_TEST_MOTO") else {
             println!("skipped: TRACKWAY_TEST_MOTO does not name moto_server");
             return None;
@@ -52,13 +54,8 @@ impl Moto {
 
     /// What a person would set.
     fn environment(&self) -> Vec<(String, String)> {
-        Self::environment_at(self.port)
-    }
-
-    /// The same to reach it by another port.
-    pub fn environment_at(port: u16) -> Vec<(String, String)> {
         let set = [
-            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}")),
+            ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
             ("AWS_ALLOW_HTTP", "true".into()),
             ("AWS_REGION", "us-east-1".into()),
             ("AWS_ACCESS_KEY_ID", "KEYOFTEST".into()),
@@ -76,7 +73,7 @@ impl Drop for Moto {
 }
 
 /// The wine job, which tells its process id, with its checkpoints at the remote.
-pub fn run_file(home: &Home, name: &str, wine: &Path, step_millis: u32, remote: bool) -> String {
+fn run_file(home: &Home, name: &str, wine: &Path, step_millis: u32, remote: bool) -> String {
     let remote = if remote { "remote = \"s3://runs/tests\"\n" } else { "" };
     let job = format!("echo $$ > pid; exec '{}' --steps {STEPS} --step-millis {step_millis}", wine.display());
     let text = format!(
@@ -88,7 +85,7 @@ pub fn run_file(home: &Home, name: &str, wine: &Path, step_millis: u32, remote: 
     format!("{name}.toml")
 }
 
-pub fn kill_script(home: &Home) {
+fn kill_script(home: &Home) {
     let pid = std::fs::read_to_string(home.path().join("pid")).unwrap().trim().parse().unwrap();
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL);
 }
@@ -100,13 +97,13 @@ fn status(home: &Home) -> Option<Value> {
     serde_json::from_slice(&std::fs::read(newest.join("remote.json")).ok()?).ok()
 }
 
-pub fn uploaded(home: &Home, at_least: u64) {
+fn uploaded(home: &Home, at_least: u64) {
     eventually(&format!("step {at_least} at the remote"), || {
         status(home)?["uploaded_step"].as_u64().filter(|step| *step >= at_least)
     });
 }
 
-pub fn control_digest(wine: &Path) -> String {
+fn control_digest(wine: &Path) -> String {
     let home = Home::new();
     let run = home.json(&["run", &run_file(&home, "control", wine, 0, false)]);
     assert_eq!(run["state"], "completed", "{run}");
