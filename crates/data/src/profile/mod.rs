@@ -62,6 +62,12 @@ pub const MIN_QUANTILE_ROWS: u64 = 2 << 20;
 /// Of no more neighbours than this one stands for all.
 const MAX_QUANTILE_STEP: u64 = 64;
 
+/// What one column of an accumulator takes at most in memory, about.
+const COLUMN_BYTES: u64 = 128 << 10;
+
+/// What the accumulators in flight may take together. With very many columns fewer units are read at a time.
+const PROFILE_BYTES: u64 = 256 << 20;
+
 /// A data set's statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
@@ -113,7 +119,12 @@ impl Profile {
         if let Some(label) = label {
             source.index_of(label, "label")?;
         }
-        let (profiler, coverage) = scan(source, &|source| Profiler::new(source, label), watch)?;
+        let columns = source.columns().len() as u64;
+        let affordable =
+            usize::try_from(PROFILE_BYTES / (COLUMN_BYTES * columns.max(1))).unwrap_or(usize::MAX);
+        let units_in_flight = watch.units_in_flight.min(affordable).max(1);
+        let watch = Watch { units_in_flight, ..*watch };
+        let (profiler, coverage) = scan(source, &|source| Profiler::new(source, label), &watch)?;
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         Ok((profile, coverage))

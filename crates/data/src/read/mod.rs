@@ -103,7 +103,22 @@ impl Source {
     /// # Errors
     /// [`DataError`]: no file, none that is a table, an unreadable or corrupt one, `columns` that do not fit.
     pub fn open(base: &Path, set: &str, spec: &DataSpec) -> Result<Self, DataError> {
-        let paths = select(set, spec, base)?.files;
+        Self::open_files(base, set, spec, select(set, spec, base)?.files)
+    }
+
+    /// As [`Source::open`], with several paths, each a file, a glob or a folder, in place of the one of `spec`.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn open_paths(base: &Path, set: &str, spec: &DataSpec, paths: &[String]) -> Result<Self, DataError> {
+        let mut files = Vec::new();
+        for path in paths {
+            files.extend(select(set, &DataSpec { path: path.clone(), ..spec.clone() }, base)?.files);
+        }
+        Self::open_files(base, set, spec, files)
+    }
+
+    fn open_files(base: &Path, set: &str, spec: &DataSpec, paths: Vec<PathBuf>) -> Result<Self, DataError> {
         let missing = Missing::new(&spec.missing);
         let (tables, others): (Vec<_>, Vec<_>) =
             paths.iter().partition(|path| table_format(path, spec).is_some());

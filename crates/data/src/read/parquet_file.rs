@@ -22,8 +22,11 @@ use crate::infer::{Column, ColumnType};
 /// Rows of a unit: whole small row groups are put together, large ones are cut.
 const UNIT_ROWS: u64 = 512 << 10;
 
-/// Rows per chunk. More than of text files, because each chunk of a column costs the decoder some set-up.
-const CHUNK_ROWS: usize = 16 << 10;
+/// Rows per chunk at most. More than of text files, because each chunk of a column costs the decoder some set-up.
+const CHUNK_ROWS: u64 = 16 << 10;
+
+/// Decoded bytes per chunk, about: tables with many columns or long texts have fewer rows in one.
+const CHUNK_BYTES: u64 = 8 << 20;
 
 /// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the text.
 const MAX_DICTIONARY_BYTES: i64 = 1 << 20;
@@ -164,9 +167,24 @@ impl ParquetFile {
             .with_row_groups(range.groups.clone())
             .with_offset(usize_of(range.skip)?)
             .with_limit(usize_of(range.rows)?)
-            .with_batch_size(CHUNK_ROWS)
+            .with_batch_size(usize_of(self.rows_per_chunk(range, wanted))?)
             .build()
             .map_err(|error| error.to_string())
+    }
+
+    fn rows_per_chunk(&self, range: &RowRange, wanted: &[usize]) -> u64 {
+        const NUMBER_BYTES: u64 = 8;
+        let groups = range.groups.iter().map(|group| &self.footer().row_groups()[*group]);
+        let (bytes, rows) = groups.fold((0u64, 0u64), |(bytes, rows), group| {
+            let is_wanted = |leaf: usize| {
+                wanted.binary_search(&self.metadata.parquet_schema().get_column_root_idx(leaf)).is_ok()
+            };
+            let sizes = group.columns().iter().map(|column| column.uncompressed_size().unsigned_abs());
+            let sum: u64 = sizes.enumerate().filter(|(leaf, _)| is_wanted(*leaf)).map(|(_, size)| size).sum();
+            (bytes.saturating_add(sum), rows + group.num_rows().unsigned_abs())
+        });
+        let row_bytes = (bytes / rows.max(1)).max(NUMBER_BYTES * wanted.len() as u64).max(1);
+        (CHUNK_BYTES / row_bytes).clamp(16, CHUNK_ROWS)
     }
 
     /// The file's schema with texts as dictionaries where all pages of these row groups hold keys.

@@ -129,7 +129,7 @@ impl<'t> Splitter<'t> {
                     {
                         continue;
                     }
-                    let Some(quoted) = self.to_quote_end() else {
+                    let Some(quoted) = self.skip_quoted() else {
                         self.position = self.text.len();
                         return RowEnd::OpenQuote { line };
                     };
@@ -157,7 +157,7 @@ impl<'t> Splitter<'t> {
     }
 
     /// Walks to the quote that closes what was just opened.
-    fn to_quote_end(&mut self) -> Option<Quoted> {
+    fn skip_quoted(&mut self) -> Option<Quoted> {
         let mut escaped = false;
         loop {
             let at = self.next_special();
