@@ -44,7 +44,7 @@ run_batch() { # PART NUMBER: its output becomes PART.NUMBER when all held, else 
   rm -f "$out.failed"
   echo "== $1, batch $2"
   if "$1" "$2" >"$out.new" 2>&1; then mv "$out.new" "$out"; else mv "$out.new" "$out.failed"; tail -n 20 "$out.failed"; fi
-  grep -hE '^[0-9]+ (kills|seeds)|^model ' "$out"* || true
+  grep -hE '^[0-9]+ (kills (over|of)|seeds)|^model ' "$out"* || true
 }
 
 [ -z "${SOAK_FRESH:-}" ] || rm -rf "$state"
@@ -72,7 +72,7 @@ for part in "${parts[@]}"; do
   failed=$(find "$state" -name "$name.*.failed" | wc -l)
   # shellcheck disable=SC2086
   figures=$([ -z "$done_files" ] || awk '
-    /^[0-9]+ (kills|seeds)/ { sum += $1; what = $2 }
+    /^[0-9]+ (kills (over|of)|seeds)/ { sum += $1; what = $2; sub(":", "", what) }
     /^model / { for (i = 2; i <= NF; i++) if ($i ~ /^states/) { sum += $(i - 1); what = "states" } }
     END { if (what) print sum, what }' $done_files)
   printf '%-26s %2d of %2d batches  %d failed  %s\n' "$name" "$(wc -w <<<"$done_files")" "$batches" "$failed" "$figures"

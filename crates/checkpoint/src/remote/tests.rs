@@ -743,17 +743,17 @@ fn uploading_during_a_collection_breaks_nothing() {
     }
 }
 
-/// Proves that a kill, a torn write or a power cut at any operation of this disk while a checkpoint is brought here
-/// leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
+/// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is brought
+/// here leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
 #[test]
-fn a_crash_of_the_disk_while_staging_in_is_made_good() {
+fn a_fault_of_the_disk_while_staging_in_is_made_good() {
     let (one, remote) = (World::new(), memory());
     let (attempt, _) = one.stage_in(&remote).unwrap();
     let mut root = one.train(attempt, 1);
     save_shared(&mut root, 10);
     save_shared(&mut root, 20);
     one.settle(&remote, None).unwrap();
-    for fault in Fault::DEADLY {
+    for fault in Fault::DEADLY.into_iter().chain(Fault::TOLD) {
         for operation in 0.. {
             let two = one.other_machine();
             let disk = FaultDisk::new(fault, operation);
@@ -766,7 +766,9 @@ fn a_crash_of_the_disk_while_staging_in_is_made_good() {
                 assert!(operation > 15, "only {operation} operations");
                 break;
             }
-            disk.after_crash();
+            if fault.is_deadly() {
+                disk.after_crash();
+            }
             let situation = format!("{fault:?} at operation {operation}");
             let (attempt, staged) = two.stage_in(&remote).unwrap();
             assert_eq!(staged.target.unwrap().step, 20, "{situation}");
