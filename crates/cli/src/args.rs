@@ -1,12 +1,14 @@
 //! The command line: what may be typed, and its help. Nothing is executed here.
 
 mod checkpoint;
+mod data;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
+pub use data::{DataCommand, ProfileArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -69,6 +71,9 @@ pub enum Command {
     /// Look at checkpoints, keep house among them, find out what is wrong with them
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),
+    /// Look at data: what is in it, and what is wrong with it
+    #[command(subcommand)]
+    Data(DataCommand),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
     match &cli.command {
         Command::Classify(classify) => commands::classify::classify(classify, printer),
+        Command::Data(data) => commands::data::data(data, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let app = open(&cli.global, run.file.as_deref(), true, printer)?;
@@ -72,6 +73,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Prove(_)
         | Command::Classify(_)
         | Command::Checkpoint(_)
+        | Command::Data(_)
         | Command::Shim(_) => Ok(0),
     }
 }
