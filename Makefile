@@ -57,7 +57,7 @@ $(VENV)/moto: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
 	@touch $@
 
-soak: $(VENV)/ready ## larger bounds: 500 kills, more seeds, a larger model (half an hour or more)
+soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call goes on)
 	scripts/soak.sh
 
 lint: ## format, clippy, walls

@@ -12,6 +12,7 @@ pub mod explain;
 mod find;
 pub mod home;
 pub mod logs;
+pub mod memory;
 pub mod prove;
 mod query;
 mod reconcile;

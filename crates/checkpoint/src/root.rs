@@ -259,7 +259,11 @@ impl CheckpointRoot {
         };
         let body = self.commit_body(&manifest, manifest_sha256);
         let written_bytes = written_bytes(&manifest.files);
-        let number = self.commit(&body, &manifest)?;
+        let number = match self.commit(&body, &manifest) {
+            // Nobody else may look for it any more: it may count as swept since before its folder was made.
+            Err(error @ CheckpointError::Fenced { .. }) => return Err(self.give_up(number, &prefix, error)),
+            committed => committed?,
+        };
         self.committed(number, prefix, manifest.files);
         // The checkpoint is real whatever becomes of older ones. A fence met here is met again by the next save, and
         // files that could not be deleted are part of no live checkpoint.

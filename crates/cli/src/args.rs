@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod data;
+mod memory;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{DataCommand, ProfileArgs};
+pub use memory::MemoryArgs;
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -68,6 +70,8 @@ pub enum Command {
     Sql(SqlArgs),
     /// Name the reason a log ended, from the log and what is known of the process
     Classify(ClassifyArgs),
+    /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits
+    Memory(Box<MemoryArgs>),
     /// Look at checkpoints, keep house among them, find out what is wrong with them
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),

@@ -1,6 +1,7 @@
 //! The words every other crate speaks: ids, time, steps, termination reasons, and the traits through which
 //! clocks, randomness and ids come in. No I/O happens here.
 
+pub mod checks;
 mod clock;
 mod id;
 mod reason;

@@ -12,6 +12,7 @@
 
 mod cache;
 mod csv;
+pub mod drift;
 mod error;
 mod footer;
 mod hashed;
@@ -25,6 +26,7 @@ pub mod profile;
 pub mod read;
 mod rows;
 mod scan;
+pub mod schema;
 mod select;
 pub mod split;
 

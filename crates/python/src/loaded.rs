@@ -12,13 +12,16 @@ use crate::memory::Region;
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Loaded {
     checkpoint: LoadedCheckpoint,
+    names: Vec<(String, String)>,
     files: Mutex<BTreeMap<String, LoadedFile>>,
 }
 
 impl Loaded {
     pub fn new((checkpoint, files): (LoadedCheckpoint, Vec<LoadedFile>)) -> Self {
+        let pair = |file: &LoadedFile| (file.name().to_owned(), file.kind().as_str().to_owned());
+        let names = files.iter().map(pair).collect();
         let files = files.into_iter().map(|file| (file.name().to_owned(), file)).collect();
-        Self { checkpoint, files: Mutex::new(files) }
+        Self { checkpoint, names, files: Mutex::new(files) }
     }
 }
 
@@ -35,12 +38,16 @@ impl Loaded {
         self.checkpoint.info.number
     }
 
-    /// Name and kind of each file.
+    /// How many processes saved it together.
+    #[getter]
+    fn world_size(&self) -> u32 {
+        self.checkpoint.manifest.world_size
+    }
+
+    /// Name and kind of each file that was read: all, unless this is one of several ranks.
     #[getter]
     fn files(&self) -> Vec<(String, String)> {
-        let pair =
-            |file: &trackway_checkpoint::ManifestFile| (file.name.clone(), file.kind.as_str().to_owned());
-        self.checkpoint.files().iter().map(pair).collect()
+        self.names.clone()
     }
 
     #[getter]

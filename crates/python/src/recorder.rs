@@ -9,6 +9,7 @@ use crate::error::to_python;
 use crate::loaded::Loaded;
 use crate::stage::{Stage, Target};
 use crate::wait;
+use trackway_recorder::is_given_up;
 
 /// How many different complaints about unusable values are recorded; a loop must not fill its record with them.
 const MAX_COMPLAINTS: usize = 100;
@@ -33,6 +34,13 @@ impl Recorder {
     #[getter]
     fn enabled(&self) -> bool {
         self.inner.enabled()
+    }
+
+    /// Which rank this is, and how many there are. Where the environment contradicts itself there is one, and resuming
+    /// or saving tells what is wrong.
+    #[getter(_ranks)]
+    fn ranks(&self) -> (u32, u32) {
+        self.inner.group().map_or((0, 1), |group| (group.rank(), group.world_size()))
     }
 
     /// What cannot be turned into a float is passed over, and an event says so once per name.
@@ -80,10 +88,10 @@ impl Recorder {
         self.inner.should_stop()
     }
 
-    /// The next step begins: a stop that was put off to it may be answered within it.
+    /// A step begins: a stop that was put off to it may be answered within it.
     #[pyo3(name = "_begin_step")]
-    fn begin_step(&self) {
-        self.inner.begin_step();
+    fn begin_step(&self, step: u64) {
+        self.inner.begin_step(step);
     }
 
     #[pyo3(name = "_checkpoint_due")]
@@ -107,11 +115,13 @@ impl Recorder {
         Ok(begun.map(|stage| Stage::new(Target::Run(stage))))
     }
 
-    /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail.
-    #[pyo3(name = "_wait")]
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+    /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail; not that ranks gave it
+    /// up, when another one comes.
+    #[pyo3(name = "_wait", signature = (another_comes = false))]
+    fn wait(&self, py: Python<'_>, another_comes: bool) -> PyResult<()> {
         wait::until(py, |at_most| self.inner.wait_for_checkpoint(at_most))?;
         let failure = py.detach(|| self.inner.checkpoint_failure());
+        let failure = failure.filter(|error| !(another_comes && is_given_up(error)));
         failure.map_or(Ok(()), |error| Err(to_python(py, &error)))
     }
 

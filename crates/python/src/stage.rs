@@ -43,6 +43,17 @@ impl Stage {
 
 #[pymethods]
 impl Stage {
+    /// Says where in the data all ranks together are; the same on each.
+    fn global_cursor(&self, py: Python<'_>, cursor: &[u8]) -> PyResult<()> {
+        self.with_target(py, |target| {
+            match target {
+                Target::Run(stage) => stage.set_global_cursor(cursor),
+                Target::Root(stage) => stage.set_global_cursor(cursor),
+            }
+            Ok(())
+        })
+    }
+
     /// Stages a file as it is.
     fn bytes(&self, py: Python<'_>, name: &str, kind: &str, bytes: &[u8]) -> PyResult<()> {
         let kind = parse_kind(py, kind)?;

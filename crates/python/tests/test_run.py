@@ -2,10 +2,12 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 
+import numpy
 import pytest
 import trackway
 from conftest import attempt_environment, need, record_bytes
@@ -270,6 +272,18 @@ def test_a_script_that_just_ends_keeps_its_checkpoint(tmp_path):
     environment = {**os.environ, **attempt_environment(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     assert [one.state for one in checkpoint.list(tmp_path / "checkpoints")] == ["committed"]
+
+
+def test_the_seed_of_the_run_file(monkeypatch):
+    """Proves that generators are seeded by the run file's seed, by a number given instead, and alike each time."""
+
+    def draw(*given):
+        return trackway.seed(*given), random.random(), numpy.random.rand()
+
+    monkeypatch.setenv("TRACKWAY_SEED", "17")
+    assert draw() == draw(17) != draw(18)
+    monkeypatch.delenv("TRACKWAY_SEED")
+    assert draw() == draw(0) and draw(1 << 40)[0] == 1 << 40
 
 
 def test_own_handlers_are_left_alone(tmp_path):

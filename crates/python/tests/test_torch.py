@@ -353,7 +353,7 @@ def start_training(folder, epoch, steps, workers=0):
 
 
 def finish(process):
-    output = process.communicate(timeout=120)[0]
+    output = process.communicate(timeout=600)[0]
     return output.split()[-1] if process.returncode == 0 else None
 
 
@@ -377,6 +377,7 @@ def test_kills_at_random_moments(tmp_path):
         problems = checkpoint.verify(tmp_path / "checkpoints")
         assert all(problem is None for problem in problems.values()), (seed, problems)
     assert finish(start_training(tmp_path, kills + 1, steps)) == whole, seed
+    print(f"{kills} kills of a PyTorch script, seed {seed}")
 
 
 def test_a_stop_is_answered_with_a_checkpoint(tmp_path):

@@ -89,12 +89,15 @@ impl Inner {
     }
 
     fn due_by_cadence(&self, slot: &ProcessSlot, step: Step) -> Option<SaveReason> {
-        let by_seconds = || {
-            let every = self.settings.every_seconds.filter(|_| self.settings.at_steps.is_empty())?;
-            let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
-            (self.seconds_since(last_micros) >= every).then_some(SaveReason::Cadence)
-        };
-        self.due_by_steps(slot.last_saved_step.load(Ordering::Relaxed), step).or_else(by_seconds)
+        let last_step = slot.last_saved_step.load(Ordering::Relaxed);
+        self.due_by_steps(last_step, step).or_else(|| self.due_by_time(slot))
+    }
+
+    /// What follows from the time since the last save.
+    pub(crate) fn due_by_time(&self, slot: &ProcessSlot) -> Option<SaveReason> {
+        let every = self.settings.every_seconds.filter(|_| self.settings.at_steps.is_empty())?;
+        let last_micros = slot.last_saved_micros.load(Ordering::Relaxed);
+        (self.seconds_since(last_micros) >= every).then_some(SaveReason::Cadence)
     }
 
     /// What follows from the number of the step, when `last_step` was the last one that was saved.

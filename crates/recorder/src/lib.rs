@@ -25,6 +25,9 @@
 //! # }
 //! ```
 //!
+//! Of several ranks (`RANK` and `WORLD_SIZE`, as torchrun sets them) every one makes these calls, at the same steps, and what
+//! they save and resume is one checkpoint: see [`Recorder::group`].
+//!
 //! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
 //! saves checkpoints, when they are staged; recording needs none.

@@ -8,6 +8,7 @@
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use trackway_checkpoint::bulk::{LoadedFile, Saved, StagedSave};
 use trackway_checkpoint::{
@@ -159,46 +160,41 @@ impl Inner {
         self.note_stop_wanted(slot, board);
     }
 
+    /// Tells of a step to come when there is something to tell. What could not be told is decided anew at the next
+    /// question.
     fn decide(&self, slot: &ProcessSlot, board: &mut Board, step: Step) {
-        let requested = board.notices.stop_requested();
-        if requested {
-            slot.stop_asked.store(true, Ordering::Relaxed);
-            slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
-        }
-        let stop = board.stop_step.is_none() && self.stop_wanted(slot);
-        let asked = slot.checkpoint_asked.load(Ordering::Relaxed);
-        let before_stop = self.due_before_stop(slot).filter(|_| stop && self.save_fits(slot));
-        let before_stop = before_stop.map(|reason| if requested { SaveReason::Sigterm } else { reason });
-        let save = before_stop.or_else(|| {
-            let by_request = asked.then(|| self.asked_reason(slot));
-            by_request.or_else(|| self.due_by_time(slot)).filter(|_| board.saves.is_empty())
-        });
-        if !stop && save.is_none() {
+        if board.stop_step.is_some() {
             return;
         }
+        let Some((stop, save)) = self.to_tell(slot, board) else { return };
         let grace = self.settings.grace_seconds.map_or(f64::INFINITY, |grace| grace * NOTICE_GRACE_SHARE);
-        let reason = save.unwrap_or(SaveReason::End).as_str();
         let ahead = board.steps_ahead(NOTICE_SECONDS.min(grace));
+        let reason = save.unwrap_or(SaveReason::End).as_str();
         let notice = Notice { step: step + ahead, save: save.is_some(), stop, reason: reason.to_owned() };
-        // What could not be told is decided anew at the next question.
         if board.notices.tell(&notice).is_ok() {
-            let fields = [
-                ("save", if notice.save { "true" } else { "false" }),
-                ("stop", if notice.stop { "true" } else { "false" }),
-                ("reason", reason),
-            ];
+            let word = |it: bool| if it { "true" } else { "false" };
+            let fields = [("save", word(notice.save)), ("stop", word(stop)), ("reason", reason)];
             slot.segment().event(STEP_ANNOUNCED_EVENT, Some(notice.step), &fields);
             self.take_in(slot, board, notice);
         }
     }
 
-    /// The time since the last save is over, and nothing is being saved: what is still written then would be skipped.
-    fn due_by_time(&self, slot: &ProcessSlot) -> Option<SaveReason> {
-        let settings = &self.settings;
-        let every = settings.every_seconds.filter(|_| settings.at_steps.is_empty())?;
-        let since = self.seconds_since(slot.last_saved_micros.load(Ordering::Relaxed));
-        let idle = || slot.saver().as_ref().is_none_or(|saver| saver.wait(std::time::Duration::ZERO));
-        (since >= every && idle()).then_some(SaveReason::Cadence)
+    /// Whether all ranks are to end, and why they are to save, if there is a reason for either.
+    fn to_tell(&self, slot: &ProcessSlot, board: &Board) -> Option<(bool, Option<SaveReason>)> {
+        let requested = board.notices.stop_requested();
+        if requested {
+            slot.stop_asked.store(true, Ordering::Relaxed);
+            slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
+        }
+        if self.stop_wanted(slot) {
+            let save = self.due_before_stop(slot).filter(|_| self.save_fits(slot));
+            return Some((true, save.map(|reason| if requested { SaveReason::Sigterm } else { reason })));
+        }
+        // What is still being written then would make all ranks skip.
+        let idle = || slot.saver().as_ref().is_none_or(|saver| saver.wait(Duration::ZERO));
+        let asked = slot.checkpoint_asked.load(Ordering::Relaxed).then(|| self.asked_reason(slot));
+        let save = asked.or_else(|| self.due_by_time(slot)).filter(|_| board.saves.is_empty() && idle());
+        save.map(|reason| (false, Some(reason)))
     }
 
     fn take_in(&self, slot: &ProcessSlot, board: &mut Board, notice: Notice) {

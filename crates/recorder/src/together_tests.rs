@@ -160,6 +160,32 @@ fn a_stop_ends_all_ranks_at_one_step() {
     }
 }
 
+/// Proves that SIGTERM ends all ranks at one step also when no save fits into the grace period any more, without one; and
+/// that a rank that rank 0 never answers ends alone after a while.
+#[test]
+fn a_stop_without_a_checkpoint_ends_all_ranks_too() {
+    let ranks = Ranks::new(|attempt| {
+        attempt.settings.grace_seconds = Some(1.0);
+        attempt.settings.at_steps = vec![3];
+    });
+    let (last, saved) = all(ranks.train(1_000, |rank, step| {
+        if step == 4 && rank == 0 {
+            // Asked for just before: that save would not fit either.
+            ranks.attempts[0].ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
+            ranks.attempts[0].stop(true);
+            ranks.attempts[0].clock.advance_micros(2_000_000);
+        }
+    }));
+    assert!(last < 20 && saved == [3], "{last} {saved:?}");
+    let alone = Ranks::new(|_| ());
+    let attempt = &alone.attempts[1];
+    let run = attempt.attach();
+    attempt.stop(true);
+    assert!(!run.should_stop());
+    attempt.clock.advance_micros(61_000_000);
+    assert!(run.should_stop());
+}
+
 /// Proves that a rank that skips a step, rank 0 included, costs that checkpoint and nothing else: nobody waits for it,
 /// nothing is raised, and all go on.
 #[test]

@@ -7,7 +7,7 @@ use trackway_core::Ids;
 
 use crate::backend::{Backend, Created};
 use crate::disk::{Disk, RealDisk};
-use crate::error::StoreError;
+use crate::error::{ErrorKind, StoreError};
 use crate::log::new_ulid;
 
 /// Objects as files below a folder of a local disk.
@@ -53,23 +53,33 @@ impl LocalBackend {
     }
 
     /// Makes every missing folder on the way, durably. One that exists may be another process's that has not come to
-    /// sync it, so every folder from the root down is synced once.
+    /// sync it, so every folder from the root down is synced once, the root's own name too.
     fn make_folders(&self, folder: &Path) -> Result<(), StoreError> {
         if self.durable_folders().contains(folder) && folder.exists() {
             return Ok(());
         }
         let missing = folder.ancestors().take_while(|folder| !folder.exists()).count();
-        let below_root = folder.ancestors().take_while(|folder| folder.starts_with(&self.root)).count() - 1;
-        let mut on_the_way: Vec<_> = folder.ancestors().take(missing.max(below_root)).collect();
+        let from_root = folder.ancestors().take_while(|folder| folder.starts_with(&self.root)).count();
+        let mut on_the_way: Vec<_> = folder.ancestors().take(missing.max(from_root)).collect();
         on_the_way.reverse();
         for folder in on_the_way {
-            self.disk.make_folder(folder).map_err(StoreError::io("make the folder", folder))?;
-            if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                self.sync_folder(parent)?;
-            }
+            self.make_folder(folder)?;
         }
         self.durable_folders().insert(folder.to_owned());
         Ok(())
+    }
+
+    fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
+        let was_there = folder.exists();
+        self.disk.make_folder(folder).map_err(StoreError::io("make the folder", folder))?;
+        let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+            return Ok(());
+        };
+        match self.sync_folder(parent) {
+            // A root that somebody else made where this process may not look.
+            Err(error) if was_there && folder == self.root && error.kind() == ErrorKind::Refused => Ok(()),
+            synced => synced,
+        }
     }
 
     fn durable_folders(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use trackway_core::{Ids, Rng, SplitMix64};
 
-use crate::testing::{BackendFault, FaultBackend, Note, Notebook, Odds, still_clock, writer_ids};
+use crate::testing::{BackendFault, FaultBackend, Note, Notebook, Odds, seeds, still_clock, writer_ids};
 use crate::{Backend, Claim, Created, ErrorKind, Log, MemoryBackend, StoreError, Writer};
 
 const SEEDS: u64 = 1000;
@@ -24,14 +24,6 @@ const NOTES: u64 = 16;
 const MAX_HEAD_START_TURNS: u64 = 20;
 /// How often a writer tries to get an answer before it goes on without.
 const PATIENCE: u32 = 6;
-
-fn seeds() -> Vec<u64> {
-    let number = |name| std::env::var(name).ok().map(|value| value.parse().expect("it is a number"));
-    match number("TRACKWAY_SEED") {
-        Some(seed) => vec![seed],
-        None => (0..number("TRACKWAY_SEEDS").unwrap_or(SEEDS)).collect(),
-    }
-}
 
 /// Passes one turn around among threads.
 struct Turns {
@@ -365,10 +357,10 @@ fn check(outcome: &Outcome) {
 #[test]
 fn bad_weather() {
     let (mut fenced, mut summaries, mut told, mut turns) = (0, 0, 0, 0);
-    let seeds = seeds();
-    for seed in &seeds {
+    let seeds = seeds(SEEDS);
+    for seed in seeds.clone() {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let outcome = run(*seed);
+            let outcome = run(seed);
             check(&outcome);
             outcome
         }));
@@ -381,7 +373,7 @@ fn bad_weather() {
         summaries += outcome.summaries;
         turns += outcome.turns;
     }
-    let count = seeds.len();
+    let count = seeds.count();
     println!(
         "{count} seeds: {turns} turns, {told} notes told to stand, {fenced} writers fenced, {summaries} logs with summaries"
     );

@@ -1,5 +1,6 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
-//! ([`next_actions`]), how often to save ([`advise`]). No clock, no I/O, no randomness: time and jitter come in as
+//! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
+//! ([`config_checks`]) and its classes even ([`imbalance`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
@@ -13,8 +14,11 @@ pub use cadence::{CadenceAdvice, advise};
 pub mod classify;
 pub use classify::{Evidence, Verdict, classify};
 
+pub mod config_checks;
+pub mod cost;
 pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
+pub mod imbalance;
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;

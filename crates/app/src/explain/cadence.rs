@@ -18,19 +18,20 @@ const UPLOADS_MAX: usize = 64;
 const HISTORY_DAYS: i64 = 90;
 
 impl App {
-    /// How often the run should save; none while fewer than [`SAVES_MIN`] saves were measured.
+    /// How often the run should save; none while fewer than [`SAVES_MIN`] saves were measured. `uploads` are the seconds
+    /// that each upload took, oldest first.
     pub(super) fn cadence_advice(
         &self,
         run: &RunRow,
         attempt: &AttemptRow,
         attempts: &[AttemptRow],
+        uploads: &[f64],
     ) -> Result<Option<CadenceAdvice>, AppError> {
         let mut summaries = Vec::new();
         for attempt in attempts.iter().rev().take(ATTEMPTS_MAX) {
             summaries.extend(self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?);
         }
-        let upload_lag_seconds = upload_lag_seconds(&self.checkpoints(&run.run_id.to_string())?.uploads()?);
-        let Some(costs) = save_costs(&summaries, upload_lag_seconds) else { return Ok(None) };
+        let Some(costs) = save_costs(&summaries, upload_lag_seconds(uploads)) else { return Ok(None) };
         let since = Timestamp::from_micros(self.clock.now().as_micros() - HISTORY_DAYS * 86_400_000_000);
         let ends = self.ledger_read(|ledger| ledger.ends_like(run, &attempt.launcher, since))?;
         let failed = ends.iter().filter(|end| is_failure(end.reason, end.domain));

@@ -81,7 +81,7 @@ impl App {
             remote: RemoteStatus::read(&self.home.run_folder(run.run_id)),
             fall_back: of_run.fall_back_of(attempt)?,
             resume_proof: self.proof_card(run, attempt)?,
-            cadence: self.cadence_advice(run, attempt, &attempts)?,
+            cadence: self.cadence_advice(run, attempt, &attempts, &of_run.uploads()?)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,

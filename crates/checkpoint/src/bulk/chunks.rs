@@ -15,13 +15,34 @@ pub(crate) fn chunk_count(size_bytes: u64) -> usize {
     usize::try_from(size_bytes.div_ceil(CHUNK_BYTES as u64).max(1)).unwrap_or(usize::MAX)
 }
 
+/// Hashes a chunk piece by piece.
+pub(crate) struct ChunkHasher {
+    hasher: blake3::Hasher,
+    is_whole_file: bool,
+}
+
+impl ChunkHasher {
+    /// For chunk `index` of a file that has `count` of them.
+    pub fn new(index: usize, count: usize) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.set_input_offset((index * CHUNK_BYTES) as u64);
+        Self { hasher, is_whole_file: count == 1 }
+    }
+
+    pub fn update(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+    }
+
+    pub fn finish(&self) -> ChunkHash {
+        if self.is_whole_file { self.hasher.finalize().into() } else { self.hasher.finalize_non_root() }
+    }
+}
+
 /// Hashes chunk `index` of a file that has `count` of them.
 pub(crate) fn chunk_hash(index: usize, count: usize, bytes: &[u8]) -> ChunkHash {
-    if count == 1 {
-        return *blake3::hash(bytes).as_bytes();
-    }
-    let offset = (index * CHUNK_BYTES) as u64;
-    blake3::Hasher::new().set_input_offset(offset).update(bytes).finalize_non_root()
+    let mut hasher = ChunkHasher::new(index, count);
+    hasher.update(bytes);
+    hasher.finish()
 }
 
 /// The hash of the file from those of its chunks, in their order.

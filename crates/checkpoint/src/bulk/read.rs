@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trackway_formats::checkpoint_manifest::{Kind, ManifestFile};
 use trackway_store::{Disk, DiskRead};
 
-use crate::bulk::chunks::{CHUNK_BYTES, ChunkHash, chunk_count, chunk_hash, file_hash};
+use crate::bulk::chunks::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, chunk_hash, file_hash};
 use crate::bulk::mapping::{BLOCK_BYTES, Buffer};
 use crate::bulk::memory::available_bytes;
 use crate::bulk::parallel::try_for_each;
@@ -16,6 +16,8 @@ use crate::verify::Defect;
 
 /// Chunks that are on their way at a time: while some are read, others are hashed.
 const READ_THREADS: usize = 4;
+/// Bytes read at a time from the page cache: few enough that they are hashed while the core's cache still has them.
+const CACHED_READ_BYTES: usize = 256 << 10;
 /// Smaller files are read through the page cache.
 const DIRECT_BYTES_MIN: u64 = 1 << 20;
 
@@ -270,16 +272,24 @@ impl Chunk<'_> {
         let Source { name, reader, size_bytes } = &*self.source;
         let begin = (self.index * CHUNK_BYTES) as u64;
         let expected = (size_bytes - begin).min(CHUNK_BYTES as u64) as usize;
-        let asked = if reader.direct() { expected.next_multiple_of(BLOCK_BYTES) } else { expected };
-        let count = reader.read_at(begin, &mut memory[..asked]).map_err(|source| {
-            let end = begin + expected as u64;
-            unreadable(name, io::Error::new(source.kind(), format!("bytes {begin} to {end}: {source}")))
-        })?;
-        if count < expected {
-            let found_bytes = begin + count as u64;
-            return Err(Defect::Size { name: (*name).into(), expected_bytes: *size_bytes, found_bytes });
+        let mut hasher = ChunkHasher::new(self.index, chunk_count(*size_bytes));
+        let piece_bytes = if reader.direct() { CHUNK_BYTES } else { CACHED_READ_BYTES };
+        for done in (0..expected).step_by(piece_bytes) {
+            let wanted = (expected - done).min(piece_bytes);
+            let asked = if reader.direct() { wanted.next_multiple_of(BLOCK_BYTES) } else { wanted };
+            let from = begin + done as u64;
+            let piece = &mut memory[done..done + asked];
+            let count = reader.read_at(from, piece).map_err(|source| {
+                let bytes = format!("bytes {from} to {}: {source}", from + wanted as u64);
+                unreadable(name, io::Error::new(source.kind(), bytes))
+            })?;
+            if count < wanted {
+                let found_bytes = from + count as u64;
+                return Err(Defect::Size { name: (*name).into(), expected_bytes: *size_bytes, found_bytes });
+            }
+            hasher.update(&piece[..wanted]);
         }
-        Ok(chunk_hash(self.index, chunk_count(*size_bytes), &memory[..expected]))
+        Ok(hasher.finish())
     }
 }
 
@@ -301,6 +311,10 @@ fn tasks<'a, T>(
 }
 
 /// Opens a file the way it is read faster: past the page cache, unless it lies there.
+///
+/// From there it is copied and not mapped. A mapping would save the new memory, which costs more than copying and hashing
+/// together; but its pages may be read again from the disk after they were checked, and a file that is cut short, or
+/// removed on a network file system, would end the process that looks at them.
 fn open_fast<'a>(disk: &dyn Disk, folder: &Path, file: &'a ManifestFile) -> Result<Source<'a>, Defect> {
     let source = open(disk, folder, file, false)?;
     let cached = source.reader.cached_bytes() >= file.size_bytes / 10 * 9;

@@ -6,22 +6,36 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trackway_core::{Rng as _, SplitMix64};
 use trackway_store::{Backend, Created, StoreError};
 
-/// The baton stays with its holder before so many operations out of [`KEPT_OUT_OF`].
-const KEPT: u64 = 5;
-const KEPT_OUT_OF: u64 = 7;
+/// How rarely the baton is passed on: before one operation out of so many. A seed chooses, so that in some everybody
+/// does a little at a time, and in others much.
+const PASSED_ONE_IN: [u64; 3] = [3, 6, 24];
 
 struct Turns {
     rng: SplitMix64,
     holder: usize,
     running: Vec<bool>,
+    passed_one_in: u64,
+    /// How often it could have been passed on.
+    now: u64,
+    /// Until then others go first.
+    asleep_until: Vec<u64>,
 }
 
 impl Turns {
-    /// One of those that run.
+    /// One of those that run and do not sleep; when all sleep, the one that does so shortest.
     fn draw(&mut self) -> Option<usize> {
-        let running: Vec<_> = (0..self.running.len()).filter(|actor| self.running[*actor]).collect();
+        let running = |actor: &usize| self.running[*actor];
+        let awake: Vec<_> = (0..self.running.len())
+            .filter(|actor| running(actor) && self.asleep_until[*actor] <= self.now)
+            .collect();
         let draw = self.rng.next_u64();
-        (!running.is_empty()).then(|| running[(draw % running.len() as u64) as usize])
+        if awake.is_empty() {
+            let next =
+                (0..self.running.len()).filter(running).min_by_key(|actor| self.asleep_until[*actor])?;
+            self.now = self.asleep_until[next];
+            return Some(next);
+        }
+        Some(awake[(draw % awake.len() as u64) as usize])
     }
 }
 
@@ -35,8 +49,28 @@ pub(super) struct Baton {
 impl Baton {
     /// Held by the first of so many actors.
     pub fn new(seed: u64, actors: usize) -> Arc<Self> {
-        let turns = Turns { rng: SplitMix64::new(seed), holder: 0, running: vec![true; actors] };
-        Arc::new(Self { turns: Mutex::new(turns), told: (0..actors).map(|_| Condvar::new()).collect() })
+        Self::with_sleepers(seed, actors, 0)
+    }
+
+    /// The same with further actors behind them, who get no turn until they are woken.
+    pub fn with_sleepers(seed: u64, actors: usize, sleepers: usize) -> Arc<Self> {
+        let running = (0..actors + sleepers).map(|actor| actor < actors).collect();
+        let asleep_until = vec![0; actors + sleepers];
+        let mut rng = SplitMix64::new(seed);
+        let passed_one_in = PASSED_ONE_IN[(rng.next_u64() % PASSED_ONE_IN.len() as u64) as usize];
+        let turns = Turns { rng, holder: 0, running, passed_one_in, now: 0, asleep_until };
+        let told = (0..actors + sleepers).map(|_| Condvar::new()).collect();
+        Arc::new(Self { turns: Mutex::new(turns), told })
+    }
+
+    /// From now on an actor gets its turns; its thread must be there soon.
+    pub fn wake(&self, actor: usize) {
+        self.turns().running[actor] = true;
+    }
+
+    /// Whether an actor gets turns.
+    pub fn runs(&self, actor: usize) -> bool {
+        self.turns().running[actor]
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
@@ -51,9 +85,21 @@ impl Baton {
     /// Perhaps passes it on, and waits until it is back.
     pub fn pass(&self, actor: usize) {
         let mut turns = self.turns();
-        if turns.rng.next_u64() % KEPT_OUT_OF < KEPT {
-            return;
+        turns.now += 1;
+        let passed_one_in = turns.passed_one_in;
+        if turns.rng.next_u64().is_multiple_of(passed_one_in) {
+            self.hand_on(turns, actor);
         }
+    }
+
+    /// Lets the others go first for so many turns.
+    pub fn sleep(&self, actor: usize, so_many: u64) {
+        let mut turns = self.turns();
+        turns.asleep_until[actor] = turns.now + so_many;
+        self.hand_on(turns, actor);
+    }
+
+    fn hand_on(&self, mut turns: MutexGuard<'_, Turns>, actor: usize) {
         turns.holder = turns.draw().unwrap_or(actor);
         if turns.holder != actor {
             self.told[turns.holder].notify_one();

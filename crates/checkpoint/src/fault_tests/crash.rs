@@ -1,12 +1,12 @@
 use std::sync::{Arc, Mutex};
 
-use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
+use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk, seeds_asked_for};
 use trackway_store::{Backend, MemoryBackend};
 
 use super::deeds::{
     Act, DEEDS, Deed, adopt, collect, four, half_collected, next_attempt, pin, save_sixty, suspect,
 };
-use super::stage::{Stage, more_seeds};
+use super::stage::Stage;
 use super::table::{Cell, publish, render};
 
 /// The columns of the crash matrix.
@@ -188,7 +188,7 @@ fn a_kill_and_then_a_power_cut() {
         ("suspect", suspect, "collect", collect),
         ("pin", pin, "collect", collect),
     ];
-    let stride = if more_seeds().is_some() { 1 } else { 8 };
+    let stride = if seeds_asked_for().is_some() { 1 } else { 8 };
     for (name, one, other_name, other) in pairs {
         for killed in 0.. {
             let mut alive = false;

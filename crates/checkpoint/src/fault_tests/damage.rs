@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use trackway_core::{Clock, Rng as _, SplitMix64, Timestamp};
-use trackway_store::testing::FaultDisk;
+use trackway_store::testing::{FaultDisk, seeds, seeds_asked_for};
 
 use super::deeds::number_of;
-use super::stage::{Stage, more_seeds};
+use super::stage::Stage;
 use crate::entry::ClaimBody;
 use crate::retention::Retention;
 use crate::settings::Settings;
@@ -44,7 +44,7 @@ fn any_flipped_bit_is_found() {
     let path = stage.world.path();
     std::fs::write(path.join("log/hint.json"), b"{\"summary\":3}\n").unwrap();
     assert_eq!(faults_of(&stage.world.view()), 0);
-    let stride = if more_seeds().is_some() { 1 } else { 5 };
+    let stride = if seeds_asked_for().is_some() { 1 } else { 5 };
     let mut flipped = 0;
     for file in files_below(&path) {
         let is_hint = file.ends_with("log/hint.json");
@@ -89,9 +89,15 @@ fn what_may_be_pinned_stays() {
 }
 
 /// A wall clock that nobody should trust: every look at it shows another time within twenty years.
-struct JumpyClock {
+pub(super) struct JumpyClock {
     seed: AtomicU64,
     monotonic_micros: AtomicI64,
+}
+
+impl JumpyClock {
+    pub fn new(seed: u64) -> Arc<Self> {
+        Arc::new(Self { seed: AtomicU64::new(seed << 32), monotonic_micros: AtomicI64::new(0) })
+    }
 }
 
 impl Clock for JumpyClock {
@@ -109,10 +115,9 @@ impl Clock for JumpyClock {
 /// backwards between and within saves, retention and collections.
 #[test]
 fn clocks_may_jump() {
-    for seed in 0..more_seeds().unwrap_or(30) {
+    for seed in seeds(30) {
         let stage = Stage::local();
-        let clock: Arc<dyn Clock> =
-            Arc::new(JumpyClock { seed: AtomicU64::new(seed << 32), monotonic_micros: AtomicI64::new(0) });
+        let clock: Arc<dyn Clock> = JumpyClock::new(seed);
         let disk = FaultDisk::sound();
         for epoch in 1..=3 {
             let view = stage.view_at(&disk, stage.world_log()).unwrap();

@@ -1,4 +1,4 @@
-//! Three holes that the model found, over the real code.
+//! Holes that the models and the simulations found, over the real code.
 
 use trackway_store::testing::Fault;
 
@@ -73,4 +73,29 @@ fn what_an_attempt_resumed_from_stays() {
     house.collect(&Retention::default(), 0.0, false).unwrap();
     assert_eq!(stage.reader().load(target.info.number).unwrap().step, 20);
     stage.go_on("behind a resume that passed two");
+}
+
+/// Proves that a new root is there to stay before anything in it counts: whoever made its folder was killed, or its sync
+/// failed, before the name was durable; another one goes on in it, and then the power goes.
+#[test]
+fn the_name_of_a_root_is_durable_before_what_is_in_it_counts() {
+    for fault in [Fault::Kill, Fault::InputOutput] {
+        for operation in 0.. {
+            let stage = Stage::local();
+            stage.disk.arm(fault, operation);
+            let opened = stage.open(&stage.disk, 1);
+            let struck = stage.disk.struck();
+            drop(opened);
+            let disk = stage.disk.another_process();
+            let mut root = stage.resumed(&disk, 2, None);
+            stage.save(&mut root, 10).unwrap();
+            disk.arm(Fault::PowerLosesAll, 0);
+            let _ = stage.save(&mut root, 20);
+            disk.after_crash();
+            stage.go_on(&format!("{fault:?} at {operation}"));
+            if !struck {
+                break;
+            }
+        }
+    }
 }

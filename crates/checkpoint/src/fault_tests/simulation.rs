@@ -12,7 +12,8 @@ use trackway_store::{Backend, MemoryBackend};
 use super::baton::{Baton, Passing};
 use super::deeds::adopt_into;
 use super::oracle::examine;
-use super::stage::{Stage, more_seeds};
+use super::seeds::play_all;
+use super::stage::Stage;
 use crate::retention::Retention;
 use crate::{CheckpointError, Commit, ErrorKind, Kind, State};
 
@@ -165,9 +166,8 @@ impl Actor {
 
     /// Lets the others go first for a while.
     fn idle(&mut self) {
-        for _ in 0..self.draw(60) {
-            self.baton.pass(self.number);
-        }
+        let turns = self.draw(60);
+        self.baton.sleep(self.number, turns);
     }
 
     /// Chooses how and when its process or the machine fails, if it does.
@@ -270,33 +270,12 @@ fn settle(disks: &[FaultDisk], logs: &[Option<FaultBackend>]) {
     }
 }
 
-/// Plays seeds, and names the one that fails.
-fn play_all(seeds: impl Iterator<Item = u64>) {
-    for seed in seeds {
-        if let Err(panic) = catch_unwind(|| play(seed)) {
-            println!("seed {seed} fails; a test run with this seed alone: TRACKWAY_SEED={seed}");
-            resume_unwind(panic);
-        }
-    }
-}
-
 /// Proves, for thousands of seeds, that no interleaving of attempts, zombies, one who keeps house and one who adopts,
 /// with processes killed, the power cut, disks full, storages that lose answers and come late, makes the log say what
 /// it must not, loses what was acknowledged, deletes what is pinned or leaves a root that does not go on.
 #[test]
 fn no_seed_breaks_a_promise() {
-    if let Ok(seed) = std::env::var("TRACKWAY_SEED") {
-        let seed = seed.parse().expect("TRACKWAY_SEED is a number");
-        println!("{:#?}", play(seed));
-        return;
-    }
-    let seeds = more_seeds().unwrap_or(SEEDS);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    std::thread::scope(|scope| {
-        for worker in 0..workers {
-            scope.spawn(move || play_all((worker..seeds).step_by(workers as usize)));
-        }
-    });
+    play_all("one disk", SEEDS, play);
 }
 
 /// Proves that a seed plays the same way every time, so that what fails can be looked at.

@@ -155,4 +155,5 @@ fn a_killed_rank_leaves_no_half() {
         let workers: Vec<_> = (0..GROUPS).map(|_| scope.spawn(worker)).collect();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
     });
+    println!("{kills} kills of a rank");
 }

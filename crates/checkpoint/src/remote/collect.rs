@@ -68,10 +68,10 @@ impl Replica {
                     done.plan.retire.clear();
                 }
                 Stay::Damaged { number, why } => {
-                    self.log.append(Writer::Housekeeper, |_: &History| {
-                        Ok::<_, CheckpointError>(Some(Body::suspect(number, &why)))
-                    })?;
-                    done.suspects.push(number);
+                    // Not one that somebody else retired while its objects were looked for.
+                    if self.mark_suspect(number, &why)? {
+                        done.suspects.push(number);
+                    }
                     done.plan = remote_plan(self.remote(), policy, now, age);
                 }
             }

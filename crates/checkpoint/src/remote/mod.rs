@@ -40,7 +40,7 @@ mod truth;
 mod upload;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use collect::RemoteCollected;
 pub use files::RemoteFiles;

@@ -233,13 +233,13 @@ impl Replica {
         self.local_history().commit(number)?.suspect.clone()
     }
 
-    fn mark_suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
-        self.log
-            .append(Writer::Housekeeper, |history| {
-                let wanted = history.commit(number).is_some_and(|it| it.suspect.is_none() && !it.retired);
-                Ok::<_, CheckpointError>(wanted.then(|| Body::suspect(number, why)))
-            })
-            .map(drop)
+    /// Calls a commit suspect at the remote, unless it is or its files may be gone; whether it did.
+    pub(super) fn mark_suspect(&mut self, number: u64, why: &str) -> Result<bool, CheckpointError> {
+        let marked = self.log.append(Writer::Housekeeper, |history| {
+            let wanted = history.commit(number).is_some_and(|it| it.suspect.is_none() && !it.retired);
+            Ok::<_, CheckpointError>(wanted.then(|| Body::suspect(number, why)))
+        });
+        Ok(marked?.is_some())
     }
 
     /// Gives the target, and older commits of the truth that this disk has, folders of this epoch; oldest first.

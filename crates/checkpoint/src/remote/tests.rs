@@ -16,7 +16,7 @@ use crate::tests::{World, save};
 use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind, State};
 
 /// Large objects through the same calls as small ones, so that one injected fault after the other meets all of them.
-struct BackendFiles(Arc<dyn Backend>);
+pub(crate) struct BackendFiles(pub Arc<dyn Backend>);
 
 impl RemoteFiles for BackendFiles {
     fn send(&self, name: &str, from: &Path, progress: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
@@ -50,7 +50,7 @@ impl RemoteFiles for BackendFiles {
 }
 
 impl World {
-    fn replica(&self, backend: &Arc<dyn Backend>) -> Result<Replica, CheckpointError> {
+    pub(crate) fn replica(&self, backend: &Arc<dyn Backend>) -> Result<Replica, CheckpointError> {
         self.replica_on(Arc::new(RealDisk), backend)
     }
 
@@ -133,7 +133,7 @@ fn check_foreseen(foreseen: Option<&Foreseen>, staged: &StagedIn) {
 }
 
 /// Every commit that the remote says it holds can be brought to an empty disk and verifies. Returns their steps.
-fn check_remote(world: &World, backend: &Arc<dyn Backend>, situation: &str) -> Vec<Step> {
+pub(crate) fn check_remote(world: &World, backend: &Arc<dyn Backend>, situation: &str) -> Vec<Step> {
     let empty = world.other_machine();
     let replica = empty.replica(backend).unwrap();
     let held = |record: &crate::history::CommitRecord| {

@@ -289,6 +289,7 @@ fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Ve
 fn remote(printer: Printer, page: &Explanation) {
     if let Some(remote) = &page.remote {
         printer.line(&format!("  remote: {}, as of {}", remote.sentence(), remote.at));
+        remote.told_of_let_go().iter().for_each(|told| printer.line(&format!("  {told}")));
     }
 }
 

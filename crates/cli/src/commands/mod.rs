@@ -7,6 +7,7 @@ mod explain_page;
 pub mod list;
 mod live;
 pub mod logs;
+pub mod memory;
 pub mod prove;
 pub mod run;
 pub mod sql;

@@ -65,7 +65,7 @@ fn healthy_root(home: &Home) -> PathBuf {
         clock.advance_micros(60_000_000);
         let loss = 1.0 / step as f64 + if step == 30 { -1.0 } else { 0.0 };
         root.save(step, &[("val_loss", loss)], |writer| {
-            writer.file("backbone.bin", Kind::Weights, &[7; 4_000])?;
+            writer.file("backbone.bin", Kind::Weights, &vec![7; 1 << 20])?;
             writer.file("head.bin", Kind::Weights, &step.to_le_bytes().repeat(100))?;
             writer.file("adam.bin", Kind::Optimizer, &step.to_le_bytes().repeat(200))?;
             writer.file("cursor.json", Kind::DataCursor, format!("{{\"step\":{step}}}").as_bytes())

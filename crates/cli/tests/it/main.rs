@@ -8,6 +8,7 @@ mod data;
 mod examples;
 mod faults;
 mod harness;
+mod memory;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]

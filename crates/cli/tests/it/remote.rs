@@ -8,9 +8,11 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::examples::{STEPS, final_digest, wine_mlp};
-use crate::harness::{Home, eventually, signal};
+use crate::harness::{Home, answer, eventually, signal};
 
 const BUCKET: &str = "runs";
+
+mod faults;
 
 /// moto's S3 server, in a process of its own.
 struct Moto {
@@ -19,15 +21,16 @@ struct Moto {
 }
 
 impl Moto {
-    /// Starts the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
+    /// Starts it with the interpreter beside the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
     fn start() -> Option<Self> {
         let Some(executable) = std::env::var_os("TRACKWAY_TEST_MOTO") else {
             println!("skipped: TRACKWAY_TEST_MOTO does not name moto_server");
             return None;
         };
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new(PathBuf::from(executable))
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+        let process = Command::new(PathBuf::from(executable).with_file_name("python"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/moto_server.py"))
+            .arg(port.to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -264,6 +267,37 @@ fn commands_tell_what_is_where() {
         assert_eq!(answer.code, 1, "{arguments:?}: {}", answer.stderr);
         assert!(answer.stderr.contains("s3://runs/tests"), "{arguments:?}: {}", answer.stderr);
     }
+}
+
+/// Proves what a run does whose remote stops to answer for good: it goes on to its end, the newest checkpoints wait on the
+/// disk up to the bound, that older ones went is told and stands in the ledger, and nobody claims to know the truth.
+#[test]
+fn an_outage_is_told_and_fills_no_disk() {
+    let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
+    let mut environment = moto.environment();
+    environment.push(("TRACKWAY_REMOTE_RETRY_SECONDS".into(), "1".into()));
+    let home = Home::with(&environment);
+    let file = run_file(&home, "cut", &wine, 20, true);
+    let more = ["--set", "checkpoint.every.steps=10", "--set", "checkpoint.upload_wait=1s"];
+    let supervisor = home.spawn(&[&["run", &file][..], &more].concat());
+    uploaded(&home, 10);
+    drop(moto);
+    let ended = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for words in ["older ones were deleted", "not everything is at the remote", "trackway resume"] {
+        assert!(ended.stderr.contains(words), "no `{words}` in {}", ended.stderr);
+    }
+    let events = home.sql("select message from events where kind = 'checkpoint_let_go'");
+    assert_eq!(events.len(), 1, "{events:?}");
+    let ls = home.json(&["checkpoint", "ls"]);
+    assert_eq!(ls["remote"]["answers"], false, "{ls}");
+    let waiting = places(&ls).into_iter().filter(|place| place.ends_with("waiting")).count();
+    assert_eq!(waiting, 8, "{ls}");
+    let target = home.trackway(&["checkpoint", "resume-target", "--json"]);
+    let document: Value = serde_json::from_str(&target.stdout).unwrap();
+    assert_eq!((target.code, &document["checkpoints"][0]["step"]), (1, &STEPS.into()), "{document}");
+    let doctor = home.trackway(&["checkpoint", "doctor"]);
+    assert!(doctor.stdout.contains("without it nothing is launched"), "{}", doctor.stdout);
 }
 
 /// Proves that a checkpoint whose load crashes two attempts in a row is stepped back from when the one before it is only

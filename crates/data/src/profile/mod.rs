@@ -214,6 +214,12 @@ impl ColumnProfile {
         self.numbers.as_ref().map(|numbers| numbers.moments)
     }
 
+    /// Numbers that are NaN.
+    #[must_use]
+    pub fn nan_count(&self) -> u64 {
+        self.numbers.as_ref().map_or(0, |numbers| numbers.nan)
+    }
+
     /// Whether [`ColumnProfile::top_values`] holds every value with its exact count.
     #[must_use]
     pub fn values_are_exact(&self) -> bool {

@@ -48,6 +48,7 @@ use crate::error::{DataError, did_you_mean};
 use crate::infer::{Column, ColumnType};
 use crate::select::select;
 use bytes::LocalFile;
+pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
 use chunk::RowNumbers;
 use csv::CsvLayout;

@@ -16,6 +16,7 @@ met, and nothing is ever pickled.
 
 from . import checkpoint, errors
 from ._loader import WorkerInit
+from ._ranks import Sharded
 from ._rng import ProcessRng, seed
 from ._run import Run, Start, attach
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
@@ -27,6 +28,7 @@ __all__ = [
     "IntegrityError",
     "ProcessRng",
     "Run",
+    "Sharded",
     "Start",
     "StorageError",
     "WorkerInit",

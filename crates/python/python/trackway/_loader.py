@@ -41,6 +41,10 @@ class Cursor:
         self._epoch_began, self._stateful = state["epoch_began"], state["loader"]
         self._resumed = True
 
+    def begin_epoch(self, epoch: int) -> None:
+        """The loader is gone through from its beginning, as in that epoch."""
+        self.epoch, self.index = epoch, 0
+
     def attend(self, loader: Any) -> None:
         """Keeps the place of this loader, should it keep one of its own."""
         self._loader = loader

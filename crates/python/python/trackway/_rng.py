@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
@@ -43,13 +44,17 @@ class ProcessRng:
                 torch.mps.set_rng_state(state["mps"])
 
 
-def seed(number: int) -> None:
-    """Seeds the global generators of Python, and of NumPy and PyTorch (every device) where they are imported.
+def seed(number: int | None = None) -> int:
+    """Seeds the global generators of Python, and of NumPy and PyTorch (every device) where they are imported, with the
+    `seed` of the run file (TRACKWAY_SEED) unless a number is given; with 0 where there is neither. Returns the number.
 
     A generator that is not seeded begins differently in each process, also when nothing ever draws from it; then no
     two launches end in the same state, and `trackway prove` says so."""
+    if number is None:
+        number = int(os.environ.get("TRACKWAY_SEED") or 0)
     random.seed(number)
     if numpy := _arrays.loaded("numpy"):
         numpy.random.seed(number % (1 << 32))
     if torch := _arrays.loaded("torch"):
         torch.manual_seed(number)
+    return number

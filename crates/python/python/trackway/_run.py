@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from . import _state
 from ._loader import Cursor
 from ._metrics import as_floats
+from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
 from ._rng import ProcessRng
-from ._trackway import Recorder
+from ._trackway import Loaded, Recorder, Stage
 from .errors import InputError
 
 Batch = TypeVar("Batch")
@@ -64,10 +65,9 @@ class Run(Recorder):
         self._last_step: int | None = None
         self._saved_step: int | None = None
         self._prepared = False
-        # Of many ranks the first one saves: what every rank has alike, such as a data-parallel model.
-        self._first_rank = os.environ.get("RANK", "0") == "0"
+        self._rank, self._world_size = self._ranks
         # An attempt may have no place for checkpoints.
-        self._saves = self.enabled and self._first_rank and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
+        self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
         self._process = os.getpid()
         if self.enabled:
@@ -113,6 +113,10 @@ class Run(Recorder):
         The random generators of Python, NumPy and PyTorch, and the place in the data of `batches()`, are kept without
         being named. A `loader` is only needed here when it keeps its own place and is not given to `batches()`.
 
+        Of several ranks all call this with the same names. A component that each rank has a part of is wrapped in
+        `Sharded`; all others are the same everywhere, and rank 0 saves them. Each rank gets its own generators and
+        place in the data back; when there are as many as at the save, else an event says that they begin anew.
+
         Returns the step to go on with: 1 when nothing was ever committed, and outside an attempt. Steps count from 1;
         a checkpoint of step N holds the state after N updates.
 
@@ -127,24 +131,44 @@ class Run(Recorder):
         loaded = self._resume()
         if loaded is None:
             return Start(1)
-        stored = _state.Stored(loaded)
-        models = _state.models_in(components)
-        restored = {name: stored.restore(name, target, models=models) for name, target in components.items()}
-        self._restore_place(stored)
+        source = Kept(loaded)
+        stored = _state.Stored(FilesOf(source, self._rank))
+        models = _models_in(components)
+        restored = {}
+        for name, target in components.items():
+            if isinstance(target, Sharded) and loaded.world_size != self._world_size:
+                parts = [_state.Stored(FilesOf(source, rank)).restore(name) for rank in range(loaded.world_size)]
+                part = rejoined(name, target, parts, self._rank, self._world_size)
+                restored[name] = put(target.value, part, name)
+            else:
+                restored[name] = stored.restore(name, unwrap(target), models=models)
+        self._restore_place(stored, source, loaded)
         self._next_step = loaded.step + 1
-        kept = {name: value for name, value in restored.items() if value is not components[name]}
+        kept = {name: value for name, value in restored.items() if value is not unwrap(components[name])}
         self._note_unused(stored, components, loaded.step)
         return Start(
             self._next_step, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
         )
 
-    def _restore_place(self, stored: _state.Stored) -> None:
+    def _restore_place(self, stored: _state.Stored, source: Kept, loaded: Loaded) -> None:
+        if loaded.world_size != self._world_size:
+            return self._begin_epoch_anew(_state.Stored(FilesOf(source, 0)), loaded)
         names = stored.names
         if CURSOR in names:
             stored.restore(CURSOR, self._cursor)
-        if RNG in names and self._first_rank:
+        if RNG in names:
             self._rng_to_come = stored.restore(RNG)
             ProcessRng().load_state_dict(self._rng_to_come)
+        return None
+
+    def _begin_epoch_anew(self, first: _state.Stored, loaded: Loaded) -> None:
+        """Another number of ranks deals the data otherwise: no place within an epoch is one for them."""
+        if CURSOR not in first.names:
+            return
+        self._cursor.begin_epoch(first.restore(CURSOR)["epoch"])
+        if self._rank == 0:
+            why = f"saved by {loaded.world_size} and resumed by {self._world_size} ranks"
+            self.event("resume_without_place", step=loaded.step, epoch=self.epoch, why=why)
 
     def _note_unused(self, stored: _state.Stored, components: Mapping[str, Any], step: int) -> None:
         if unused := [name for name in stored.names if name not in {*components, RNG, CURSOR}]:
@@ -186,7 +210,7 @@ class Run(Recorder):
         if self.should_stop():
             return
         for batch in batches:
-            self._begin_step()
+            self._begin_step(step)
             self._next_step = step + 1
             yield step, batch
             if step == steps or self._stop_asked():
@@ -228,6 +252,9 @@ class Run(Recorder):
         """Saves a checkpoint when it is time to: by the cadence of the run file, when Trackway asks for one, before a
         stop, at the last step of `batches(steps=…)`, or by `force`. Call it at the end of each step.
 
+        Of several ranks all call it, at the same steps. They save together or not at all; when a rank skips, the
+        checkpoint is given up and an event says so.
+
         Tensors are copied before this returns; they may change right after. `state` adds components to those given
         to `resume()`, or replaces them. `metrics` are kept in the checkpoint. `wait` returns after the commit.
 
@@ -238,27 +265,45 @@ class Run(Recorder):
         the disk refused this checkpoint or the one before."""
         if not self._saves:
             return False
-        components = {**self._components, **(state or {}), CURSOR: self._cursor, RNG: ProcessRng()}
+        components = {**self._components, **(state or {})}
         if not self._prepared:
             # Now the optimizer has its state. What cannot be stored is told at the first step, not at the first save.
             self._prepared = True
-            self._prepare(_state.size_bytes(components))
+            shared, own = self._shares(components)
+            self._prepare(_state.size_bytes({**shared, **own}, _models_in(components)))
         due = self._checkpoint_due(step)
         last = step == self._last_step
         if not (due or force or last) or step == self._saved_step:
             return False
         if force or last or wait:
-            self._wait()
+            self._wait(True)
         values = as_floats(metrics)
         stage = self._begin(step)
         if stage is None:
             return False
-        _state.stage(stage, components)
+        self._stage(stage, components)
         stage.submit(values)
         self._saved_step = step
         if wait:
             self._wait()
         return True
+
+    def _stage(self, stage: Stage, components: Mapping[str, Any]) -> None:
+        models = _models_in(components)
+        shared, own = self._shares(components)
+        _state.stage(stage, shared, models)
+        if own:
+            _state.stage(OwnFiles(stage, self._rank), own, models)
+        stage.global_cursor(f"epoch {self._cursor.epoch} batch {self._cursor.index}".encode())
+
+    def _shares(self, components: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What this rank saves for all, and what it saves as its own."""
+        place = {CURSOR: self._cursor, RNG: ProcessRng()}
+        if self._world_size == 1:
+            return {name: unwrap(value) for name, value in {**components, **place}.items()}, {}
+        own = {name: unwrap(value) for name, value in components.items() if isinstance(value, Sharded)}
+        shared = {name: value for name, value in components.items() if name not in own}
+        return shared if self._rank == 0 else {}, {**own, **place}
 
     # The end
 
@@ -283,6 +328,10 @@ class Run(Recorder):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.finish()
+
+
+def _models_in(components: Mapping[str, Any]) -> list[Any]:
+    return _state.models_in({name: unwrap(value) for name, value in components.items()})
 
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:

@@ -153,13 +153,14 @@ def models_in(components: Mapping[str, Any]) -> list[Any]:
 # Saving
 
 
-def stage(sink: Sink, components: Mapping[str, Any]) -> None:
-    """Hands every file of the components to `sink`; tensors are copied once.
+def stage(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = None) -> None:
+    """Hands every file of the components to `sink`; tensors are copied once. `models`: where an optimizer's parameters
+    have their names from, when not from the components.
 
     Raises InputError, which names the place, for what a checkpoint cannot hold."""
     try:
         # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
-        for name, kind, document, encoder in _encode_all(components):
+        for name, kind, document, encoder in _encode_all(components, models):
             if encoder.leaves:
                 _stage_tensors(sink, name, kind, encoder)
             sink.bytes(f"{name}.json", kind, _to_json(document))
@@ -168,11 +169,11 @@ def stage(sink: Sink, components: Mapping[str, Any]) -> None:
         raise
 
 
-def size_bytes(components: Mapping[str, Any]) -> int:
+def size_bytes(components: Mapping[str, Any], models: list[Any] | None = None) -> int:
     """What a checkpoint of the components will take, about; nothing is copied.
 
     Raises as `stage` does, so that a state that cannot be stored is told early."""
-    encoded = _encode_all(components)
+    encoded = _encode_all(components, models)
     leaves = [leaf for component in encoded for leaf in component.encoder.leaves.values()]
     return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
 
@@ -184,8 +185,8 @@ class _Encoded(NamedTuple):
     encoder: _tree.Encoder
 
 
-def _encode_all(components: Mapping[str, Any]) -> list[_Encoded]:
-    models = models_in(components)
+def _encode_all(components: Mapping[str, Any], models: list[Any] | None) -> list[_Encoded]:
+    models = models_in(components) if models is None else models
     return [_encode(check_name(name), value, models) for name, value in components.items()]
 
 

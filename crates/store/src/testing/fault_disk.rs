@@ -218,6 +218,20 @@ impl FaultDisk {
         process.dead && !matches!(process.fault, Fault::Kill | Fault::Torn)
     }
 
+    /// Ends the process: what it did stays, nothing more is done.
+    pub fn kill(&self) {
+        let mut process = self.process();
+        if !process.dead {
+            (process.fault, process.dead) = (Fault::Kill, true);
+        }
+    }
+
+    /// Whether the process ended, by itself or with its machine.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.process().dead || self.journal().off
+    }
+
     /// Makes the files what the machine finds when it comes up again, or those who look after a kill. Nothing works
     /// on this disk any more.
     ///

@@ -4,6 +4,7 @@ mod conformance;
 mod fault_backend;
 mod fault_disk;
 mod notebook;
+mod seeds;
 
 pub use conformance::{Answers, conformance};
 #[cfg(test)]
@@ -11,3 +12,4 @@ pub(crate) use conformance::{still_clock, surely, writer_ids};
 pub use fault_backend::{BackendFault, FaultBackend, Odds};
 pub use fault_disk::{Fault, FaultDisk};
 pub use notebook::{Note, Notebook, Said};
+pub use seeds::{seeds, seeds_asked_for};

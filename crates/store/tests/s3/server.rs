@@ -272,12 +272,13 @@ pub struct Moto {
 }
 
 impl Moto {
-    /// Starts the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
+    /// Starts it with the interpreter beside the executable that `TRACKWAY_TEST_MOTO` names; `None`: it names none.
     pub fn start() -> Option<Self> {
         let executable = PathBuf::from(std::env::var_os("TRACKWAY_TEST_MOTO")?);
         let port = PortListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new(executable)
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+        let process = Command::new(executable.with_file_name("python"))
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/moto_server.py"))
+            .arg(port.to_string())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

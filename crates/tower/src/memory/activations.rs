@@ -1,8 +1,8 @@
 //! Bytes of activations: what the forward pass keeps for the backward pass, counted tensor by tensor.
 //!
-//! The count follows Korthikanti et al. 2022 (arXiv 2205.05198), whose 34 · s · b · h a layer with 16-bit numbers, four times wider
-//! feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and norms in 32 bits, gated
-//! blocks, frozen weights whose inputs nobody needs.
+//! The count follows Korthikanti et al. 2022 (arXiv 2205.05198), whose 34 · s · b · h a layer with 16-bit numbers,
+//! four times wider feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and
+//! norms in 32 bits, gated blocks, frozen weights whose inputs nobody needs.
 
 use super::architecture::{Architecture, Norm};
 use super::spec::{Attention, Base, Loss, Master, MemorySpec, Precision, Recompute, Targets};
@@ -79,14 +79,16 @@ fn tokens_of_decoder(spec: &MemorySpec) -> f64 {
     tokens(spec, spec.target_sequence.unwrap_or(spec.sequence))
 }
 
-/// Ranks that share tokens gather them all before a product, and its gradient behind it (Korthikanti et al., section 4.2.2).
+/// Ranks that share tokens gather them all before a product, and its gradient behind it (Korthikanti et al., section
+/// 4.2.2).
 fn gathered_tokens(spec: &MemorySpec, tokens: f64) -> f64 {
     let shared = spec.parallel.sequence && spec.parallel.tensor > 1;
     if shared { 2.0 * tokens * spec.model.hidden as f64 * spec.precision.bytes() } else { 0.0 }
 }
 
-/// Logits and what is computed from them: `tokens × vocabulary` numbers, in the type the head gives plus three times 32 bits
-/// as written; twice in the type of the head when compiled (`docs/memory.md` shows the terms against measured peaks).
+/// Logits and what is computed from them: `tokens × vocabulary` numbers, in the type the head gives plus three times
+/// 32 bits as written; twice in the type of the head when compiled (`docs/memory.md` shows the terms against measured
+/// peaks).
 fn logits(spec: &MemorySpec, tokens: f64) -> f64 {
     let number = residual_bytes(spec);
     let as_written = number + LOSS_FLOATS * FLOAT_BYTES;
@@ -104,7 +106,8 @@ fn residual_bytes(spec: &MemorySpec) -> f64 {
     if autocast(spec) { FLOAT_BYTES } else { spec.precision.bytes() }
 }
 
-/// Products alone are in 16 bits, everything between them in 32 (`torch.autocast`, and quantised bases as PEFT prepares them).
+/// Products alone are in 16 bits, everything between them in 32 (`torch.autocast`, and quantised bases as PEFT
+/// prepares them).
 fn autocast(spec: &MemorySpec) -> bool {
     spec.master == Master::Weights && spec.precision != Precision::Fp32 && spec.parallel.zero < 3
 }
@@ -189,7 +192,8 @@ impl<'a> Layer<'a> {
         self.model.heads as f64 * self.spec.sequence as f64
     }
 
-    /// As written, probabilities are kept in 32 bits, cast for the product that follows, and once more behind dropout with its mask.
+    /// As written, probabilities are kept in 32 bits, cast for the product that follows, and once more behind dropout
+    /// with its mask.
     fn score_bytes(&self) -> f64 {
         let cast = if self.number < FLOAT_BYTES { self.number } else { 0.0 };
         let dropout = if self.model.dropout { MASK_BYTES + FLOAT_BYTES } else { 0.0 };
@@ -215,8 +219,9 @@ impl<'a> Layer<'a> {
         (self.model.feed_forward * self.model.experts_per_token) as f64
     }
 
-    /// Bytes kept for each unit of the inner width. Gated: gate, its activation, the other input, their product. Plain: before
-    /// and behind the activation. The last of them is the input of a product; compiled code computes element-wise ones again.
+    /// Bytes kept for each unit of the inner width. Gated: gate, its activation, the other input, their product.
+    /// Plain: before and behind the activation. The last of them is the input of a product; compiled code computes
+    /// element-wise ones again.
     fn inner_bytes(&self) -> f64 {
         let tensors = match (self.model.gated, self.spec.compiled) {
             (true, false) => 3.0,
@@ -242,10 +247,12 @@ impl<'a> Layer<'a> {
         self.model.norms_per_layer.saturating_sub(1) as f64
     }
 
-    /// What is kept of the inputs of `count` products that take the residual stream, the targets of adapters named `part`.
+    /// What is kept of the inputs of `count` products that take the residual stream, the targets of adapters named
+    /// `part`.
     ///
-    /// A trained product keeps its input, which products share. An adapter keeps its own copy behind its own dropout, and the mask
-    /// (PEFT gives each matrix a dropout layer). A quantised product keeps its input though its weight is frozen (`MatMul4Bit` of bitsandbytes).
+    /// A trained product keeps its input, which products share. An adapter keeps its own copy behind its own dropout,
+    /// and the mask (PEFT gives each matrix a dropout layer). A quantised product keeps its input though its weight
+    /// is frozen (`MatMul4Bit` of bitsandbytes).
     fn inputs_of(&self, part: Targets, count: f64) -> f64 {
         self.inputs(part, count, self.model.hidden as f64)
     }

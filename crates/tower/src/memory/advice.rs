@@ -21,7 +21,7 @@ const ADAPTER_RANK: u64 = 16;
 
 closed_list!(
     /// Whether a run fits a device.
-    Verdict, "verdict", {
+    Fit, "verdict", {
         /// The whole interval fits.
         Fits = "fits",
         /// The end of the interval does not: a rehearsal with one batch decides.
@@ -31,7 +31,7 @@ closed_list!(
     }
 );
 
-impl Verdict {
+impl Fit {
     fn of(estimate: &MemoryEstimate, usable_bytes: u64) -> Self {
         if estimate.high_bytes <= usable_bytes {
             Self::Fits
@@ -57,7 +57,7 @@ pub struct Advice {
     /// The peak it would lead to, in bytes.
     pub total_bytes: u64,
     /// Whether that fits.
-    pub verdict: Verdict,
+    pub verdict: Fit,
 }
 
 /// An estimate against a device.
@@ -75,7 +75,7 @@ pub struct MemoryReport {
     /// Whether the whole interval fits.
     pub fits: Option<bool>,
     /// The same with the middle way.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Fit>,
     /// Most samples at a time with which the whole interval fits; 0: not even one.
     pub largest_micro_batch: Option<u64>,
     /// What to change, cheapest first; or what is not needed.
@@ -87,10 +87,10 @@ pub struct MemoryReport {
 pub fn report(spec: &MemorySpec, device: Option<Device>, calibration: Option<Calibration>) -> MemoryReport {
     let estimate = estimate_corrected(spec, calibration);
     let usable_bytes = device.map(|device| device.usable_bytes());
-    let verdict = usable_bytes.map(|usable| Verdict::of(&estimate, usable));
+    let verdict = usable_bytes.map(|usable| Fit::of(&estimate, usable));
     let advisor = usable_bytes.map(|usable_bytes| Advisor { spec, usable_bytes, calibration });
     MemoryReport {
-        fits: verdict.map(|verdict| verdict == Verdict::Fits),
+        fits: verdict.map(|verdict| verdict == Fit::Fits),
         largest_micro_batch: advisor.as_ref().map(Advisor::largest_micro_batch),
         advice: advisor.map(|advisor| advisor.advice(&estimate)).unwrap_or_default(),
         spec: spec.clone(),
@@ -122,7 +122,7 @@ impl Advisor<'_> {
     }
 
     fn surely_fits(&self, spec: &MemorySpec) -> bool {
-        Verdict::of(&self.estimate(spec), self.usable_bytes) == Verdict::Fits
+        Fit::of(&self.estimate(spec), self.usable_bytes) == Fit::Fits
     }
 
     fn with_micro_batch(&self, micro_batch: u64) -> MemorySpec {
@@ -144,16 +144,16 @@ impl Advisor<'_> {
     }
 
     fn advice(&self, estimate: &MemoryEstimate) -> Vec<Advice> {
-        if Verdict::of(estimate, self.usable_bytes) == Verdict::Fits {
+        if Fit::of(estimate, self.usable_bytes) == Fit::Fits {
             return self.not_needed();
         }
         let changes = self.changes(self.spec);
         let worth = |advice: &Advice| {
             let saved = estimate.total_bytes.saturating_sub(advice.total_bytes) as f64;
-            advice.verdict == Verdict::Fits || saved >= SAVING_MIN * estimate.total_bytes as f64
+            advice.verdict == Fit::Fits || saved >= SAVING_MIN * estimate.total_bytes as f64
         };
         let mut advice: Vec<Advice> = changes.into_iter().map(|it| self.say(it)).filter(worth).collect();
-        if advice.iter().all(|it| it.verdict != Verdict::Fits) {
+        if advice.iter().all(|it| it.verdict != Fit::Fits) {
             advice.extend(self.together());
         }
         advice
@@ -167,7 +167,7 @@ impl Advisor<'_> {
             arguments: change.arguments,
             price: change.price,
             total_bytes: estimate.total_bytes,
-            verdict: Verdict::of(&estimate, self.usable_bytes),
+            verdict: Fit::of(&estimate, self.usable_bytes),
         }
     }
 
@@ -248,14 +248,16 @@ impl Advisor<'_> {
             accumulate: spec.accumulate * parts,
             ..spec.clone()
         };
-        let divides = |parts: &u64| spec.micro_batch.is_multiple_of(*parts);
-        let divisors: Vec<u64> = (2..=spec.micro_batch).filter(divides).collect();
-        let parts = divisors.iter().find(|parts| self.surely_fits(&smaller(**parts))).or(divisors.last())?;
+        // Halves, quarters …, and at last one at a time.
+        let halves = std::iter::successors(Some(2), |parts: &u64| Some(parts * 2));
+        let halves = halves.take_while(|parts| spec.micro_batch.is_multiple_of(*parts));
+        let tried: Vec<u64> = halves.chain([spec.micro_batch]).filter(|parts| *parts > 1).collect();
+        let parts = tried.iter().find(|parts| self.surely_fits(&smaller(**parts))).or(tried.last())?;
         let spec = smaller(*parts);
         Some(Change {
             name: "micro_batch",
             text: format!(
-                "{} samples at a time, {} times for each step: the effective batch stays",
+                "a micro-batch of {}, {} for each step: the effective batch stays",
                 spec.micro_batch, spec.accumulate
             ),
             arguments: format!("--micro-batch {} --accumulate {}", spec.micro_batch, spec.accumulate),

@@ -109,7 +109,8 @@ impl Architecture {
     /// A Llama-like decoder of about so many parameters, whose count is then taken as given.
     ///
     /// Published decoders are about as many heads of 128 wide as they are layers deep (7B: 32 and 32; 65B: 64 and 80;
-    /// 405B: 128 and 126), and a gated layer has 12 hidden² parameters, so that parameters = 12 · 128² · layers³ + 2 · vocabulary · hidden.
+    /// 405B: 128 and 126), and a gated layer has 12 hidden² parameters, so that parameters = 12 · 128² · layers³ + 2
+    /// · vocabulary · hidden.
     #[must_use]
     pub fn of_parameters(parameters: u64) -> Self {
         let guess = |layers: u64| {
@@ -122,6 +123,23 @@ impl Architecture {
         found.family = "parameters".into();
         found.known_parameters = Some(parameters);
         found
+    }
+
+    /// Whether counts of this shape stay below [`MAX_PARAMETERS`]: no model is larger, and nothing overflows.
+    #[must_use]
+    pub fn plausible(&self) -> bool {
+        let wide = |count: u64| count as f64;
+        let (hidden, layers) = (wide(self.hidden), wide(self.layers) + wide(self.encoder_layers));
+        let attention = wide(self.head_width) * (wide(self.heads) + wide(self.key_value_heads));
+        let feed_forward = wide(self.experts) * (wide(self.feed_forward) + 1.0);
+        let layer = (hidden + 1.0) * (8.0 * attention + 3.0 * feed_forward + 8.0);
+        let outside = hidden * 2.0 * (wide(self.vocabulary) + wide(self.position_vectors) + 8.0);
+        let all = layers * layer + outside + wide(self.extra_parameters);
+        all.max(wide(self.parameters_given())) <= MAX_PARAMETERS
+    }
+
+    fn parameters_given(&self) -> u64 {
+        self.known_parameters.unwrap_or(0)
     }
 
     /// Whether the shape was guessed from a parameter count.
@@ -250,6 +268,9 @@ impl Architecture {
         self.parameters().saturating_sub(small)
     }
 }
+
+/// Most parameters that are taken for a model's.
+pub const MAX_PARAMETERS: f64 = 1e15;
 
 /// Deepest architecture that is guessed from a parameter count: 3 trillion parameters.
 const MAX_GUESSED_LAYERS: u64 = 250;

@@ -31,8 +31,8 @@ pub struct Calibration {
 /// A measured peak that the described run cannot have had.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
-    "a peak of {measured_bytes} bytes is not that of the described run: parameters, gradients and optimizer states alone \
-     are {counted_bytes}, and what is modelled would have to be {factor:.2} times as much"
+    "a peak of {measured_bytes} bytes is not that of the described run: {counted_bytes} bytes are there for certain, and the \
+     rest would be {factor:.2} times what is modelled"
 )]
 pub struct NotThisRun {
     /// What was measured.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::activations::{Activations, dequantised_layer_bytes, key_value_cache};
 use super::calibration::{Calibration, Counter};
 use super::device::CONTEXT_BYTES;
-use super::spec::{MemorySpec, Recompute, Step};
+use super::spec::{Master, MemorySpec, Precision, Recompute, Step};
 use super::states::{Copies, Share, Stage, States};
 
 /// The rule of thumb: 40 GB of device memory for a billion parameters in training.
@@ -204,10 +204,12 @@ impl<'a> Account<'a> {
     }
 
     /// Gradients are there before the backward pass of the last micro-batch when earlier ones were added up, or when
-    /// they are set to zero instead of dropped.
+    /// they are set to zero instead of dropped. Those who keep 32-bit copies (Megatron, DeepSpeed) keep gradients in buffers.
     fn standing_gradients(&self) -> f64 {
         let spec = self.spec;
-        let standing = spec.accumulate > 1 || spec.keep_gradients || spec.parallel.pipeline > 1;
+        let copied = spec.master == Master::Copy && spec.precision != Precision::Fp32;
+        let buffers = copied || spec.keep_gradients;
+        let standing = buffers || spec.accumulate > 1 || spec.parallel.pipeline > 1;
         if standing && spec.step != Step::InBackward { self.states.gradients } else { 0.0 }
     }
 
@@ -305,7 +307,7 @@ impl<'a> Account<'a> {
             high_bytes,
             reserved_bytes: parts.total() - bytes(self.outside()),
             allocated_bytes: parts.total() - parts.overhead,
-            rule_of_thumb_bytes: model.parameters() * RULE_OF_THUMB_BYTES_PER_PARAMETER,
+            rule_of_thumb_bytes: model.parameters().saturating_mul(RULE_OF_THUMB_BYTES_PER_PARAMETER),
             parts,
             phases: all.iter().map(|(name, parts)| Phase { name, total_bytes: parts.total() }).collect(),
             peak_phase,

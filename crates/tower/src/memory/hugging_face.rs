@@ -27,6 +27,9 @@ pub enum ConfigError {
         /// Every key that is missing.
         keys: Vec<String>,
     },
+    /// Its counts make more parameters than any model has.
+    #[error("the config describes more than 10^15 parameters")]
+    TooLarge,
     /// A key has a value that cannot be: 0, negative, or no whole number.
     #[error("`{key}` of the config is {found}, not a count above 0")]
     NotACount {
@@ -44,9 +47,10 @@ fn quoted(keys: &[String]) -> String {
 
 /// Reads the shape of a model from its `config.json`.
 ///
-/// Known by `model_type`: `llama`, `mistral`, `mixtral`, `qwen2`, `qwen3`, `qwen3_moe`, `gemma`, `gemma2`, `gemma3`, `phi`, `phi3`,
-/// `gpt2`, `gpt_neox`, `bloom`, `bert`, `roberta`, `t5`, `mt5`. Any other is read as a decoder like Llama when it has that
-/// decoder's keys, and a note says so. A model that also sees images is read by its `text_config`.
+/// Known by `model_type`: `llama`, `mistral`, `mixtral`, `qwen2`, `qwen3`, `qwen3_moe`, `gemma`, `gemma2`, `gemma3`,
+/// `phi`, `phi3`, `gpt2`, `gpt_neox`, `bloom`, `bert`, `roberta`, `t5`, `mt5`. Any other is read as a decoder like
+/// Llama when it has that decoder's keys, and a note says so. A model that also sees images is read by its
+/// `text_config`.
 ///
 /// # Errors
 /// [`ConfigError`], naming every missing key.
@@ -112,7 +116,7 @@ impl<'a> Keys<'a> {
             return Err(ConfigError::MissingKeys { family: self.family, keys: self.missing });
         }
         model.family = self.family;
-        Ok(model)
+        if model.plausible() { Ok(model) } else { Err(ConfigError::TooLarge) }
     }
 
     /// A count under the first of some names that is there and not null.
@@ -149,7 +153,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// A count that no model reaches; products of such counts still fit 64 bits.
+/// A count that no model reaches.
 const MAX_COUNT: u64 = 1 << 24;
 
 fn like_llama(keys: &mut Keys<'_>) -> Architecture {
@@ -280,9 +284,47 @@ fn t5(keys: &mut Keys<'_>) -> Architecture {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+    use crate::memory::{MemorySpec, estimate};
+
+    const FAMILIES: [&str; 8] = ["llama", "gpt2", "bloom", "bert", "t5", "phi", "mixtral", "novel"];
+    const KEYS: [&str; 17] = [
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "head_dim",
+        "intermediate_size",
+        "vocab_size",
+        "num_local_experts",
+        "num_experts_per_tok",
+        "n_embd",
+        "n_layer",
+        "n_head",
+        "n_positions",
+        "d_model",
+        "d_ff",
+        "d_kv",
+        "num_layers",
+    ];
+
+    proptest! {
+        /// Proves that no config, however broken or large its counts, panics or overflows when it is read and estimated.
+        #[test]
+        fn no_config_panics(family in 0..FAMILIES.len(), counts in proptest::collection::vec((any::<u64>(), 36_u32..64), KEYS.len())) {
+            let mut config = json!({"model_type": FAMILIES[family], "num_heads": 4, "max_position_embeddings": 8});
+            for (key, (count, bits)) in KEYS.iter().zip(counts) {
+                config[*key] = json!(count >> bits);
+            }
+            if let Ok(read) = read_config(&config) {
+                let found = estimate(&MemorySpec::new(read.model));
+                prop_assert!(found.total_bytes > 0 && found.low_bytes <= found.high_bytes);
+            }
+        }
+    }
 
     /// Proves that configs as they are published give the parameter counts their publishers name, exactly.
     #[test]
@@ -421,5 +463,10 @@ mod tests {
             config["num_attention_heads"] = broken;
             assert!(told(&config).starts_with("`num_attention_heads` of the config is "));
         }
+        let mut huge = usual;
+        for key in ["hidden_size", "num_hidden_layers", "intermediate_size", "vocab_size"] {
+            huge[key] = json!((1_u64 << 24) - 1);
+        }
+        assert_eq!(told(&huge), "the config describes more than 10^15 parameters");
     }
 }

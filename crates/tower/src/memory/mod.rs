@@ -18,7 +18,7 @@ mod published;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{Advice, MemoryReport, Verdict, report};
+pub use advice::{Advice, Fit, MemoryReport, report};
 pub use architecture::{Architecture, Norm};
 pub use calibration::{Calibration, Counter, NotThisRun};
 pub use device::{DEVICES, Device};

@@ -171,7 +171,8 @@ pub struct Generation {
 pub struct Parallel {
     /// Ranks that see different samples.
     pub data: u64,
-    /// ZeRO stage over the data ranks: 0 copies everything (DDP), 1 shards optimizer states, 2 gradients too, 3 parameters too (FSDP).
+    /// ZeRO stage over the data ranks: 0 copies everything (DDP), 1 shards optimizer states, 2 gradients too, 3
+    /// parameters too (FSDP).
     pub zero: u8,
     /// Ranks that share each matrix.
     pub tensor: u64,
@@ -200,13 +201,13 @@ impl Parallel {
     /// Devices in all.
     #[must_use]
     pub fn devices(self) -> u64 {
-        self.data * self.tensor * self.pipeline * self.context
+        self.data.saturating_mul(self.tensor).saturating_mul(self.pipeline).saturating_mul(self.context)
     }
 
     /// Ranks that ZeRO shards over: FSDP folds the context ranks in.
     #[must_use]
     pub fn shards(self) -> u64 {
-        self.data * self.context
+        self.data.saturating_mul(self.context)
     }
 }
 
@@ -223,7 +224,7 @@ pub struct MemorySpec {
     pub micro_batch: u64,
     /// Micro-batches whose gradients are added up before a step.
     pub accumulate: u64,
-    /// Gradients are set to zero instead of dropped (PyTorch before 2.0, Megatron's and DeepSpeed's buffers).
+    /// Gradients are set to zero instead of dropped (PyTorch before 2.0). With 32-bit copies they always stand in buffers.
     pub keep_gradients: bool,
     /// The type of the matrix products.
     pub precision: Precision,

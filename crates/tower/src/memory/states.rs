@@ -94,7 +94,8 @@ pub(super) fn gradient_bytes(spec: &MemorySpec) -> f64 {
 
 /// Bytes of the 32-bit copy of a trained weight; 0 where there is none.
 ///
-/// With it: 2 + 2 + 4 + 8 = 16 bytes a parameter under AdamW, and 18 with 32-bit gradients, as DeepSpeed and Megatron count.
+/// With it: 2 + 2 + 4 + 8 = 16 bytes a parameter under AdamW, and 18 with 32-bit gradients, as DeepSpeed and Megatron
+/// count.
 fn master_bytes(spec: &MemorySpec) -> f64 {
     if spec.master == Master::Copy && spec.precision != Precision::Fp32 {
         Precision::Fp32.bytes()
@@ -221,8 +222,8 @@ impl Copies {
     }
 
     /// FSDP: what lies outside the layers is gathered for the whole step, layers one after the other; a gradient
-    /// exists whole, in the type of the step and in that of the reduction, before it is shared out. In a pipeline nothing is
-    /// given back between micro-batches, and gradients are added up whole (torchtitan's defaults).
+    /// exists whole, in the type of the step and in that of the reduction, before it is shared out. In a pipeline
+    /// nothing is given back between micro-batches, and gradients are added up whole (torchtitan's defaults).
     fn gather(&mut self, spec: &MemorySpec, share: &Share) {
         let step_bytes = spec.precision.bytes();
         let quantised = spec.adapters.is_some_and(|adapters| adapters.base != Base::Plain);

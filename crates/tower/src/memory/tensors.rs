@@ -13,7 +13,7 @@ pub struct TensorCount {
 
 impl TensorCount {
     fn elements(&self) -> u64 {
-        self.shape.iter().product()
+        if self.shape.contains(&0) { 0 } else { self.shape.iter().copied().fold(1, u64::saturating_mul) }
     }
 
     /// The number behind the word that layers are counted under.
@@ -37,13 +37,13 @@ const HEAD_WORDS: [&str; 3] = ["lm_head.weight", "embed_out.weight", "output.wei
 const USUAL_HEAD_WIDTH: u64 = 128;
 
 /// The shape of a model, told by its tensors; the parameter count is exact, what else the names do not tell is guessed
-/// from it. Empty without tensors.
+/// from it. `None` without tensors.
 ///
-/// Embedding, layers, hidden width, feed-forward width and key-value width are read where names follow the usual patterns; the
-/// width of a head is taken as 128 or, where that does not divide, 64.
+/// Embedding, layers, hidden width, feed-forward width and key-value width are read where names follow the usual
+/// patterns; the width of a head is taken as 128 or, where that does not divide, 64.
 #[must_use]
 pub fn architecture_of_tensors(tensors: &[TensorCount]) -> Option<Architecture> {
-    let parameters: u64 = tensors.iter().map(TensorCount::elements).sum();
+    let parameters = tensors.iter().map(TensorCount::elements).fold(0, u64::saturating_add);
     if parameters == 0 {
         return None;
     }
@@ -56,7 +56,7 @@ fn read_shape(tensors: &[TensorCount]) -> Option<Architecture> {
     let matrix = |words: &[&str]| tensors.iter().find(|it| it.shape.len() == 2 && it.is(words));
     let embedding = matrix(&EMBEDDING_WORDS)?;
     let (vocabulary, hidden) = (embedding.shape[0], embedding.shape[1]);
-    let layers = tensors.iter().filter_map(TensorCount::layer).max()? + 1;
+    let layers = tensors.iter().filter_map(TensorCount::layer).max()?.saturating_add(1);
     let up = matrix(&["up_proj.weight", "c_fc.weight", "intermediate.dense.weight", "dense_h_to_4h.weight"])?;
     let feed_forward = up.shape.iter().copied().max()?;
     let width = if hidden.is_multiple_of(USUAL_HEAD_WIDTH) && hidden > 2048 { USUAL_HEAD_WIDTH } else { 64 };

@@ -18,7 +18,8 @@ fn standing(model: Architecture) -> MemorySpec {
     MemorySpec { keep_gradients: true, ..MemorySpec::new(model) }
 }
 
-/// Proves figure 1 of the ZeRO paper (arXiv 1910.02054): 7.5 billion parameters over 64 ranks are 120, 31.4, 16.6, 1.9 GB.
+/// Proves figure 1 of the ZeRO paper (arXiv 1910.02054): 7.5 billion parameters over 64 ranks are 120, 31.4, 16.6,
+/// 1.9 GB.
 #[test]
 fn zero_shards_as_its_paper_says() {
     let mut spec = standing(Architecture::of_parameters(7_500_000_000));
@@ -30,8 +31,8 @@ fn zero_shards_as_its_paper_says() {
     }
 }
 
-/// Proves bytes a parameter of each recipe: 16 in fp32, 16 with a 32-bit copy, 18 with 32-bit gradients besides, 8 in pure bf16, and
-/// what other optimizers leave.
+/// Proves bytes a parameter of each recipe: 16 in fp32, 16 with a 32-bit copy, 18 with 32-bit gradients besides, 8 in
+/// pure bf16, and what other optimizers leave.
 #[test]
 fn recipes_have_their_bytes_a_parameter() {
     let base = standing(llama2_7b());
@@ -60,8 +61,9 @@ fn recipes_have_their_bytes_a_parameter() {
     }
 }
 
-/// Proves the 34 · s · b · h bytes a layer of Korthikanti et al. (arXiv 2205.05198) for their layer, its 2 · s · b · h
-/// with recomputation, and that both are divided by tensor ranks that share tokens, but only 24 of the 34 by those that do not.
+/// Proves the 34 · s · b · h bytes a layer of Korthikanti et al. (arXiv 2205.05198) for their layer, its 2 · s · b ·
+/// h with recomputation, and that both are divided by tensor ranks that share tokens, but only 24 of the 34 by those
+/// that do not.
 #[test]
 fn activations_are_those_of_the_paper() {
     let mut model = Architecture::decoder(4, 1024, 16, 4096, 1000);
@@ -93,12 +95,12 @@ fn the_worked_example_comes_out() {
     let h100 = Device::named("h100-80gb").copied();
     let spec = MemorySpec { sequence: 4096, ..MemorySpec::new(llama2_7b()) };
     let alone = report(&spec, h100, None);
-    assert_eq!(alone.verdict, Some(Verdict::DoesNotFit));
+    assert_eq!(alone.verdict, Some(Fit::DoesNotFit));
     assert_eq!(alone.estimate.rule_of_thumb_bytes, 40 * spec.model.parameters());
     let mut sharded = MemorySpec { recompute: Recompute::Full, ..spec };
     sharded.parallel = Parallel { data: 8, zero: 3, ..Parallel::ONE };
     let together = report(&sharded, h100, None);
-    assert_eq!((together.fits, together.verdict), (Some(true), Some(Verdict::Fits)));
+    assert_eq!((together.fits, together.verdict), (Some(true), Some(Fit::Fits)));
     let states = together.estimate.parts;
     let gib = (states.parameters + states.optimizer + states.master_weights) as f64 / 1_073_741_824.0;
     assert!((gib - 12.55 * 14.0 / 16.0).abs() < 0.1, "{gib}");
@@ -115,7 +117,7 @@ fn advice_leads_to_what_fits() {
     for wanted in ["micro_batch", "recompute_full", "offload_optimizer", "lora"] {
         assert!(names.contains(&wanted), "{names:?}");
     }
-    let fitting: Vec<&Advice> = answer.advice.iter().filter(|it| it.verdict == Verdict::Fits).collect();
+    let fitting: Vec<&Advice> = answer.advice.iter().filter(|it| it.verdict == Fit::Fits).collect();
     assert!(!fitting.is_empty(), "{names:?}");
     let small = MemorySpec { sequence: 512, ..MemorySpec::new(Architecture::of_parameters(300_000_000)) };
     let answer = report(&small, h100, None);
@@ -125,7 +127,8 @@ fn advice_leads_to_what_fits() {
     assert_eq!(report(&sharded, h100, None).advice[0].change, "ddp");
 }
 
-/// Proves that a peak that cannot be that of the described run is refused, and that a right one moves the estimate onto it.
+/// Proves that a peak that cannot be that of the described run is refused, and that a right one moves the estimate
+/// onto it.
 #[test]
 fn a_measured_peak_corrects_or_is_refused() {
     let spec = MemorySpec::new(Architecture::of_parameters(1_000_000_000));
@@ -142,8 +145,8 @@ fn a_measured_peak_corrects_or_is_refused() {
 }
 
 proptest! {
-    /// Proves of any run: the parts make up the peak, the peak is the largest phase and lies in its interval; more tokens, layers or
-    /// samples never need less; recomputing, sharding and flash attention never need more.
+    /// Proves of any run: the parts make up the peak, the peak is the largest phase and lies in its interval; more
+    /// tokens, layers or samples never need less; recomputing, sharding and flash attention never need more.
     #[test]
     fn more_work_never_needs_less(
         layers in 1_u64..40, heads in 1_u64..32, sequence in 16_u64..8192, micro_batch in 1_u64..16,

@@ -79,8 +79,7 @@ impl RemoteStatus {
         }
         if let Some(since) = &self.out_of_reach_since {
             let counts = counts(self.waiting_commits, self.waiting_uploads);
-            let let_go = self.told_of_let_go().map(|told| format!("; {told}")).unwrap_or_default();
-            return format!("waiting for the remote {location} since {since}: {counts}{let_go}");
+            return format!("waiting for the remote {location} since {since}: {counts}");
         }
         if !self.is_settled() {
             let counts = counts(self.waiting_commits, self.waiting_uploads);
@@ -103,8 +102,8 @@ impl RemoteStatus {
     pub fn told_of_let_go(&self) -> Option<String> {
         (self.let_go > 0).then(|| {
             format!(
-                "of the checkpoints that have no copy there the {MAX_ONLY_COPIES} newest stay, and what a rule or a pin keeps; \
-                 {} older ones were deleted",
+                "uploads are far behind: of the checkpoints without a second copy the {MAX_ONLY_COPIES} newest stay, and what a \
+                 rule or a pin keeps; {} older ones were deleted",
                 self.let_go
             )
         })
@@ -161,7 +160,7 @@ mod tests {
         let sentence = "waiting for the remote s3://b/r since 2026-11-21T10:00:00Z: 1 commit, 2 uploads";
         assert_eq!(status.sentence(), sentence);
         status.let_go = 3;
-        assert!(status.sentence().ends_with("; 3 older ones were deleted"), "{}", status.sentence());
+        assert!(status.told_of_let_go().unwrap().ends_with("; 3 older ones were deleted"));
         status.write(folder.path());
         assert_eq!(RemoteStatus::read(folder.path()), Some(status));
     }

@@ -2,39 +2,44 @@
 
 use super::rules::{Rules, SOUND};
 use super::{Disk, Faults};
-use crate::explore::{assert_fails, assert_holds, extra_bound};
+use crate::explore::{Extra, assert_fails, assert_holds};
 
 fn crashes(rules: Rules) -> Disk {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Disk {
         rules,
-        saves: vec![1 + more, 1, 1],
+        saves: vec![1 + more.saves, 1, 1],
         earlier: 0,
         housekeeper: false,
         pinner: false,
-        faults: Faults { kills: 1 + more, power_cuts: 1 + more, failed_syncs: 1, ..Faults::default() },
+        faults: Faults {
+            kills: 1 + more.faults,
+            power_cuts: 1 + more.faults,
+            failed_syncs: 1,
+            ..Faults::default()
+        },
     }
 }
 
 /// A writer that goes on while another replaces it and the housekeeper deletes.
 fn retention(rules: Rules) -> Disk {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Disk {
         rules,
-        saves: vec![4 + more, 1],
+        saves: vec![4 + more.saves, 1],
         earlier: 3,
         housekeeper: true,
         pinner: false,
-        faults: Faults { unreadable: 1, kills: more, ..Faults::default() },
+        faults: Faults { unreadable: 1, kills: more.faults, ..Faults::default() },
     }
 }
 
 /// A housekeeper that crashes, and a writer that comes after it.
 fn deletion(rules: Rules) -> Disk {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Disk {
         rules,
-        saves: vec![3, 1 + more],
+        saves: vec![3, 1 + more.saves],
         earlier: 3,
         housekeeper: true,
         pinner: false,
@@ -43,22 +48,22 @@ fn deletion(rules: Rules) -> Disk {
 }
 
 fn pins(rules: Rules) -> Disk {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Disk {
         rules,
-        saves: vec![3 + more, 1],
+        saves: vec![3 + more.saves, 1],
         earlier: 3,
         housekeeper: true,
         pinner: true,
-        faults: Faults { kills: more, ..Faults::default() },
+        faults: Faults { kills: more.faults, ..Faults::default() },
     }
 }
 
 fn rot(rules: Rules) -> Disk {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Disk {
         rules,
-        saves: vec![3, 2 + more],
+        saves: vec![3, 2 + more.saves],
         earlier: 3,
         housekeeper: true,
         pinner: false,

@@ -2,53 +2,53 @@
 
 use super::rules::{Rules, SOUND};
 use super::{Faults, Remote};
-use crate::explore::{assert_fails, assert_holds, extra_bound};
+use crate::explore::{Extra, assert_fails, assert_holds};
 
 fn nodes(rules: Rules) -> Remote {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Remote {
         rules,
-        saves: vec![2 + more, 1, 1],
+        saves: vec![2 + more.saves, 1, 1],
         earlier: 1,
         housekeeper: false,
         local_retention: false,
-        faults: Faults { crashes: 1 + more, lost_answers: 1 },
+        faults: Faults { crashes: 1 + more.faults, lost_answers: 1 },
     }
 }
 
 fn answers(rules: Rules) -> Remote {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Remote {
         rules,
         saves: vec![2, 1],
         earlier: 1,
         housekeeper: false,
         local_retention: false,
-        faults: Faults { crashes: more, lost_answers: 2 },
+        faults: Faults { crashes: more.faults, lost_answers: 2 },
     }
 }
 
 fn retention(rules: Rules) -> Remote {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Remote {
         rules,
-        saves: vec![4, 1 + more],
+        saves: vec![4, 1 + more.saves],
         earlier: 2,
         housekeeper: true,
         local_retention: false,
-        faults: Faults { crashes: more, lost_answers: 0 },
+        faults: Faults { crashes: more.faults, lost_answers: 0 },
     }
 }
 
 fn disks(rules: Rules) -> Remote {
-    let more = extra_bound();
+    let more = Extra::asked_for();
     Remote {
         rules,
-        saves: vec![4, 1, 1 + more],
+        saves: vec![4, 1, 1 + more.saves],
         earlier: 1,
         housekeeper: false,
         local_retention: true,
-        faults: Faults { crashes: more, lost_answers: 0 },
+        faults: Faults { crashes: more.faults, lost_answers: 0 },
     }
 }
 

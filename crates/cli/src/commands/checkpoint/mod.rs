@@ -96,7 +96,7 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     let listing = checkpoints.list(all)?;
     let code = show(&listing, printer);
     if checkpoints.log_is_gone() {
-        printer.note("the log of this disk is gone, and its checkpoints are none without it; `trackway checkpoint doctor` says more");
+        printer.note("the log of this disk is gone, and without it no checkpoint is real; `trackway checkpoint doctor` says more");
     } else if listing.checkpoints.is_empty() {
         printer.note("no checkpoint was ever begun");
     } else if code == NOT_FOUND {

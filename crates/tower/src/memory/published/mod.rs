@@ -1,8 +1,8 @@
 //! Peaks that others measured and published, against what the closed form says of them.
 //!
 //! The cases, and which of them the form may be fitted to, were written down before a single one was computed: whole
-//! sources are fitted or held out, so that nothing of a held-out stack leaks into the constants. A row of a source is left
-//! out only where its settings are not published; `docs/memory.md` names those and why.
+//! sources are fitted or held out, so that nothing of a held-out stack leaks into the constants. A row of a source is
+//! left out only where its settings are not published; `docs/memory.md` names those and why.
 
 mod cases;
 mod models;

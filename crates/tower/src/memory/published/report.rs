@@ -6,7 +6,7 @@ use super::{Case, Source, cases};
 use crate::memory::calibration::{Calibration, Counter};
 use crate::memory::device::CONTEXT_BYTES;
 use crate::memory::estimate::{MemoryEstimate, Parts, estimate, estimate_corrected};
-use crate::memory::{Device, Verdict, interval, report};
+use crate::memory::{Device, Fit, interval, report};
 
 const BLESS: &str = "TRACKWAY_BLESS";
 const GIB: f64 = 1_073_741_824.0;
@@ -220,9 +220,9 @@ fn verdicts_agree_with_what_happened() {
     };
     for case in cases::all() {
         let Some(device) = case.source.device(case.name) else { continue };
-        assert_ne!(verdict(&case, device), Verdict::DoesNotFit, "{}", case.name);
+        assert_ne!(verdict(&case, device), Fit::DoesNotFit, "{}", case.name);
     }
     for (case, device) in cases::out_of_memory() {
-        assert_ne!(verdict(&case, device), Verdict::Fits, "{}", case.name);
+        assert_ne!(verdict(&case, device), Fit::Fits, "{}", case.name);
     }
 }

@@ -1,0 +1,205 @@
+//! What a check before launch answers, whatever it checks: data, memory, settings or a rehearsal.
+//!
+//! A check that could not run is *not run*, never *passed*, and blocks where the run file asked for it by name. A
+//! check that makes no sense for this run is *not applicable* and blocks nothing. What a check did not look at is
+//! part of its answer.
+
+use crate::closed_list;
+use serde::{Deserialize, Serialize};
+
+closed_list!(
+    /// How a check came out.
+    Verdict, "verdict of a check", {
+        /// It ran and found nothing.
+        Pass = "pass",
+        /// It found something that a person should look at; the run may start.
+        Warn = "warn",
+        /// It found certain waste, or what its severity calls blocking: the run must not start.
+        Block = "block",
+        /// It could not run: something it needs is missing, or it was skipped.
+        NotRun = "not_run",
+        /// It makes no sense for this run.
+        NotApplicable = "not_applicable",
+    }
+);
+
+closed_list!(
+    /// How bad a finding is.
+    Severity, "severity", {
+        /// Worth knowing.
+        Note = "note",
+        /// A person should look at it.
+        Warn = "warn",
+        /// The run must not start.
+        Block = "block",
+    }
+);
+
+/// A place where a finding shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Example {
+    /// The file, where it is in one.
+    pub file: Option<String>,
+    /// The row, from 1, as a person counts them in the file.
+    pub row: Option<u64>,
+    /// The value, as text; never personal data.
+    pub value: Option<String>,
+}
+
+/// One thing that a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The check that found it, such as `data.nulls` or `config.seed`.
+    pub check: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The column or the setting, where it is about one.
+    pub column: Option<String>,
+    /// How often it was found.
+    pub count: Option<u64>,
+    /// Some of the places; the check bounds how many.
+    pub examples: Vec<Example>,
+    /// What was found, as one sentence with the numbers that decided.
+    pub message: String,
+    /// What to do about it.
+    pub action: Option<String>,
+}
+
+impl Finding {
+    /// A finding without column, count and examples.
+    #[must_use]
+    pub fn new(check: &str, severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            check: check.into(),
+            severity,
+            column: None,
+            count: None,
+            examples: Vec::new(),
+            message: message.into(),
+            action: None,
+        }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn action(mut self, action: impl Into<String>) -> Self {
+        self.action = Some(action.into());
+        self
+    }
+
+    /// Names the column or the setting it is about.
+    #[must_use]
+    pub fn about(mut self, column: impl Into<String>) -> Self {
+        self.column = Some(column.into());
+        self
+    }
+}
+
+/// What one check answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// Its name, such as `config.seed`: what `--only` and `--skip` take.
+    pub name: String,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// How long it took; none when it took no time worth telling.
+    pub seconds: Option<f64>,
+    /// Why it did not run or does not apply; what it looked at, where it passed.
+    pub why: Option<String>,
+    /// What it found, worst first.
+    pub findings: Vec<Finding>,
+}
+
+impl CheckResult {
+    /// A check that ran: its verdict is that of its worst finding; notes alone pass.
+    #[must_use]
+    pub fn of(name: &str, mut findings: Vec<Finding>) -> Self {
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let verdict = match findings.first().map(|finding| finding.severity) {
+            None | Some(Severity::Note) => Verdict::Pass,
+            Some(Severity::Warn) => Verdict::Warn,
+            Some(Severity::Block) => Verdict::Block,
+        };
+        Self { name: name.into(), verdict, seconds: None, why: None, findings }
+    }
+
+    /// A check that ran, found nothing and says what it looked at.
+    #[must_use]
+    pub fn pass(name: &str, why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..Self::of(name, Vec::new()) }
+    }
+
+    /// A check that could not run.
+    #[must_use]
+    pub fn not_run(name: &str, why: impl Into<String>) -> Self {
+        Self { verdict: Verdict::NotRun, ..Self::pass(name, why) }
+    }
+
+    /// A check that makes no sense for this run.
+    #[must_use]
+    pub fn not_applicable(name: &str, why: impl Into<String>) -> Self {
+        Self { verdict: Verdict::NotApplicable, ..Self::pass(name, why) }
+    }
+}
+
+/// The verdict of all checks together: `block`, `warn` or `pass`.
+///
+/// A check that could not run blocks when it is among `required`, the names that the run file asks for; else it
+/// warns, so that it is not mistaken for one that passed. A required name that no result bears blocks as well.
+#[must_use]
+pub fn overall(results: &[CheckResult], required: &[String]) -> Verdict {
+    let is_required = |name: &str| required.iter().any(|wanted| wanted == name);
+    let blocks = |result: &CheckResult| {
+        result.verdict == Verdict::Block || (result.verdict == Verdict::NotRun && is_required(&result.name))
+    };
+    let unanswered = |wanted: &String| results.iter().all(|result| result.name != *wanted);
+    if results.iter().any(blocks) || required.iter().any(unanswered) {
+        Verdict::Block
+    } else if results.iter().any(|result| matches!(result.verdict, Verdict::Warn | Verdict::NotRun)) {
+        Verdict::Warn
+    } else {
+        Verdict::Pass
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(name: &str, verdict: Verdict) -> CheckResult {
+        CheckResult { verdict, ..CheckResult::pass(name, "") }
+    }
+
+    /// Proves that silence never passes: what could not run warns, blocks where it was asked for, and so does what
+    /// never answered; what does not apply does neither.
+    #[test]
+    fn what_did_not_run_never_passes() {
+        let required = ["a".to_owned()];
+        let table = [
+            (vec![result("a", Verdict::Pass)], Verdict::Pass),
+            (vec![result("a", Verdict::NotRun)], Verdict::Block),
+            (vec![result("a", Verdict::Pass), result("b", Verdict::NotRun)], Verdict::Warn),
+            (vec![result("a", Verdict::NotApplicable)], Verdict::Pass),
+            (vec![result("a", Verdict::Pass), result("b", Verdict::Warn)], Verdict::Warn),
+            (vec![result("a", Verdict::Pass), result("b", Verdict::Block)], Verdict::Block),
+            (vec![result("b", Verdict::Pass)], Verdict::Block),
+        ];
+        for (results, verdict) in table {
+            assert_eq!(overall(&results, &required), verdict, "{results:?}");
+        }
+        assert_eq!(overall(&[], &[]), Verdict::Pass);
+    }
+
+    /// Proves that a check's verdict is that of its worst finding, which comes first, and the words of the contract.
+    #[test]
+    fn the_worst_finding_decides() {
+        let finding =
+            |severity| Finding::new("data.nulls", severity, "3 of 10 rows").action("look").about("age");
+        let result = CheckResult::of("data.nulls", vec![finding(Severity::Note), finding(Severity::Warn)]);
+        assert_eq!((result.verdict, result.findings[0].severity), (Verdict::Warn, Severity::Warn));
+        assert_eq!(CheckResult::of("x", vec![finding(Severity::Note)]).verdict, Verdict::Pass);
+        let json = serde_json::to_value(CheckResult::not_run("x", "no reader")).unwrap();
+        assert_eq!(json["verdict"], "not_run");
+        assert_eq!(serde_json::from_value::<CheckResult>(json).unwrap().why.unwrap(), "no reader");
+    }
+}

@@ -1,0 +1,188 @@
+//! One column compared.
+
+use serde::{Deserialize, Serialize};
+use trackway_statistics::{Table, chi_square};
+
+use super::cells::{self, Cells};
+use super::{CATEGORY_VALUES_MAX, DriftSettings, number};
+use crate::profile::{ColumnProfile, ValueCount};
+
+/// What a column is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// An input of the model.
+    Feature,
+    /// What is predicted.
+    Label,
+}
+
+/// The distance that a column is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftTest {
+    /// Of two distribution functions.
+    KolmogorovSmirnov,
+    /// In standard deviations of the reference.
+    Wasserstein,
+    /// From the chi-square statistic.
+    CramersV,
+    /// In bits, its root.
+    JensenShannon,
+    /// The largest change of a value's share.
+    LInfinity,
+}
+
+/// Every distance that makes sense for the column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distances {
+    /// Numbers and times.
+    pub kolmogorov_smirnov: Option<f64>,
+    /// Numbers and times, in standard deviations of the reference.
+    pub wasserstein: Option<f64>,
+    /// Categories.
+    pub cramers_v: Option<f64>,
+    /// Over the values of a category, or ten bins of equal share in the reference.
+    pub jensen_shannon: Option<f64>,
+    /// Over the same.
+    pub population_stability_index: Option<f64>,
+    /// Over the same.
+    pub l_infinity: Option<f64>,
+}
+
+/// How missing values changed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MissingDrift {
+    /// Share of the reference's rows without a value; NaN is none.
+    pub reference_share: f64,
+    /// Share of the current rows without a value.
+    pub current_share: f64,
+    /// Of the two shares being the same.
+    pub p_value: f64,
+    /// Corrected for the number of tests.
+    pub adjusted_p_value: f64,
+    /// Whether the change matters and is no chance.
+    pub drifted: bool,
+}
+
+/// One column of both data sets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnDrift {
+    /// The column.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// The distance it is judged by.
+    pub test: DriftTest,
+    /// That distance.
+    pub statistic: f64,
+    /// What it must exceed.
+    pub threshold: f64,
+    /// What two samples of the reference of these sizes stay below in 99 of 100 cases.
+    pub noise: f64,
+    /// Of both sides having one distribution (Kolmogorov–Smirnov for numbers, chi-square for categories).
+    pub p_value: f64,
+    /// Corrected for the number of tests.
+    pub adjusted_p_value: f64,
+    /// Whether the values, or the share of missing ones, drifted.
+    pub drifted: bool,
+    /// All distances.
+    pub distances: Distances,
+    /// Missing values.
+    pub missing: MissingDrift,
+    /// Values that the reference does not have, most frequent first; only where every value is known.
+    pub new_values: Vec<ValueCount>,
+    /// Values that the current data no longer has.
+    pub gone_values: Vec<ValueCount>,
+    /// Whether each new value is a gone one written differently (case, blanks, a full stop): a matter of encoding.
+    pub only_spelling: bool,
+}
+
+/// A distance with what it is compared to.
+pub(super) struct Judged {
+    pub(super) test: DriftTest,
+    pub(super) statistic: f64,
+    pub(super) effect_min: f64,
+    pub(super) noise: f64,
+    pub(super) p_value: f64,
+    pub(super) distances: Distances,
+}
+
+/// `None` when the two have nothing in common to compare.
+pub(super) fn compare(
+    before: &ColumnProfile,
+    after: &ColumnProfile,
+    role: Role,
+    settings: &DriftSettings,
+) -> Option<ColumnDrift> {
+    let settings = &DriftSettings { seed: seed_of(settings.seed, &before.name), ..settings.clone() };
+    let sketches = before.quantile_sketch().zip(after.quantile_sketch());
+    let few = [before, after]
+        .map(|it| it.values_are_exact() && it.summary().distinct_estimate <= CATEGORY_VALUES_MAX as u64);
+    let cells = Cells::of(before, after);
+    let judged = match sketches {
+        Some(_) if few == [true; 2] => cells::judge(cells.as_ref()?, settings),
+        Some((one, other)) if one.count() > 0 && other.count() > 0 => {
+            number::judge((one, before.moments()?), other, settings)
+        }
+        Some(_) => return None,
+        None => cells::judge(cells.as_ref()?, settings),
+    };
+    let values = cells.filter(|cells| sketches.is_none() || few == [true; 2] && cells.is_exact);
+    let (new_values, gone_values) =
+        values.map_or_else(Default::default, |cells| (cells.new_values, cells.gone_values));
+    Some(ColumnDrift {
+        name: before.name.clone(),
+        role,
+        test: judged.test,
+        statistic: judged.statistic,
+        threshold: judged.effect_min.max(judged.noise),
+        noise: judged.noise,
+        p_value: judged.p_value,
+        adjusted_p_value: judged.p_value,
+        drifted: false,
+        distances: judged.distances,
+        missing: missing(before, after),
+        only_spelling: cells::only_spelling(&new_values, &gone_values),
+        new_values,
+        gone_values,
+    })
+}
+
+impl ColumnDrift {
+    /// With p-values corrected for their number. A label with a value the reference does not have has drifted: no
+    /// model trained on the reference can give it.
+    pub(super) fn decide(&mut self, adjusted: f64, adjusted_missing: f64, settings: &DriftSettings) {
+        let level = settings.false_discovery_rate;
+        self.adjusted_p_value = adjusted;
+        self.missing.adjusted_p_value = adjusted_missing;
+        let change = (self.missing.current_share - self.missing.reference_share).abs();
+        self.missing.drifted = adjusted_missing <= level && change > settings.missing_share_min;
+        let values_drifted = adjusted <= level && self.statistic > self.threshold;
+        let unknown_label = self.role == Role::Label && !self.new_values.is_empty();
+        self.drifted = values_drifted || self.missing.drifted || unknown_label;
+    }
+}
+
+/// The column's own seed: its noise does not depend on the other columns.
+fn seed_of(seed: u64, name: &str) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&blake3::hash(name.as_bytes()).as_bytes()[..8]);
+    seed ^ u64::from_le_bytes(bytes)
+}
+
+fn missing(before: &ColumnProfile, after: &ColumnProfile) -> MissingDrift {
+    // NaN is how floats say that a value is missing.
+    let nothing = |column: &ColumnProfile| (column.null_count + column.nan_count()) as f64;
+    let row = |column: &ColumnProfile| vec![nothing(column), column.rows as f64 - nothing(column)];
+    let share = |column: &ColumnProfile| nothing(column) / column.rows.max(1) as f64;
+    // Two columns that miss nothing, or everything, do not differ.
+    let p_value = chi_square(&Table::new(&[row(before), row(after)])).map_or(1.0, |found| found.p_value);
+    MissingDrift {
+        reference_share: share(before),
+        current_share: share(after),
+        p_value,
+        adjusted_p_value: p_value,
+        drifted: false,
+    }
+}

@@ -1,0 +1,155 @@
+//! Drift: whether a data set still has the distribution of another one. Computed from two [profiles](Profile) alone;
+//! no row is read again.
+//!
+//! A column has drifted when two things hold: its distance is larger than a threshold *and* chance does not explain
+//! it. The threshold is the larger of an effect that matters ([`DriftSettings`]) and the noise that two samples of the
+//! reference of these sizes show; p-values are corrected for the number of columns (Benjamini and Hochberg 1995). So
+//! neither a small sample's noise nor a large sample's significance makes a drift.
+//!
+//! | column | rows (effective) | test |
+//! |---|---|---|
+//! | number or time with many values | up to [`LARGE_SAMPLE_ROWS`] | Kolmogorov–Smirnov distance |
+//! | | more | Wasserstein distance in standard deviations of the reference |
+//! | text, truth value, number of at most [`CATEGORY_VALUES_MAX`] values | up to [`SMALL_SAMPLE_ROWS`] | Cramér's V (chi-square) |
+//! | | more, few values | Jensen–Shannon distance |
+//! | | more, over [`FEW_CELLS_MAX`] values | L-infinity over the frequent ones |
+//!
+//! The other distances are told beside the chosen one. Missing values are compared on their own.
+
+mod cells;
+mod column;
+mod number;
+
+use serde::{Deserialize, Serialize};
+
+pub use column::{ColumnDrift, Distances, DriftTest, MissingDrift, Role};
+use trackway_statistics::benjamini_hochberg;
+
+use crate::infer::ColumnType;
+use crate::profile::Profile;
+
+/// From more effective rows (`n × m / (n + m)`) on, the Wasserstein distance is taken for numbers.
+pub const LARGE_SAMPLE_ROWS: f64 = 10_000.0;
+/// Up to so many effective rows, the chi-square test is taken for categories.
+pub const SMALL_SAMPLE_ROWS: f64 = 1_000.0;
+/// A number with at most so many different values is compared value by value.
+pub const CATEGORY_VALUES_MAX: usize = 20;
+/// With more values than these, the frequent ones are compared one by one.
+pub const FEW_CELLS_MAX: usize = 100;
+
+/// What counts as a drift. [`DriftSettings::default`] is what practice uses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DriftSettings {
+    /// The largest share of false alarms among the alarms.
+    pub false_discovery_rate: f64,
+    /// The least Kolmogorov–Smirnov distance that matters.
+    pub kolmogorov_smirnov_min: f64,
+    /// The least Wasserstein distance that matters, in standard deviations of the reference.
+    pub wasserstein_min: f64,
+    /// The least Cramér's V that matters.
+    pub cramers_v_min: f64,
+    /// The least Jensen–Shannon distance that matters.
+    pub jensen_shannon_min: f64,
+    /// The least change of one value's share that matters.
+    pub l_infinity_min: f64,
+    /// The least change of the share of missing values that matters.
+    pub missing_share_min: f64,
+    /// For the samples that tell the noise; the same seed gives the same report.
+    pub seed: u64,
+}
+
+impl Default for DriftSettings {
+    fn default() -> Self {
+        Self {
+            false_discovery_rate: 0.01,
+            kolmogorov_smirnov_min: 0.05,
+            wasserstein_min: 0.1,
+            cramers_v_min: 0.1,
+            jensen_shannon_min: 0.1,
+            l_infinity_min: 0.05,
+            missing_share_min: 0.02,
+            seed: 0,
+        }
+    }
+}
+
+/// Two data sets compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DriftReport {
+    /// Rows of the reference.
+    pub reference_rows: u64,
+    /// Rows of the current data.
+    pub current_rows: u64,
+    /// Columns of both sides, in the reference's order; the label is among them with its role.
+    pub columns: Vec<ColumnDrift>,
+    /// Columns that only one side has, or whose types cannot be compared.
+    pub schema_changes: Vec<SchemaChange>,
+    /// Features that drifted.
+    pub drifted_features: usize,
+    /// Whether the label drifted; `None` without one on both sides.
+    pub label_drifted: Option<bool>,
+}
+
+/// A column that is not the same column any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchemaChange {
+    /// The column.
+    pub name: String,
+    /// Its type in the reference; `None` where it is not there.
+    pub reference: Option<ColumnType>,
+    /// Its type in the current data; `None` where it is not there.
+    pub current: Option<ColumnType>,
+}
+
+/// Compares two profiles. `label` is the column that is predicted, if there is one: its shift is told apart from that
+/// of the features.
+#[must_use]
+pub fn compare(
+    reference: &Profile,
+    current: &Profile,
+    label: Option<&str>,
+    settings: &DriftSettings,
+) -> DriftReport {
+    let mut columns = Vec::new();
+    let mut schema_changes = Vec::new();
+    for before in &reference.columns {
+        let after = current.column(&before.name);
+        let role = if label == Some(before.name.as_str()) { Role::Label } else { Role::Feature };
+        match after.and_then(|after| column::compare(before, after, role, settings)) {
+            Some(compared) => columns.push(compared),
+            None => schema_changes.push(SchemaChange {
+                name: before.name.clone(),
+                reference: Some(before.kind),
+                current: after.map(|after| after.kind),
+            }),
+        }
+    }
+    let new = current.columns.iter().filter(|after| reference.column(&after.name).is_none());
+    schema_changes.extend(new.map(|after| SchemaChange {
+        name: after.name.clone(),
+        reference: None,
+        current: Some(after.kind),
+    }));
+    decide(&mut columns, settings);
+    DriftReport {
+        reference_rows: reference.rows,
+        current_rows: current.rows,
+        drifted_features: columns.iter().filter(|it| it.role == Role::Feature && it.drifted).count(),
+        label_drifted: columns.iter().find(|it| it.role == Role::Label).map(|it| it.drifted),
+        columns,
+        schema_changes,
+    }
+}
+
+/// Corrects the p-values for their number, then says which columns drifted.
+fn decide(columns: &mut [ColumnDrift], settings: &DriftSettings) {
+    let p_values: Vec<f64> =
+        columns.iter().flat_map(|column| [column.p_value, column.missing.p_value]).collect();
+    let adjusted = benjamini_hochberg(&p_values);
+    for (column, adjusted) in columns.iter_mut().zip(adjusted.chunks(2)) {
+        column.decide(adjusted[0], adjusted[1], settings);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! Columns whose values must be unique, or occur elsewhere: both are questions about sets of fingerprints.
+
+use arrow::array::{Array, ArrayRef};
+
+use crate::error::DataError;
+use crate::hashed::Keys;
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Source};
+use crate::rows::RowHashes;
+
+/// Fingerprints of one column's values; none for a missing one.
+pub(super) fn fingerprints(column: &ArrayRef) -> impl Iterator<Item = (usize, u64)> {
+    let mut hashes = RowHashes::new(column.len());
+    hashes.add(column);
+    let nulls = column.logical_nulls();
+    let hashes = hashes.values().to_vec();
+    hashes
+        .into_iter()
+        .enumerate()
+        .filter(move |(row, _)| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row)))
+}
+
+/// Every value of a column of another data set, as fingerprints. Memory: about 16 bytes for each different value.
+pub(super) fn referenced(source: &mut Source, column: &str, watch: &Watch<'_>) -> Result<Keys, DataError> {
+    let index = source.index_of(column, "referenced")?;
+    Ok(scan(source, &|_| Gather { index, keys: Keys::default() }, watch)?.0.keys)
+}
+
+struct Gather {
+    index: usize,
+    keys: Keys,
+}
+
+impl Pass for Gather {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.keys.extend(fingerprints(chunk.batch.column(self.index)).map(|(_, key)| key));
+    }
+
+    fn merge(&mut self, later: Self) {
+        if self.keys.is_empty() {
+            self.keys = later.keys;
+        } else {
+            self.keys.extend(later.keys);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+use std::fs;
+use std::path::Path;
+
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+use crate::DataSpec;
+use crate::pass::UNWATCHED;
+use crate::profile::Profile;
+use crate::read::Source;
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        fs::write(folder.path().join(path), text).unwrap();
+    }
+    folder
+}
+
+fn open(base: &Path, path: &str) -> Source {
+    Source::open(base, "train", &DataSpec { path: path.into(), ..DataSpec::default() }).unwrap()
+}
+
+/// `a < b`, the only rule these tests know.
+struct Less;
+
+impl RowRule for Less {
+    fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, String> {
+        let numbers =
+            |name: &str| batch.column_by_name(name).map(|it| it.as_primitive::<Int64Type>().clone());
+        let (Some(a), Some(b)) = (numbers("a"), numbers("b")) else { return Err("no a or b".into()) };
+        Ok(a.iter().zip(b.iter()).map(|(a, b)| Some(a? < b?)).collect())
+    }
+}
+
+fn checked_in(base: &Path, data: &str, schema: &str, environment: Option<&str>) -> Checked {
+    let schema = Schema::from_toml(schema).unwrap();
+    let surroundings = Surroundings {
+        now_micros: 1_767_312_000_000_000, // 2026-01-02
+        environment,
+        compile: &|rule, _| {
+            if rule.sql == "a < b" { Ok(Box::new(Less)) } else { Err("not understood".into()) }
+        },
+        open: &|to| Ok(open(base, &to.path)),
+    };
+    check(&open(base, data), &schema, &surroundings, &UNWATCHED).unwrap()
+}
+
+fn told(checked: &Checked) -> Vec<String> {
+    let rows = |finding: &trackway_core::checks::Finding| {
+        let rows = finding
+            .examples
+            .iter()
+            .map(|it| format!("{}={}", it.row.unwrap(), it.value.as_deref().unwrap_or("")));
+        rows.collect::<Vec<_>>().join(" ")
+    };
+    checked
+        .findings
+        .iter()
+        .map(|it| format!("{:?} {}: {} [{}]", it.severity, it.check, it.message, rows(it)))
+        .collect()
+}
+
+fn said(data: &str, schema: &str) -> Vec<String> {
+    let folder = folder(&[("a.csv", data)]);
+    told(&checked_in(folder.path(), "a.csv", &format!("version = 1\n{schema}"), None))
+}
+
+/// Proves that each rule of a column finds what breaks it, with the count and the places, and nothing else.
+#[test]
+fn rules_of_columns() {
+    let data = "n,t,k\n5,abc,x\n-1,ABC,x\n,abcdef,y\n12,,z\noops,a1,w\n";
+    let found = |rules: &str| said(data, &format!("table.other_columns = \"allow\"\n[[column]]\n{rules}"));
+    let cases = [
+        ("name = \"n\"\ntype = \"int\"", vec!["Warn schema.type: 1 of 5 values of `n` are no Int [6=oops]"]),
+        (
+            "name = \"n\"\ntype = \"text\"\nnull_share_max = 0.1\nseverity = \"block\"",
+            vec!["Block schema.nulls: 1 of 5 values of `n` are missing (0.2000), more than 0.1 of all []"],
+        ),
+        (
+            "name = \"t\"\ntype = \"text\"\nregex = \"[a-z]+\"",
+            vec!["Warn schema.regex: 2 of 5 values of `t` are not of the form asked for [3=ABC 6=a1]"],
+        ),
+        (
+            "name = \"t\"\ntype = \"text\"\nlength_min = 3\nlength_max = 5",
+            vec![
+                "Warn schema.length_min: 1 of 5 values of `t` are too short [6=a1]",
+                "Warn schema.length_max: 1 of 5 values of `t` are too long [4=abcdef]",
+            ],
+        ),
+        (
+            "name = \"k\"\ntype = \"text\"\nvalues = [\"x\", \"y\"]\nunique = true",
+            vec![
+                "Warn schema.values: 2 of 5 values of `k` are not among the values allowed [5=z 6=w]",
+                "Warn schema.unique: 1 values of `k` came before, and each must be the only one [3=x]",
+            ],
+        ),
+        ("name = \"gone\"\ntype = \"text\"", vec!["Block schema.column: column `gone` is not there []"]),
+        ("name = \"gone\"\ntype = \"text\"\nrequired = false", vec![]),
+    ];
+    for (rules, expected) in cases {
+        assert_eq!(found(rules), expected, "{rules}");
+    }
+}
+
+/// Proves that bounds, order and allowed values of numbers and times are checked, across units of work too.
+#[test]
+fn rules_of_numbers_and_times() {
+    let data = "n,at,c\n1,2026-01-01,1\n2,2026-01-03,2\n7,2026-01-02,3\n-1,,2.5\n";
+    let rules = "[[column]]\nname = \"n\"\ntype = \"int\"\nmin = 0\nmax = 5\n[[column]]\nname = \"at\"\ntype = \"timestamp\"\nmin = \"2026-01-02\"\nincreasing = true\n[[column]]\nname = \"c\"\ntype = \"float\"\nvalues = [1, 2, 2.5]\n";
+    assert_eq!(
+        said(data, rules),
+        [
+            "Warn schema.min: 1 of 4 values of `n` are below the smallest value allowed [5=-1]",
+            "Warn schema.max: 1 of 4 values of `n` are above the largest value allowed [4=7]",
+            "Warn schema.min: 1 of 4 values of `at` are below the smallest value allowed [2=2026-01-01T00:00:00]",
+            "Warn schema.increasing: 1 of 4 values of `at` are below the value before it [4=1767312000000000]",
+            "Warn schema.values: 1 of 4 values of `c` are not among the values allowed [4=3.0]",
+        ]
+    );
+    let long: String =
+        (0..200_000).map(|row| format!("{}\n", if row == 150_000 { 0 } else { row })).collect();
+    let found = said(
+        &format!("n\n{long}"),
+        "[[column]]\nname = \"n\"\ntype = \"int\"\nincreasing = true\nunique = true\n",
+    );
+    assert_eq!(
+        found,
+        [
+            "Warn schema.increasing: 1 of 200000 values of `n` are below the value before it [150002=0]",
+            "Warn schema.unique: 1 values of `n` came before, and each must be the only one [150002=0]",
+        ]
+    );
+}
+
+/// Proves that the table's own rules hold what they say: rows, rows that cannot be read, age, unnamed columns.
+#[test]
+fn rules_of_the_table() {
+    let schema = "[table]\nrows_min = 9\nrejected_share_max = 0.1\ntime = \"at\"\nfresh_within_hours = 5.0\n[[column]]\nname = \"v\"\ntype = \"int\"\n";
+    assert_eq!(
+        said("at,v\n2026-01-01T12:00:00,1\n2026-01-01,2\n1,2,3\n", schema),
+        [
+            "Warn schema.other_column: column `at` is not in the schema []",
+            "Block schema.rows: 3 rows, fewer than the 9 asked for []",
+            "Block schema.rejected: 1 of 3 rows cannot be read []",
+            "Block schema.fresh: the newest row is 12.0 hours old, more than the 5 allowed []",
+        ]
+    );
+}
+
+/// Proves that values which another file does not have are found, that rules of rows are applied, that what cannot be
+/// checked is told, and that a rule of another environment does not apply.
+#[test]
+fn what_lies_outside_the_column() {
+    let folder = folder(&[("a.csv", "a,b,user\n1,2,u1\n3,2,u9\n4,,\n"), ("users.csv", "id\nu1\nu2\n")]);
+    let schema = "version = 1\n[[column]]\nname = \"user\"\ntype = \"text\"\nreferences = { path = \"users.csv\", column = \"id\" }\n[[column]]\nname = \"label\"\ntype = \"int\"\nenvironments = [\"train\"]\n[[rule]]\nsql = \"a < b\"\nseverity = \"block\"\n[[rule]]\nsql = \"oh my\"\n[table]\nother_columns = \"allow\"\n";
+    let found = checked_in(folder.path(), "a.csv", schema, Some("serve"));
+    assert_eq!(
+        told(&found),
+        [
+            "Warn schema.references: 1 of 3 values of `user` are not in `id` of users.csv [3=u9]",
+            "Block schema.rule: 1 rows do not meet `a < b` [3=]",
+        ]
+    );
+    assert_eq!(found.not_run, ["`oh my`: not understood"]);
+    assert!(
+        told(&checked_in(folder.path(), "a.csv", schema, Some("train")))[0].contains("`label` is not there")
+    );
+}
+
+/// Proves that a schema that makes no sense is refused with what is wrong and where.
+#[test]
+fn nonsense_is_refused() {
+    let refused = |text: &str| Schema::from_toml(&format!("version = 1\n{text}")).unwrap_err().to_string();
+    let column = |rules: &str| refused(&format!("[[column]]\nname = \"x\"\n{rules}"));
+    assert!(refused("colum = 1").contains("line 2") && refused("colum = 1").contains("colum"));
+    assert_eq!(
+        column("type = \"int\"\nmin = 3\nmax = 1"),
+        "column `x`: min is above max: no value is between them"
+    );
+    assert!(column("type = \"text\"\nregex = \"(\"").contains("the regex cannot be used"));
+    assert!(column("type = \"int\"\nregex = \"a\"").contains("regex and lengths are for texts"));
+    assert!(column("type = \"timestamp\"\nmin = \"soon\"").contains("`soon` is no time"));
+    assert!(column("type = \"int\"\nnull_share_max = 3").contains("a share lies between 0 and 1"));
+    assert_eq!(
+        refused("[[column]]\nname=\"x\"\ntype=\"int\"\n[[column]]\nname=\"x\"\ntype=\"int\""),
+        "the schema names column `x` twice"
+    );
+    assert_eq!(
+        Schema::from_toml("version = 2").unwrap_err().to_string(),
+        "the schema has version 2, this program reads 1"
+    );
+}
+
+fn inferred(base: &Path, data: &str) -> String {
+    infer(&Profile::of(&mut open(base, data), None, &UNWATCHED).unwrap().0)
+}
+
+/// Proves what is inferred of a small table, to the letter.
+#[test]
+fn a_schema_is_inferred() {
+    let rows: String = (0..120)
+        .map(|row| {
+            format!(
+                "{row},{},C-{:03},{}\n",
+                ["yes", "no"][row % 2],
+                row * 7 % 1000,
+                if row == 3 { "" } else { "-1.5" }
+            )
+        })
+        .collect();
+    let folder = folder(&[("a.csv", &format!("id,\"an \"\"swer\"\"\",code,v\n{rows}"))]);
+    let text = inferred(folder.path(), "a.csv");
+    let columns: Vec<&str> = text.split("\n[[column]]\n").skip(1).collect();
+    assert_eq!(
+        columns[0],
+        "name = \"id\"\ntype = \"int\"\nnull_share_max = 0\nmin = 0\n# max = 119\nunique = true\n# increasing = true\n"
+    );
+    assert_eq!(
+        columns[1],
+        "name = \"an \\\"swer\\\"\"\ntype = \"text\"\nnull_share_max = 0\nvalues = [\"no\", \"yes\"]\n# length_min = 2\n# length_max = 3\n"
+    );
+    assert!(columns[2].contains("# regex = \"[A-Z]\\\\-[0-9][0-9][0-9]\""), "{}", columns[2]);
+    assert!(
+        columns[3].starts_with(
+            "name = \"v\"\ntype = \"float\"\nnull_share_max = 0.013\n# min = -1.5\n# max = -1.5\n"
+        )
+    );
+}
+
+/// Proves on the Adult file as published that the inferred schema holds for it, and that the test file's labels break it.
+#[test]
+fn adult_as_published() {
+    let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
+        println!("skipped: TRACKWAY_SHARED is not set");
+        return;
+    };
+    let base = Path::new(&shared).join("data");
+    let schema = inferred(&base, "adult-train.csv");
+    assert_eq!(told(&checked_in(&base, "adult-train.csv", &schema, None)), Vec::<String>::new());
+    let found = told(&checked_in(&base, "adult-test.csv", &schema, None));
+    let label = found.iter().find(|it| it.contains("column_15")).unwrap();
+    assert!(label.starts_with("Warn schema.values: 16281 of 16281 values of `column_15`"), "{label}");
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    /// Proves that an inferred schema is readable and holds for the table it was made from, whatever is in it.
+    #[test]
+    fn inferred_schemas_hold(data in "[a-c],[x-z]\n([0-9.eE+-]{0,6},[A-Ca-cé\"?' ]{0,4}\n){0,150}") {
+        let folder = folder(&[("a.csv", &data)]);
+        let schema = inferred(folder.path(), "a.csv");
+        let found = checked_in(folder.path(), "a.csv", &schema, None);
+        prop_assert_eq!(told(&found), Vec::<String>::new(), "{}", schema);
+    }
+}

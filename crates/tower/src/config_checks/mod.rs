@@ -1,0 +1,134 @@
+//! Whether the settings of a training run are those of a run that can be paid for, repeated and resumed (REQUIREMENTS
+//! D10).
+//!
+//! Each check is a function of what is known. What nobody told is *not run*, never *passed*; what makes no sense for
+//! the run, such as mixed precision without a device, is *not applicable*.
+
+mod budget;
+mod devices;
+mod loader;
+mod optimisation;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cost::CostPlan;
+use crate::memory::{MemorySpec, Precision};
+use trackway_core::checks::{CheckResult, Finding, Severity};
+
+/// What is known of a run's settings, from the run file, recorded parameters and arguments. `None`: nobody told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrainingConfig {
+    /// The seed.
+    pub seed: Option<u64>,
+    /// Devices that compute.
+    pub gpus: Option<u32>,
+    /// Machines they are in.
+    pub nodes: Option<u32>,
+    /// The type of the matrix products.
+    pub precision: Option<Precision>,
+    /// fp16 gradients are scaled so that small ones are not lost.
+    pub loss_scaling: Option<bool>,
+    /// The norm that gradients are cut to; 0 or less: they are not.
+    pub gradient_clip_norm: Option<f64>,
+    /// Steps in which the learning rate rises.
+    pub warmup_steps: Option<u64>,
+    /// Steps in all.
+    pub total_steps: Option<u64>,
+    /// Checkpoints are written.
+    pub checkpointing: Option<bool>,
+    /// How often, in seconds of work.
+    pub checkpoint_interval_seconds: Option<f64>,
+    /// The devices may be taken away (spot, preemptible).
+    pub preemptible: Option<bool>,
+    /// How batches are loaded.
+    pub loader: Option<Loader>,
+    /// How the run is spread over devices.
+    pub strategy: Option<Strategy>,
+    /// What it would put on a device.
+    pub memory: Option<MemorySpec>,
+    /// What a process can use of a device, in bytes.
+    pub usable_bytes: Option<u64>,
+    /// Samples a second of the whole run, and of one device alone, as measured.
+    pub throughput: Option<Throughput>,
+    /// What it is expected to cost.
+    pub cost: Option<CostPlan>,
+    /// What it may cost, in US dollars.
+    pub budget_usd: Option<f64>,
+}
+
+/// How batches are loaded (the settings of PyTorch's `DataLoader`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Loader {
+    /// Processes that load; 0: the training process itself.
+    pub workers: Option<u32>,
+    /// Processors for one device's processes.
+    pub cpus_per_gpu: Option<u32>,
+    /// Batches are put into memory that the device can read by itself.
+    pub pin_memory: Option<bool>,
+    /// Batches each worker prepares ahead.
+    pub prefetch: Option<u32>,
+    /// Workers live through epochs.
+    pub persistent_workers: Option<bool>,
+}
+
+/// How a run is spread over devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// One device.
+    Single,
+    /// Every device holds everything (DDP).
+    DataParallel,
+    /// Devices share everything (FSDP, ZeRO 3).
+    FullySharded,
+    /// Some is kept in the host's memory (DeepSpeed offload).
+    Offloaded,
+}
+
+/// A measured rate against that of one device.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Samples a second of the whole run.
+    pub samples_per_second: f64,
+    /// Samples a second of one device that works alone.
+    pub samples_per_second_of_one: f64,
+    /// The devices are linked by NVLink.
+    pub nvlink: bool,
+}
+
+impl TrainingConfig {
+    /// The run computes on the host's processors. Unknown counts as no: a check then says what it misses.
+    fn without_gpu(&self) -> bool {
+        self.gpus == Some(0)
+    }
+}
+
+/// All checks, in the order in which they are shown.
+#[must_use]
+pub fn config_checks(config: &TrainingConfig) -> Vec<CheckResult> {
+    vec![
+        optimisation::seed(config),
+        optimisation::precision(config),
+        optimisation::gradient_clipping(config),
+        optimisation::warmup(config),
+        optimisation::checkpointing(config),
+        loader::loader(config),
+        devices::memory(config),
+        devices::strategy(config),
+        devices::scaling(config),
+        budget::budget(config),
+    ]
+}
+
+/// A warning about one setting, with what to do.
+fn warning(check: &str, setting: &str, message: impl Into<String>, action: &str) -> Finding {
+    Finding::new(check, Severity::Warn, message).about(setting).action(action)
+}
+
+/// The run must not start: what to do instead.
+fn block(check: &str, setting: &str, message: impl Into<String>, action: &str) -> Finding {
+    Finding::new(check, Severity::Block, message).about(setting).action(action)
+}

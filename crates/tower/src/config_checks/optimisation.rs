@@ -1,0 +1,170 @@
+use super::{TrainingConfig, block, warning};
+use crate::memory::Precision;
+use trackway_core::checks::CheckResult;
+
+/// Norms that gradients are usually cut to.
+const CLIP_NORM_MIN: f64 = 0.1;
+const CLIP_NORM_MAX: f64 = 10.0;
+/// A warm-up longer than this share of all steps wastes them.
+const WARMUP_SHARE_MAX: f64 = 0.2;
+/// Runs of fewer steps need no warm-up.
+const WARMUP_STEPS_MIN_TOTAL: u64 = 200;
+/// Work that may be lost at a time on devices that can be taken away: checkpoints every 15 to 30 minutes.
+const SPOT_INTERVAL_SECONDS_MAX: f64 = 1800.0;
+/// The same on others.
+const INTERVAL_SECONDS_MAX: f64 = 3.0 * 3600.0;
+
+/// Without a seed two runs of the same config and data cannot be told apart from luck.
+pub(super) fn seed(config: &TrainingConfig) -> CheckResult {
+    const NAME: &str = "config.seed";
+    match config.seed {
+        Some(seed) => CheckResult::pass(NAME, format!("the seed is {seed}")),
+        None => CheckResult::of(
+            NAME,
+            vec![warning(
+                NAME,
+                "run.seed",
+                "no seed is set: the run cannot be repeated",
+                "set `seed` in `[run]`, and seed the framework, NumPy and Python with it",
+            )],
+        ),
+    }
+}
+
+/// Full precision halves the speed and doubles activations; fp16 needs a loss scale.
+pub(super) fn precision(config: &TrainingConfig) -> CheckResult {
+    const NAME: &str = "config.mixed_precision";
+    if config.without_gpu() {
+        return CheckResult::not_applicable(NAME, "the run has no GPU");
+    }
+    match (config.precision, config.loss_scaling) {
+        (None, _) => CheckResult::not_run(NAME, "nobody told the precision"),
+        (Some(Precision::Fp32), _) => CheckResult::of(
+            NAME,
+            vec![warning(
+                NAME,
+                "precision",
+                "everything is computed in fp32: about half the speed, and twice the activations",
+                "use bf16 where the device has it, else fp16 with a loss scale",
+            )],
+        ),
+        (Some(Precision::Fp16), Some(false)) => CheckResult::of(
+            NAME,
+            vec![block(
+                NAME,
+                "precision",
+                "fp16 without a loss scale: small gradients become 0",
+                "use a gradient scaler, or bf16",
+            )],
+        ),
+        (Some(Precision::Fp16), None) => {
+            CheckResult::not_run(NAME, "nobody told whether fp16 gradients are scaled")
+        }
+        (Some(other), _) => CheckResult::pass(NAME, format!("products are computed in {other}")),
+    }
+}
+
+/// One bad batch can undo days when gradients are not cut.
+pub(super) fn gradient_clipping(config: &TrainingConfig) -> CheckResult {
+    const NAME: &str = "config.gradient_clipping";
+    let Some(norm) = config.gradient_clip_norm else {
+        return CheckResult::not_run(NAME, "nobody told whether gradients are clipped");
+    };
+    if norm.is_nan() || norm <= 0.0 {
+        return CheckResult::of(
+            NAME,
+            vec![warning(
+                NAME,
+                "gradient_clip_norm",
+                "gradients are not clipped: one bad batch can undo the run",
+                "clip the norm to 1.0",
+            )],
+        );
+    }
+    if (CLIP_NORM_MIN..=CLIP_NORM_MAX).contains(&norm) {
+        return CheckResult::pass(NAME, format!("gradients are clipped to a norm of {norm}"));
+    }
+    let message =
+        format!("gradients are clipped to a norm of {norm}; {CLIP_NORM_MIN} to {CLIP_NORM_MAX} is usual");
+    CheckResult::of(
+        NAME,
+        vec![warning(NAME, "gradient_clip_norm", message, "look at measured norms, or use 1.0")],
+    )
+}
+
+/// Early steps with a full learning rate throw pretrained or fresh weights about.
+pub(super) fn warmup(config: &TrainingConfig) -> CheckResult {
+    const NAME: &str = "config.warmup";
+    let Some(warmup) = config.warmup_steps else {
+        return CheckResult::not_run(NAME, "nobody told the warm-up");
+    };
+    let finding =
+        |message: String, action| CheckResult::of(NAME, vec![warning(NAME, "warmup_steps", message, action)]);
+    match (warmup, config.total_steps) {
+        (0, Some(total)) if total < WARMUP_STEPS_MIN_TOTAL => {
+            CheckResult::not_applicable(NAME, format!("{total} steps are too few to warm up"))
+        }
+        (0, _) => {
+            finding("the learning rate does not warm up".into(), "let it rise over 1 to 5 % of the steps")
+        }
+        (warmup, Some(total)) if warmup >= total => CheckResult::of(
+            NAME,
+            vec![block(
+                NAME,
+                "warmup_steps",
+                format!(
+                    "the warm-up of {warmup} steps is as long as the run of {total}: the full rate is never reached"
+                ),
+                "let it rise over 1 to 5 % of the steps",
+            )],
+        ),
+        (warmup, Some(total)) if warmup as f64 > WARMUP_SHARE_MAX * total as f64 => {
+            finding(format!("the warm-up takes {warmup} of {total} steps"), "1 to 5 % of the steps are usual")
+        }
+        (warmup, _) => CheckResult::pass(NAME, format!("the learning rate rises over {warmup} steps")),
+    }
+}
+
+/// Whatever is not committed is lost with the machine.
+pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
+    const NAME: &str = "config.checkpointing";
+    let preemptible = config.preemptible == Some(true);
+    match (config.checkpointing, config.checkpoint_interval_seconds) {
+        (None, _) => CheckResult::not_run(NAME, "nobody told whether checkpoints are written"),
+        (Some(false), _) if preemptible => CheckResult::of(
+            NAME,
+            vec![block(
+                NAME,
+                "checkpoint.every",
+                "no checkpoints on devices that can be taken away: the run may never end",
+                "commit every 15 to 30 minutes: `every = { minutes = 15 }`",
+            )],
+        ),
+        (Some(false), _) => CheckResult::of(
+            NAME,
+            vec![warning(
+                NAME,
+                "checkpoint.every",
+                "no checkpoints are written: any failure starts from the beginning",
+                "set `every` in `[checkpoint]`",
+            )],
+        ),
+        (Some(true), None) => {
+            CheckResult::pass(NAME, "checkpoints are written; how often in time is not known")
+        }
+        (Some(true), Some(seconds)) => {
+            let most = if preemptible { SPOT_INTERVAL_SECONDS_MAX } else { INTERVAL_SECONDS_MAX };
+            let minutes = seconds / 60.0;
+            if seconds <= most {
+                return CheckResult::pass(
+                    NAME,
+                    format!("checkpoints are written every {minutes:.0} minutes"),
+                );
+            }
+            let message =
+                format!("a failure loses up to {minutes:.0} minutes; {:.0} are advised", most / 60.0);
+            let action = "`trackway explain` of an earlier run names the best interval";
+            CheckResult::of(NAME, vec![warning(NAME, "checkpoint.every", message, action)])
+        }
+    }
+}

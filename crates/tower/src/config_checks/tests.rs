@@ -1,0 +1,130 @@
+use super::*;
+use crate::memory::{Architecture, Device};
+use trackway_core::checks::{Verdict, overall};
+
+/// The verdict of one check.
+fn verdict(config: &TrainingConfig, name: &str) -> Verdict {
+    let results = config_checks(config);
+    let found: Vec<&CheckResult> = results.iter().filter(|result| result.name == name).collect();
+    assert_eq!(found.len(), 1, "`{name}` answers once");
+    found[0].verdict
+}
+
+fn healthy() -> TrainingConfig {
+    let mut memory = MemorySpec::new(Architecture::of_parameters(300_000_000));
+    memory.parallel.data = 8;
+    TrainingConfig {
+        seed: Some(17),
+        gpus: Some(8),
+        nodes: Some(1),
+        precision: Some(Precision::Bf16),
+        loss_scaling: None,
+        gradient_clip_norm: Some(1.0),
+        warmup_steps: Some(200),
+        total_steps: Some(10_000),
+        checkpointing: Some(true),
+        checkpoint_interval_seconds: Some(900.0),
+        preemptible: Some(true),
+        loader: Some(Loader {
+            workers: Some(4),
+            cpus_per_gpu: Some(8),
+            pin_memory: Some(true),
+            prefetch: Some(2),
+            persistent_workers: Some(true),
+        }),
+        strategy: Some(Strategy::DataParallel),
+        memory: Some(memory),
+        usable_bytes: Device::named("a100-80gb").map(Device::usable_bytes),
+        throughput: Some(Throughput {
+            samples_per_second: 720.0,
+            samples_per_second_of_one: 100.0,
+            nvlink: true,
+        }),
+        cost: Some(CostPlan { gpus: 8.0, usd_per_gpu_hour: 1.10, hours: 4.0, ..CostPlan::default() }),
+        budget_usd: Some(50.0),
+    }
+}
+
+/// Proves that a healthy run passes every check, and that nothing known passes none: what nobody told is never called
+/// good.
+#[test]
+fn healthy_passes_and_silence_does_not() {
+    let healthy = config_checks(&healthy());
+    assert!(healthy.iter().all(|result| result.verdict == Verdict::Pass), "{healthy:#?}");
+    assert_eq!(overall(&healthy, &[]), Verdict::Pass);
+    let silent = config_checks(&TrainingConfig::default());
+    assert!(silent.iter().all(|result| result.verdict != Verdict::Pass), "{silent:#?}");
+}
+
+/// Proves each check on the settings it is there for, one change away from a healthy run.
+#[test]
+fn one_change_turns_one_verdict() {
+    use Verdict::{Block, NotApplicable, NotRun, Pass, Warn};
+    type Change = fn(&mut TrainingConfig);
+    let table: &[(&str, Change, Verdict)] = &[
+        ("config.seed", |it| it.seed = None, Warn),
+        ("config.mixed_precision", |it| it.precision = Some(Precision::Fp32), Warn),
+        ("config.mixed_precision", |it| it.precision = Some(Precision::Fp16), NotRun),
+        (
+            "config.mixed_precision",
+            |it| (it.precision, it.loss_scaling) = (Some(Precision::Fp16), Some(false)),
+            Block,
+        ),
+        (
+            "config.mixed_precision",
+            |it| (it.precision, it.loss_scaling) = (Some(Precision::Fp16), Some(true)),
+            Pass,
+        ),
+        ("config.mixed_precision", |it| it.gpus = Some(0), NotApplicable),
+        ("config.gradient_clipping", |it| it.gradient_clip_norm = Some(0.0), Warn),
+        ("config.gradient_clipping", |it| it.gradient_clip_norm = Some(f64::NAN), Warn),
+        ("config.gradient_clipping", |it| it.gradient_clip_norm = Some(1000.0), Warn),
+        ("config.gradient_clipping", |it| it.gradient_clip_norm = None, NotRun),
+        ("config.warmup", |it| it.warmup_steps = Some(0), Warn),
+        ("config.warmup", |it| it.warmup_steps = Some(5_000), Warn),
+        ("config.warmup", |it| it.warmup_steps = Some(10_000), Block),
+        ("config.warmup", |it| (it.warmup_steps, it.total_steps) = (Some(0), Some(100)), NotApplicable),
+        ("config.checkpointing", |it| it.checkpointing = Some(false), Block),
+        ("config.checkpointing", |it| (it.checkpointing, it.preemptible) = (Some(false), Some(false)), Warn),
+        ("config.checkpointing", |it| it.checkpoint_interval_seconds = Some(7200.0), Warn),
+        ("config.checkpointing", |it| it.checkpoint_interval_seconds = None, Pass),
+        ("config.loader", |it| it.loader.as_mut().unwrap().workers = Some(0), Warn),
+        ("config.loader", |it| it.loader.as_mut().unwrap().workers = Some(64), Warn),
+        ("config.loader", |it| it.loader.as_mut().unwrap().pin_memory = Some(false), Warn),
+        ("config.loader", |it| it.loader.as_mut().unwrap().prefetch = Some(1), Warn),
+        ("config.loader", |it| it.loader.as_mut().unwrap().prefetch = Some(100), Warn),
+        ("config.loader", |it| it.loader.as_mut().unwrap().persistent_workers = Some(false), Warn),
+        ("config.loader", |it| it.loader = Some(Loader::default()), NotRun),
+        ("config.memory", |it| it.usable_bytes = Some(1 << 30), Block),
+        ("config.memory", |it| it.memory = None, NotRun),
+        ("config.strategy", |it| it.usable_bytes = Some(1 << 30), Block),
+        ("config.strategy", |it| it.strategy = Some(Strategy::FullySharded), Warn),
+        ("config.strategy", |it| it.strategy = Some(Strategy::Single), Block),
+        ("config.strategy", |it| (it.gpus, it.strategy) = (Some(1), Some(Strategy::FullySharded)), Warn),
+        ("config.scaling", |it| it.throughput.as_mut().unwrap().samples_per_second = 600.0, Warn),
+        ("config.scaling", |it| it.throughput.as_mut().unwrap().samples_per_second = 900.0, NotRun),
+        ("config.scaling", |it| it.nodes = Some(2), NotApplicable),
+        ("config.scaling", |it| it.gpus = Some(1), NotApplicable),
+        ("config.budget", |it| it.budget_usd = Some(40.0), Warn),
+        ("config.budget", |it| it.budget_usd = Some(35.0), Block),
+        ("config.budget", |it| it.budget_usd = None, NotApplicable),
+    ];
+    for (number, (name, change, expected)) in table.iter().enumerate() {
+        let mut config = healthy();
+        change(&mut config);
+        assert_eq!(verdict(&config, name), *expected, "line {number}: {name}");
+    }
+}
+
+/// Proves that what is found says what to do, about which setting.
+#[test]
+fn findings_say_what_to_do() {
+    let bad =
+        TrainingConfig { seed: None, gradient_clip_norm: Some(0.0), budget_usd: Some(1.0), ..healthy() };
+    for finding in config_checks(&bad).iter().flat_map(|result| &result.findings) {
+        assert!(
+            finding.action.is_some() && finding.column.is_some() && !finding.message.is_empty(),
+            "{finding:?}"
+        );
+    }
+}
