@@ -6,6 +6,7 @@ pub mod capture;
 pub mod checkpoints;
 pub mod classify;
 pub mod control;
+pub mod data;
 pub mod error;
 pub mod explain;
 mod find;

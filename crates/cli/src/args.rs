@@ -1,6 +1,7 @@
 //! The command line: what may be typed, and its help. Nothing is executed here.
 
 mod checkpoint;
+mod data;
 mod memory;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
+pub use data::{DataCommand, ProfileArgs};
 pub use memory::MemoryArgs;
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -73,6 +75,9 @@ pub enum Command {
     /// Look at checkpoints, keep house among them, find out what is wrong with them
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),
+    /// Look at data: what is in it, and what is wrong with it
+    #[command(subcommand)]
+    Data(DataCommand),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

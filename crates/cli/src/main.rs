@@ -36,6 +36,7 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
     match &cli.command {
         Command::Classify(classify) => commands::classify::classify(classify, printer),
+        Command::Data(data) => commands::data::data(data, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
@@ -74,6 +75,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Classify(_)
         | Command::Memory(_)
         | Command::Checkpoint(_)
+        | Command::Data(_)
         | Command::Shim(_) => Ok(0),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod classify;
+pub mod data;
 mod explain_page;
 pub mod list;
 mod live;

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod checkpoints;
+mod data;
 mod examples;
 mod faults;
 mod harness;

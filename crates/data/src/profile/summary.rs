@@ -120,7 +120,7 @@ pub struct ColumnSummary {
     pub distinct_is_exact: bool,
     /// Standard error of the number, as a share of it; 0 where exact.
     pub distinct_error: f64,
-    /// The smallest value; of times, ISO 8601.
+    /// The smallest value; of times, ISO 8601; of texts the first by alphabet, where all are known.
     pub min: Option<Value>,
     /// The largest value.
     pub max: Option<Value>,
@@ -173,6 +173,7 @@ impl ColumnProfile {
         let moments = numbers.map(|numbers| numbers.moments).filter(|moments| moments.count > 0);
         let bounds = numbers.and_then(|numbers| numbers.bounds.map(|bounds| (numbers.form, bounds)));
         let is_time = numbers.is_some_and(|numbers| numbers.form == NumberForm::Time);
+        let (first_text, last_text) = self.text_bounds().unzip();
         ColumnSummary {
             name: self.name.clone(),
             kind: self.kind,
@@ -183,8 +184,8 @@ impl ColumnProfile {
             distinct_estimate: distinct.min(self.value_count()),
             distinct_is_exact: is_exact,
             distinct_error: if is_exact { 0.0 } else { DISTINCT_STANDARD_ERROR },
-            min: bounds.map(|(form, (low, _))| shown(Some(form), low)),
-            max: bounds.map(|(form, (_, high))| shown(Some(form), high)),
+            min: bounds.map(|(form, (low, _))| shown(Some(form), low)).or(first_text),
+            max: bounds.map(|(form, (_, high))| shown(Some(form), high)).or(last_text),
             mean: moments.filter(|_| !is_time).map(|moments| moments.mean).or_else(|| self.true_share()),
             stddev: moments.filter(|_| !is_time).and_then(|moments| moments.stddev()),
             skewness: moments.and_then(|moments| moments.skewness()),
@@ -220,6 +221,13 @@ impl ColumnProfile {
         let text = |(text, count)| ValueCount { value: Value::Text(text), count };
         let numbers = values.numbers().into_iter().map(number);
         numbers.chain(values.texts().into_iter().map(text)).take(limit).collect()
+    }
+
+    /// The first and the last text by alphabet, if all are known.
+    fn text_bounds(&self) -> Option<(Value, Value)> {
+        let texts = self.values.as_ref().filter(|values| values.is_exact())?.texts();
+        let (first, last) = (texts.iter().min()?, texts.iter().max()?);
+        Some((Value::Text(first.0.clone()), Value::Text(last.0.clone())))
     }
 
     fn true_share(&self) -> Option<f64> {
@@ -279,6 +287,10 @@ pub(super) fn shown(form: Option<NumberForm>, bits: u64) -> Value {
     match form {
         NumberForm::Int => Value::Int(bits.cast_signed()),
         NumberForm::Unsigned => Value::Unsigned(bits),
+        // JSON has no number for infinity.
+        NumberForm::Float if !f64::from_bits(bits).is_finite() => {
+            Value::Text(f64::from_bits(bits).to_string())
+        }
         NumberForm::Float => Value::Float(f64::from_bits(bits)),
         NumberForm::Time => Value::Text(time(bits.cast_signed())),
     }

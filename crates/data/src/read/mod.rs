@@ -218,12 +218,18 @@ impl Source {
         let index = self.columns.iter().position(|column| column.name == name);
         index.ok_or_else(|| {
             let names = self.columns.iter().map(|column| column.name.as_str());
+            let is_nameless = matches!(&self.files[0].kind, FileKind::Csv(layout) if !layout.has_header)
+                && self.columns.first().is_some_and(|column| column.name == "column_1");
+            let advice = match is_nameless {
+                true => "; its first row is data, not a header: name its columns with `columns`".to_owned(),
+                false => did_you_mean(nearest(name, names)),
+            };
             DataError::NoColumn {
                 set: self.set.clone(),
                 role,
                 column: name.to_owned(),
                 path: self.files[0].path.clone(),
-                advice: did_you_mean(nearest(name, names)),
+                advice,
             }
         })
     }

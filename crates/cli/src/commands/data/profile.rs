@@ -1,0 +1,181 @@
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use trackway_app::data::profile::{ColumnSummary, ProfileAnswer, ProfileRequest, Value, profile as read};
+
+use crate::args::ProfileArgs;
+use crate::commands::live::BytesBar;
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone, visible};
+use crate::sparkline::sparkline;
+use crate::units::{bytes, metric};
+
+/// Letters of a value in the table; `--json` has all of them.
+const SHOWN_LETTERS: usize = 20;
+
+/// Values shown per column.
+const SHOWN_VALUES: usize = 3;
+
+/// Width of a distribution.
+const CURVE_WIDTH: usize = 12;
+
+pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
+    let table = &args.table;
+    let request = ProfileRequest {
+        paths: table.paths.clone(),
+        label: table.label.clone(),
+        format: None,
+        columns: table.columns.clone(),
+        delimiter: table.delimiter,
+        missing: table.missing.clone(),
+        save_to: args.save.clone(),
+    };
+    let bar = BytesBar::new("reading");
+    let never = AtomicBool::new(false);
+    let answer =
+        read(Path::new(""), &request, &|done_bytes, total_bytes| bar.at(done_bytes, total_bytes), &never)?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(0)
+}
+
+fn print(printer: Printer, answer: &ProfileAnswer) {
+    let has_label = answer.label.is_some();
+    let mut header = vec!["column", "type", "missing", "distinct", "min", "mean", "max", "distribution"];
+    header.extend(has_label.then_some("label"));
+    header.push("most frequent");
+    let rows = answer.columns.iter().map(|column| cells(column, has_label)).collect();
+    printer.table(&header, rows);
+    printer.line("");
+    let size: u64 = answer.files.iter().map(|file| file.size_bytes).sum();
+    let files =
+        if answer.files.len() == 1 { "1 file".to_owned() } else { format!("{} files", answer.files.len()) };
+    let rejected = answer.rows_rejected;
+    printer.line(&format!("{} rows read, {rejected} rejected, from {files} of {}", answer.rows, bytes(size)));
+    for warning in warnings(answer) {
+        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&warning)));
+    }
+}
+
+fn cells(column: &ColumnSummary, has_label: bool) -> Vec<String> {
+    let shown = |value: &Option<Value>| value.as_ref().map(short).unwrap_or_default();
+    let length = |of: fn(&trackway_app::data::profile::LengthSummary) -> u64| {
+        column.lengths.as_ref().map(|lengths| format!("{} letters", of(lengths)))
+    };
+    let approximately = if column.distinct_is_exact { "" } else { "~" };
+    let mut cells = vec![
+        column.name.clone(),
+        serde_name(&column.kind),
+        share(column.null_count, column.rows),
+        format!("{approximately}{}", column.distinct_estimate),
+        length(|lengths| lengths.min).unwrap_or_else(|| shown(&column.min)),
+        column.mean.map(metric).unwrap_or_default(),
+        length(|lengths| lengths.max).unwrap_or_else(|| shown(&column.max)),
+        distribution(column),
+    ];
+    if has_label {
+        cells.push(column.label_association.map(|it| format!("{:+.2}", it.value)).unwrap_or_default());
+    }
+    let top = column.top_values.iter().take(SHOWN_VALUES);
+    let is_telling = column.top_values.first().is_some_and(|most| most.count > 1);
+    let top: Vec<_> = top
+        .filter(|_| is_telling)
+        .map(|it| format!("{} {}", short(&it.value), share(it.count, column.rows)))
+        .collect();
+    cells.push(top.join(", "));
+    cells
+}
+
+fn distribution(column: &ColumnSummary) -> String {
+    let Some(histogram) = &column.histogram else { return String::new() };
+    let counts: Vec<f64> = histogram.counts.iter().map(|count| *count as f64).collect();
+    sparkline(&counts, CURVE_WIDTH)
+}
+
+/// What a person should look at.
+fn warnings(answer: &ProfileAnswer) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for rejects in &answer.rejects {
+        let first = rejects
+            .examples
+            .first()
+            .map(|fault| format!(", the first in {}: {}", answer.place(fault.place), fault.detail));
+        warnings.push(format!(
+            "{} rows rejected ({}){}",
+            rejects.count,
+            serde_name(&rejects.kind),
+            first.unwrap_or_default()
+        ));
+    }
+    if let Some(place) = answer.first_recoded {
+        let (count, place) = (answer.rows_recoded, answer.place(place));
+        warnings
+            .push(format!("{count} rows are not UTF-8 and were read as Windows-1252, the first in {place}"));
+    }
+    warnings.extend(answer.notes.iter().cloned());
+    for column in &answer.columns {
+        warnings.extend(column_warnings(answer, column));
+    }
+    warnings
+}
+
+fn column_warnings(answer: &ProfileAnswer, column: &ColumnSummary) -> Vec<String> {
+    let (name, faults) = (&column.name, &column.faults);
+    let mut warnings = Vec::new();
+    if let Some(first) = faults.examples.first() {
+        let (count, kind) = (faults.misfits, serde_name(&column.kind));
+        let place = answer.place(first.place);
+        warnings.push(format!(
+            "`{name}`: {count} values are no {kind}, the first in {place}: `{}`",
+            first.detail
+        ));
+    }
+    let texts: Vec<_> = faults.missing_texts.iter().filter(|(text, _)| !text.is_empty()).collect();
+    if !texts.is_empty() {
+        let texts: Vec<_> = texts.iter().map(|(text, count)| format!("`{text}` {count} times")).collect();
+        warnings.push(format!("`{name}`: missing values are written {}", texts.join(", ")));
+    }
+    let odd = [(column.nan_count, "NaN"), (column.infinite_count, "infinite")];
+    warnings.extend(
+        odd.iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("`{name}`: {count} values are {what}")),
+    );
+    if column.rows > 1 && column.distinct_estimate <= 1 {
+        let what = if column.distinct_estimate == 0 {
+            "no value at all"
+        } else {
+            "one and the same value everywhere"
+        };
+        warnings.push(format!("`{name}`: {what}"));
+    }
+    warnings
+}
+
+fn share(count: u64, rows: u64) -> String {
+    match count as f64 * 100.0 / rows.max(1) as f64 {
+        _ if count == 0 => "–".into(),
+        percent if percent < 0.1 => "<0.1 %".into(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::Float(number) => metric(*number),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(SHOWN_LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The word that stands for a variant in JSON, which is the word in the documentation.
+fn serde_name(value: &impl serde::Serialize) -> String {
+    let name = serde_json::to_value(value).ok().and_then(|name| name.as_str().map(str::to_owned));
+    name.unwrap_or_default().replace('_', " ")
+}
