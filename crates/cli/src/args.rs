@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
-pub use data::{DataCommand, ProfileArgs};
+pub use data::{
+    DataCommand, DriftArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, TableArgs, ValidateArgs,
+};
 pub use memory::MemoryArgs;
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.

@@ -28,7 +28,7 @@ pub use close::{ClosedRecords, close_records};
 pub use error::{ErrorKind, LedgerError};
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
-pub use query::{Answer, sql};
+pub use query::{Answer, RowPredicate, sql};
 pub use records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,

@@ -1,33 +1,23 @@
 //! What a data set is like.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
-use trackway_data::pass::{Watch, default_units_in_flight};
 use trackway_data::profile::{PROFILE_VERSION, Profile};
 use trackway_data::read::{Coverage, Place, Rejects, Source};
-use trackway_data::{DataError, DataFormat, DataSpec};
 
-pub use trackway_data::profile::{ColumnSummary, LengthSummary, Value};
+pub use trackway_data::profile::{ColumnSummary, LengthSummary, Value, ValueCount};
 
-use crate::error::{AppError, ErrorKind};
+use super::table::{Onlooker, TableRequest, data_error};
+use crate::error::AppError;
 
 /// What to profile.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileRequest {
-    /// Files, globs and folders, read as one table.
-    pub paths: Vec<String>,
+    /// The data.
+    pub table: TableRequest,
     /// The column that others are compared with.
     pub label: Option<String>,
-    /// How to read the files; by their names when absent.
-    pub format: Option<DataFormat>,
-    /// Column names of CSV files without a header.
-    pub columns: Vec<String>,
-    /// The separator of CSV files; detected when absent.
-    pub delimiter: Option<char>,
-    /// Texts that stand for a missing value; the usual ones when empty.
-    pub missing: Vec<String>,
     /// Where to keep the profile, so that a later comparison reads no data.
     pub save_to: Option<PathBuf>,
 }
@@ -78,29 +68,18 @@ impl ProfileAnswer {
     }
 }
 
-/// Reads the data once and says what is in it. `progress` is told the bytes done and the bytes in all; setting
-/// `cancelled` ends the reading.
+/// Reads the data once and says what is in it.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table
-/// or lacks the label; when the profile cannot be saved.
+/// [`NotFound`](crate::error::ErrorKind::NotFound) for a path that names nothing; [`Usage`](crate::error::ErrorKind::Usage)
+/// for data that cannot be read as a table or lacks the label; when the profile cannot be saved.
 pub fn profile(
     base: &Path,
     request: &ProfileRequest,
-    progress: &(dyn Fn(u64, u64) + Sync),
-    cancelled: &AtomicBool,
+    onlooker: &Onlooker<'_>,
 ) -> Result<ProfileAnswer, AppError> {
-    let spec = DataSpec {
-        path: request.paths.first().cloned().unwrap_or_default(),
-        format: request.format,
-        columns: request.columns.clone(),
-        delimiter: request.delimiter,
-        missing: request.missing.clone(),
-        ..DataSpec::default()
-    };
-    let mut source = Source::open_paths(base, "data", &spec, &request.paths).map_err(data_error)?;
-    let watch = Watch { progress, cancelled, units_in_flight: default_units_in_flight() };
-    let profiled = Profile::of(&mut source, request.label.as_deref(), &watch);
+    let mut source = request.table.open(base, "data")?;
+    let profiled = Profile::of(&mut source, request.label.as_deref(), &onlooker.watch());
     let (profile, coverage) = profiled.map_err(data_error)?;
     if let Some(path) = &request.save_to {
         let text = serde_json::to_string(&profile).map_err(|error| AppError::fault("the profile", &error))?;
@@ -130,15 +109,4 @@ fn answer(source: &Source, profile: &Profile, coverage: Coverage) -> ProfileAnsw
         label: profile.label.clone(),
         columns: profile.columns.iter().map(|column| column.summary()).collect(),
     }
-}
-
-/// The data's fault as an answer to the user.
-fn data_error(error: DataError) -> AppError {
-    let kind = match &error {
-        DataError::Missing { .. } | DataError::EmptyGlob { .. } | DataError::EmptyFolder { .. } => {
-            ErrorKind::NotFound
-        }
-        _ => ErrorKind::Usage,
-    };
-    AppError::new(kind, error.to_string())
 }

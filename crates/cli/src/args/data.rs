@@ -11,12 +11,92 @@ pub enum DataCommand {
   trackway data profile 'data/*.csv' --columns age,workclass,income --missing '?'
   trackway data profile train.parquet --save train.profile.json     to compare with later, without the data")]
     Profile(ProfileArgs),
+    /// Write down what data is like, as rules to edit and to check later data against
+    #[command(after_help = "Examples:
+  trackway data infer train.parquet > schema.toml
+  trackway data infer 'data/*.csv' --missing '?' --out schema.toml")]
+    Infer(InferArgs),
+    /// Check every row of data against a schema; ends with 3 where a rule with severity `block` does not hold
+    #[command(after_help = "Examples:
+  trackway data validate new.parquet --schema schema.toml
+  trackway data validate request.jsonl --schema schema.toml --environment serve --json")]
+    Validate(ValidateArgs),
+    /// Compare the distributions of two data sets, each column against the noise that samples of these sizes show
+    #[command(after_help = "Examples:
+  trackway data drift --reference train.parquet --current new.parquet
+  trackway data drift --reference train.profile.json --current new.parquet --label income --json")]
+    Drift(DriftArgs),
+    /// Look for what the test data shares with the training data: rows, groups, time; ends with 3 where it must not
+    #[command(after_help = "Examples:
+  trackway data leakage --train train.parquet --test test.parquet --label income
+  trackway data leakage --train train.csv --test test.csv --group user_id --time created_at")]
+    Leakage(LeakageArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct InferArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// Write it there instead of printing it; a file that exists is not overwritten
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ValidateArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// The rules, as `trackway data infer` writes them
+    #[arg(long, value_name = "FILE")]
+    pub schema: PathBuf,
+    /// `train` or `serve`: columns of the other one are not asked for
+    #[arg(long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct DriftArgs {
+    /// What the data was: files, or a profile that was saved (.json)
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub reference: Vec<String>,
+    /// What the data is now: files, or a profile
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub current: Vec<String>,
+    /// The column to be predicted: its shift is told apart
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct LeakageArgs {
+    /// Files, globs or folders that are learnt from
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub train: Vec<String>,
+    /// Files, globs or folders that are tested with
+    #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
+    pub test: Vec<String>,
+    /// The column to be predicted: rows are compared without it
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// A column whose values must not be on both sides, such as a user
+    #[arg(long, value_name = "COLUMN")]
+    pub group: Option<String>,
+    /// A column that says when: what is tested must be later than what is learnt
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]
 pub struct ProfileArgs {
     #[command(flatten)]
     pub table: TableArgs,
+    /// The column to be predicted
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
     /// Keep the profile in this file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -28,9 +108,13 @@ pub struct TableArgs {
     /// Files (.parquet, .csv, .tsv, .jsonl, .txt), globs or folders, read as one table
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
-    /// The column to be predicted
-    #[arg(long, value_name = "COLUMN")]
-    pub label: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+/// How CSV is read.
+#[derive(Debug, Args)]
+pub struct ReadingArgs {
     /// Names of the columns, for CSV files without a header
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,

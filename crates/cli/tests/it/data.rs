@@ -44,3 +44,133 @@ fn wrong_words_about_data() {
         assert!(answer.stderr.contains(expected) && answer.stdout.is_empty(), "{}", answer.stderr);
     }
 }
+
+const COLUMNS: &str = "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,hours_per_week,native_country,income";
+
+/// The two Adult files as published; `None`, and said so, where they are not at hand.
+fn adult() -> Option<[String; 2]> {
+    let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
+        println!("skipped: TRACKWAY_SHARED is not set");
+        return None;
+    };
+    let file =
+        |name: &str| std::path::Path::new(&shared).join("data").join(name).to_string_lossy().into_owned();
+    Some([file("adult-train.csv"), file("adult-test.csv")])
+}
+
+/// Proves on the Adult files as published that a schema inferred from one tells what is wrong with the other's labels,
+/// that drift and leakage say so too, and the exit codes of each.
+#[test]
+fn adult_is_inferred_checked_and_compared() {
+    let Some([train, test]) = adult() else { return };
+    let home = Home::new();
+    let inferred = home.trackway(&["data", "infer", &train, "--columns", COLUMNS, "--out", "schema.toml"]);
+    assert_eq!((inferred.code, inferred.stdout.as_str()), (0, ""), "{}", inferred.stderr);
+    let again = home.trackway(&["data", "infer", &train, "--columns", COLUMNS, "--out", "schema.toml"]);
+    assert_eq!(again.code, 2, "a schema somebody edited is not overwritten");
+    let rule = "\n[[rule]]\nsql = \"hours_per_week <= 98 or capital_gain = 0\"\nseverity = \"block\"\n";
+    let schema = std::fs::read_to_string(home.path().join("schema.toml")).unwrap();
+    home.write("strict.toml", &format!("{schema}{rule}"));
+
+    let checked = |data: &str, schema: &str| {
+        home.trackway(&["data", "validate", data, "--columns", COLUMNS, "--schema", schema, "--json"])
+    };
+    let own = checked(&train, "schema.toml");
+    assert_eq!(own.code, 0, "{}", own.stdout);
+    assert!(own.stdout.contains("\"findings\": []"), "{}", own.stdout);
+    let strict = checked(&train, "strict.toml");
+    assert_eq!(strict.code, 3, "{}", strict.stdout);
+    let document: serde_json::Value = serde_json::from_str(&strict.stdout).unwrap();
+    let finding = &document["findings"][0];
+    assert_eq!(
+        (finding["check"].as_str(), finding["severity"].as_str()),
+        (Some("schema.rule"), Some("block"))
+    );
+    assert_eq!(finding["count"].as_u64(), Some(count_long_weeks_with_gain(&train)));
+    let others = checked(&test, "schema.toml");
+    assert!(others.stdout.contains("16281 of 16281 values of `income`"), "{}", others.stdout);
+
+    let drift = home.json(&[
+        "data",
+        "drift",
+        "--reference",
+        &train,
+        "--current",
+        &test,
+        "--columns",
+        COLUMNS,
+        "--label",
+        "income",
+    ]);
+    assert_eq!((drift["drifted_features"].as_u64(), drift["label_drifted"].as_bool()), (Some(0), Some(true)));
+    let income = drift["columns"].as_array().unwrap().iter().find(|it| it["name"] == "income").unwrap();
+    assert_eq!(income["only_spelling"].as_bool(), Some(true));
+
+    let leakage = home.trackway(&[
+        "data",
+        "leakage",
+        "--train",
+        &train,
+        "--test",
+        &test,
+        "--columns",
+        COLUMNS,
+        "--label",
+        "income",
+    ]);
+    assert_eq!(leakage.code, 0, "{}", leakage.stderr);
+    assert!(
+        leakage.stdout.contains("26 of 16281 test rows (0.16 %) stand among the training rows"),
+        "{}",
+        leakage.stdout
+    );
+    assert!(leakage.stdout.contains("look whether both sides write the label alike"), "{}", leakage.stdout);
+    let by_group = home.trackway(&[
+        "data",
+        "leakage",
+        "--train",
+        &train,
+        "--test",
+        &test,
+        "--columns",
+        COLUMNS,
+        "--group",
+        "fnlwgt",
+    ]);
+    assert_eq!(by_group.code, 3, "{}", by_group.stdout);
+}
+
+fn count_long_weeks_with_gain(path: &str) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap();
+    let broken = text.lines().filter(|line| {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let number = |index: usize| fields.get(index).and_then(|field| field.parse::<i64>().ok());
+        matches!((number(12), number(10)), (Some(hours), Some(gain)) if hours > 98 && gain != 0)
+    });
+    broken.count() as u64
+}
+
+/// Proves that a comparison with a kept profile reads no data, that a planted shift is told, and that a file that is no
+/// profile is refused.
+#[test]
+fn drift_from_a_kept_profile() {
+    let home = Home::new();
+    let rows = |shift: usize| {
+        (0..2_000).map(|row| format!("{},{}\n", row % 100 + shift, row * 7 % 13)).collect::<String>()
+    };
+    home.write("before.csv", &format!("a,b\n{}", rows(0)));
+    home.write("after.csv", &format!("a,b\n{}", rows(40)));
+    assert_eq!(home.trackway(&["data", "profile", "before.csv", "--save", "before.json"]).code, 0);
+    std::fs::remove_file(home.path().join("before.csv")).unwrap();
+    let answer = home.trackway(&["data", "drift", "--reference", "before.json", "--current", "after.csv"]);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+    assert!(
+        answer.stdout.contains("1 of 2 features drifted (2000 rows before, 2000 now)"),
+        "{}",
+        answer.stdout
+    );
+    home.write("other.json", "{}");
+    let answer = home.trackway(&["data", "drift", "--reference", "other.json", "--current", "after.csv"]);
+    assert_eq!(answer.code, 2, "{}", answer.stderr);
+    assert!(answer.stderr.contains("`other.json`: this is no profile"), "{}", answer.stderr);
+}

@@ -7,6 +7,7 @@ mod answer;
 mod arrow_rows;
 mod filters;
 mod metrics;
+mod predicate;
 mod tables;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use datafusion::sql::sqlparser::ast;
 pub use self::answer::Answer;
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable};
 pub(crate) use self::metrics::{METRIC_COLUMNS, metric_schema};
+pub use self::predicate::RowPredicate;
 use self::tables::LedgerTable;
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;

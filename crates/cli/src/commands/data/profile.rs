@@ -1,10 +1,9 @@
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use trackway_app::data::profile::{ColumnSummary, ProfileAnswer, ProfileRequest, Value, profile as read};
 
+use super::{reading, table};
 use crate::args::ProfileArgs;
-use crate::commands::live::BytesBar;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone, visible};
 use crate::sparkline::sparkline;
@@ -20,20 +19,9 @@ const SHOWN_VALUES: usize = 3;
 const CURVE_WIDTH: usize = 12;
 
 pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
-    let table = &args.table;
-    let request = ProfileRequest {
-        paths: table.paths.clone(),
-        label: table.label.clone(),
-        format: None,
-        columns: table.columns.clone(),
-        delimiter: table.delimiter,
-        missing: table.missing.clone(),
-        save_to: args.save.clone(),
-    };
-    let bar = BytesBar::new("reading");
-    let never = AtomicBool::new(false);
-    let answer =
-        read(Path::new(""), &request, &|done_bytes, total_bytes| bar.at(done_bytes, total_bytes), &never)?;
+    let request =
+        ProfileRequest { table: table(&args.table), label: args.label.clone(), save_to: args.save.clone() };
+    let answer = reading(|onlooker| read(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

@@ -1,0 +1,50 @@
+//! Whether data still has the distribution of other data.
+
+use std::path::Path;
+
+use trackway_data::drift::{DriftSettings, compare};
+use trackway_data::profile::Profile;
+
+pub use trackway_data::drift::{ColumnDrift, DriftReport, Role};
+
+use super::table::{Onlooker, TableRequest, data_error};
+use crate::error::{AppError, ErrorKind};
+
+/// Compares two data sets, each by its profile: one that was kept (a `.json` file), or one that is made now.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
+/// a file that holds no profile.
+pub fn drift(
+    base: &Path,
+    (reference, current): (&TableRequest, &TableRequest),
+    label: Option<&str>,
+    onlooker: &Onlooker<'_>,
+) -> Result<DriftReport, AppError> {
+    let reference = profile_of(base, reference, "reference", onlooker)?;
+    let current = profile_of(base, current, "current", onlooker)?;
+    Ok(compare(&reference, &current, label, &DriftSettings::default()))
+}
+
+fn profile_of(
+    base: &Path,
+    request: &TableRequest,
+    set: &str,
+    onlooker: &Onlooker<'_>,
+) -> Result<Profile, AppError> {
+    if let [only] = request.paths.as_slice()
+        && only.ends_with(".json")
+    {
+        let path = base.join(only);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| AppError::file("read the profile in", &path, &error))?;
+        let usage = |error: trackway_data::profile::ProfileError| {
+            AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
+        };
+        return Profile::from_json(&text).map_err(usage);
+    }
+    let mut source = request.open(base, set)?;
+    // Correlations with a label are not compared.
+    let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
+    Ok(profile)
+}

@@ -1,0 +1,98 @@
+//! Which data a command reads, and how.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use serde::Serialize;
+use trackway_data::pass::{Watch, default_units_in_flight};
+use trackway_data::read::Source;
+use trackway_data::{DataError, DataFormat, DataSpec};
+
+pub use trackway_core::checks::{Finding, Severity};
+
+use crate::error::{AppError, ErrorKind};
+
+/// Files that are read as one table.
+#[derive(Debug, Clone, Default)]
+pub struct TableRequest {
+    /// Files, globs and folders.
+    pub paths: Vec<String>,
+    /// How to read the files; by their names when absent.
+    pub format: Option<DataFormat>,
+    /// Column names of CSV files without a header.
+    pub columns: Vec<String>,
+    /// The separator of CSV files; detected when absent.
+    pub delimiter: Option<char>,
+    /// Texts that stand for a missing value; the usual ones when empty.
+    pub missing: Vec<String>,
+}
+
+impl TableRequest {
+    /// Opens the files. `set` is what errors call them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
+    pub(super) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
+        let spec = DataSpec {
+            path: self.paths.first().cloned().unwrap_or_default(),
+            format: self.format,
+            columns: self.columns.clone(),
+            delimiter: self.delimiter,
+            missing: self.missing.clone(),
+            ..DataSpec::default()
+        };
+        Source::open_paths(base, set, &spec, &self.paths).map_err(data_error)
+    }
+}
+
+/// Who looks on while data is read: told the bytes done and the bytes in all, and able to end it.
+pub struct Onlooker<'o> {
+    /// Called from several threads.
+    pub progress: &'o (dyn Fn(u64, u64) + Sync),
+    /// Set it to end the reading.
+    pub cancelled: &'o AtomicBool,
+}
+
+impl<'o> Onlooker<'o> {
+    pub(super) fn watch(&self) -> Watch<'o> {
+        Watch {
+            progress: self.progress,
+            cancelled: self.cancelled,
+            units_in_flight: default_units_in_flight(),
+        }
+    }
+}
+
+/// What a data check found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FindingsAnswer {
+    /// What was found, worst first.
+    pub findings: Vec<Finding>,
+    /// What could not be checked, with the reason.
+    pub not_run: Vec<String>,
+    /// Rows read, of all sides.
+    pub rows: u64,
+    /// Rows that could not be read.
+    pub rows_rejected: u64,
+    /// How many rules were checked, where the check has rules.
+    pub rules_checked: Option<usize>,
+}
+
+impl FindingsAnswer {
+    /// Whether something was found that must not be trained on.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Block)
+    }
+}
+
+/// The data's fault as an answer to the user.
+pub(super) fn data_error(error: DataError) -> AppError {
+    let kind = match &error {
+        DataError::Missing { .. } | DataError::EmptyGlob { .. } | DataError::EmptyFolder { .. } => {
+            ErrorKind::NotFound
+        }
+        _ => ErrorKind::Usage,
+    };
+    AppError::new(kind, error.to_string())
+}

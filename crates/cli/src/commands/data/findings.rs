@@ -1,0 +1,51 @@
+//! What a check of data found, for people and programs.
+
+use trackway_app::data::table::{Finding, FindingsAnswer, Severity};
+
+use crate::printer::{Printer, Tone, visible};
+
+/// Something was found that must not be trained on.
+const BLOCKED: u8 = 3;
+
+pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
+    if printer.is_json() {
+        printer.document(answer);
+    } else {
+        print(printer, answer);
+    }
+    if answer.blocks() { BLOCKED } else { 0 }
+}
+
+fn print(printer: Printer, answer: &FindingsAnswer) {
+    answer.findings.iter().for_each(|finding| print_finding(printer, finding));
+    for why in &answer.not_run {
+        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "not run"), visible(why)));
+    }
+    let rules = answer.rules_checked.map(|rules| format!(", {rules} rules checked")).unwrap_or_default();
+    let found = match answer.findings.len() {
+        0 => "nothing found".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    };
+    printer.line(&format!("{found}: {} rows read, {} rejected{rules}", answer.rows, answer.rows_rejected));
+}
+
+fn print_finding(printer: Printer, finding: &Finding) {
+    let tone = match finding.severity {
+        Severity::Block => Tone::Bad,
+        Severity::Warn => Tone::Warning,
+        Severity::Note => Tone::Dim,
+    };
+    let severity = printer.tone(tone, finding.severity.as_str());
+    let check = printer.tone(Tone::Dim, &finding.check);
+    printer.line(&format!("{severity} {}  {check}", visible(&finding.message)));
+    for example in &finding.examples {
+        let place = [example.file.clone(), example.row.map(|row| row.to_string())];
+        let place: Vec<_> = place.into_iter().flatten().collect();
+        let value = example.value.as_deref().unwrap_or_default();
+        printer.line(&format!("      {}  {}", visible(&place.join(":")), visible(value)));
+    }
+    if let Some(action) = &finding.action {
+        printer.line(&format!("      → {}", visible(action)));
+    }
+}

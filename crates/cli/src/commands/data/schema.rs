@@ -1,0 +1,38 @@
+use std::io::Write;
+use std::path::Path;
+
+use trackway_app::data::schema;
+
+use super::{findings, reading, table};
+use crate::args::{InferArgs, ValidateArgs};
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
+    let text = reading(|onlooker| schema::infer(Path::new(""), &table(&args.table), onlooker))?;
+    match &args.out {
+        Some(path) => {
+            let made = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+            made.map_err(|error| {
+                Failure::usage(
+                    format!("cannot write {}: {error}", path.display()),
+                    "name another file, or remove it first",
+                )
+            })?;
+            printer.note(&format!("wrote {}", path.display()));
+        }
+        None => {}
+    }
+    if printer.is_json() {
+        printer.document(&serde_json::json!({ "toml": text, "path": args.out }));
+    } else if args.out.is_none() {
+        printer.raw(text.as_bytes())?;
+    }
+    Ok(0)
+}
+
+pub fn validate(args: &ValidateArgs, printer: Printer) -> Result<u8, Failure> {
+    let rules = (args.schema.as_path(), args.environment.as_deref());
+    let answer = reading(|onlooker| schema::validate(Path::new(""), &table(&args.table), rules, onlooker))?;
+    Ok(findings::show(printer, &answer))
+}
