@@ -50,8 +50,10 @@ pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selectio
 fn missing(set: &str, spec: &DataSpec, path: &Path) -> DataError {
     let lost = path.ancestors().take_while(|part| !part.exists()).last().unwrap_or(path);
     let name = lost.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let siblings: Vec<String> = lost
-        .parent()
+    // The parent of a bare name is the empty path, which stands for here.
+    let parent =
+        lost.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let siblings: Vec<String> = parent
         .and_then(|parent| fs::read_dir(parent).ok())
         .into_iter()
         .flatten()
