@@ -48,10 +48,13 @@ pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selectio
 
 /// The error for a path that names nothing, with the name most like the first part that is missing.
 fn missing(set: &str, spec: &DataSpec, path: &Path) -> DataError {
-    let lost = path.ancestors().take_while(|part| !part.exists()).last().unwrap_or(path);
+    let is_lost = |part: &&Path| !part.as_os_str().is_empty() && !part.exists();
+    let lost = path.ancestors().take_while(is_lost).last().unwrap_or(path);
     let name = lost.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let siblings: Vec<String> = lost
-        .parent()
+    // The parent of a bare name is the empty path, which stands for here.
+    let parent =
+        lost.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    let siblings: Vec<String> = parent
         .and_then(|parent| fs::read_dir(parent).ok())
         .into_iter()
         .flatten()
