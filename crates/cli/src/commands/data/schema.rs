@@ -10,18 +10,13 @@ use crate::printer::Printer;
 
 pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
     let text = reading(|onlooker| schema::infer(Path::new(""), &table(&args.table), onlooker))?;
-    match &args.out {
-        Some(path) => {
-            let made = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-            made.map_err(|error| {
-                Failure::usage(
-                    format!("cannot write {}: {error}", path.display()),
-                    "name another file, or remove it first",
-                )
-            })?;
-            printer.note(&format!("wrote {}", path.display()));
-        }
-        None => {}
+    if let Some(path) = &args.out {
+        let made = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+        made.map_err(|error| {
+            let message = format!("cannot write {}: {error}", path.display());
+            Failure::usage(message, "name another file, or remove it first")
+        })?;
+        printer.note(&format!("wrote {}", path.display()));
     }
     if printer.is_json() {
         printer.document(&serde_json::json!({ "toml": text, "path": args.out }));
