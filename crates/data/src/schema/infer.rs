@@ -58,7 +58,8 @@ fn write_column(text: &mut String, column: &ColumnProfile) {
 }
 
 fn write_range(summary: &ColumnSummary, line: &mut impl FnMut(String)) {
-    let (Some(min), Some(max)) = (&summary.min, &summary.max) else { return };
+    let ordered = matches!(summary.kind, ColumnType::Int | ColumnType::Float | ColumnType::Timestamp);
+    let (Some(min), Some(max), true) = (&summary.min, &summary.max, ordered) else { return };
     let bound = |value: &Value| match value {
         Value::Text(time) => quoted(time),
         Value::Float(number) => format!("{number:?}"),
