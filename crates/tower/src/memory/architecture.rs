@@ -125,7 +125,7 @@ impl Architecture {
         found
     }
 
-    /// Whether counts of this shape stay below [`MAX_PARAMETERS`]: no model is larger, and nothing overflows.
+    /// Whether counts of this shape stay below the largest count taken: no model is larger, and nothing overflows.
     #[must_use]
     pub fn plausible(&self) -> bool {
         let wide = |count: u64| count as f64;
