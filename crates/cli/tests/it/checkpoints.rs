@@ -323,7 +323,9 @@ fn a_real_run_keeps_and_steps_over() {
     assert!(steps(&list).contains(&120) && steps(&list).len() <= 5, "{run} {list}");
     assert!(!steps(&list).contains(&30), "no rule keeps it: {list}");
     let doctor = home.json(&["checkpoint", "doctor", "job"]);
-    assert_eq!(doctor["findings"], serde_json::json!([]), "{doctor}");
+    // The kill may have met a save: then a step was begun and is not committed, which is noted and no fault.
+    let faults = doctor["findings"].as_array().unwrap().iter().filter(|it| it["severity"] != "note");
+    assert_eq!(faults.count(), 0, "{doctor}");
     let newest = home.json(&["checkpoint", "resume-target", "job"]);
     let entry = &newest["checkpoints"][0];
     assert_eq!(newest["cost"]["steps"], 0);
