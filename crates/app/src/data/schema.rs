@@ -60,7 +60,7 @@ pub fn validate(
     })
 }
 
-fn compile(rule: &SqlRule, _source: &Source) -> Result<Box<dyn RowRule>, String> {
+fn compile(rule: &SqlRule) -> Result<Box<dyn RowRule>, String> {
     Ok(Box::new(Predicate(RowPredicate::new(&rule.sql))))
 }
 

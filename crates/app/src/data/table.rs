@@ -79,10 +79,11 @@ pub struct FindingsAnswer {
 }
 
 impl FindingsAnswer {
-    /// Whether something was found that must not be trained on.
+    /// Whether something was found that must not be trained on, or a rule that was asked for could not be checked:
+    /// silence is no pass.
     #[must_use]
     pub fn blocks(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Block)
+        !self.not_run.is_empty() || self.findings.iter().any(|finding| finding.severity == Severity::Block)
     }
 }
 

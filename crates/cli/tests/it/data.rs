@@ -174,3 +174,21 @@ fn drift_from_a_kept_profile() {
     assert_eq!(answer.code, 2, "{}", answer.stderr);
     assert!(answer.stderr.contains("`other.json`: this is no profile"), "{}", answer.stderr);
 }
+
+/// Proves that what was asked for and could not be checked never looks like a pass: exit code 3, and said so.
+#[test]
+fn what_could_not_be_checked_blocks() {
+    let home = Home::new();
+    home.write("a.csv", "user,at\nana,x\nben,y\n");
+    home.write("b.csv", "user,at\ncem,x\ndan,z\n");
+    home.write(
+        "schema.toml",
+        "version = 1\n[table]\nother_columns = \"allow\"\n[[rule]]\nsql = \"uzer = 'ana'\"\n",
+    );
+    let answer = home.trackway(&["data", "validate", "a.csv", "--schema", "schema.toml"]);
+    assert_eq!(answer.code, 3, "{}", answer.stdout);
+    assert!(answer.stdout.contains("not run `uzer = 'ana'`"), "{}", answer.stdout);
+    let answer = home.trackway(&["data", "leakage", "--train", "a.csv", "--test", "b.csv", "--time", "at"]);
+    assert_eq!(answer.code, 3, "{}", answer.stdout);
+    assert!(answer.stdout.contains("the order was not checked"), "{}", answer.stdout);
+}

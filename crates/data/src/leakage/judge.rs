@@ -27,7 +27,7 @@ impl Overlap {
                 let message = format!(
                     "`{column}` is neither a time nor a number on both sides: the order was not checked"
                 );
-                findings.push(Finding::new("leakage.time", Severity::Warn, message).about(column));
+                findings.push(Finding::new("leakage.time", Severity::Block, message).about(column));
             }
             _ => {}
         }

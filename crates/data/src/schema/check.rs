@@ -32,8 +32,8 @@ pub trait RowRule: Sync {
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, String>;
 }
 
-/// Makes a condition of a rule's SQL for the columns of a source, or says why it cannot.
-pub type RuleCompiler<'s> = dyn Fn(&SqlRule, &Source) -> Result<Box<dyn RowRule>, String> + 's;
+/// Makes a condition of a rule's SQL, or says why it cannot.
+pub type RuleCompiler<'s> = dyn Fn(&SqlRule) -> Result<Box<dyn RowRule>, String> + 's;
 
 /// What a check needs besides the data.
 pub struct Surroundings<'s> {
@@ -124,7 +124,13 @@ impl<'s> Plan<'s> {
                 report.missing_column(rules);
                 continue;
             }
-            let Ok(compiled) = Compiled::of(rules) else { continue };
+            let compiled = match Compiled::of(rules) {
+                Ok(compiled) => compiled,
+                Err(error) => {
+                    report.not_run.push(error.to_string());
+                    continue;
+                }
+            };
             let column = Column { name: rules.name.clone(), kind: rules.kind };
             let referenced = rules.references.as_ref().and_then(|to| {
                 let keys =
@@ -137,7 +143,7 @@ impl<'s> Plan<'s> {
         report.other_columns(source, schema);
         // Rules may speak of columns that have none of their own.
         let rules = schema.rules.iter().filter_map(|rule| {
-            let compiled = (surroundings.compile)(rule, source);
+            let compiled = (surroundings.compile)(rule);
             compiled
                 .map_err(|why| report.not_run.push(format!("`{}`: {why}", rule.sql)))
                 .ok()

@@ -41,7 +41,7 @@ fn checked_in(base: &Path, data: &str, schema: &str, environment: Option<&str>) 
     let surroundings = Surroundings {
         now_micros: 1_767_312_000_000_000, // 2026-01-02
         environment,
-        compile: &|rule, _| {
+        compile: &|rule| {
             if rule.sql == "a < b" { Ok(Box::new(Less)) } else { Err("not understood".into()) }
         },
         open: &|to| Ok(open(base, &to.path)),
