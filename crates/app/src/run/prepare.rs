@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
+use trackway_data::pass::{UNWATCHED, Watch};
 use trackway_data::{DataManifest, HashCache, Resolver};
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilter, RunRow, RunState};
 
@@ -139,7 +140,8 @@ fn resolve_data(app: &App, job: &Job, reporter: &dyn Reporter) -> Result<Vec<Dat
     let cache_path = app.home.data_cache();
     let cache = HashCache::load(&cache_path);
     let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
-    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &app.clock, progress: &progress };
+    let watch = Watch { progress: &progress, ..*UNWATCHED };
+    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &app.clock, watch: &watch };
     let mut manifests = Vec::new();
     for (name, spec) in &job.plan.data {
         let manifest = resolver
