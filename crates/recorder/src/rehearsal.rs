@@ -156,7 +156,7 @@ mod tests {
         let attempt = attempt(LaunchKind::Overfit, 2);
         let run = attempt.attach();
         assert_eq!([1, 2, 3, 4, 5].map(|step| run.step_of_batch(step)), [1, 2, 1, 2, 1]);
-        for (step, loss) in [(1, 4.0), (2, 2.0), (3, 0.1), (4, 2.95), (5, 0.0)] {
+        for (step, loss) in [(1, 4.0), (2, 2.0), (3, 1.1), (4, 2.95), (5, 0.0)] {
             run.log(step, &[("loss", loss), ("val_loss", 0.0)]);
             let at_target = step == 5;
             assert_eq!((run.checkpoint_due(step), run.should_stop()), (at_target, at_target), "step {step}");
