@@ -3,6 +3,7 @@
 //! [`find_overlap`] reads each side once: rows that stand on both sides, with and without the label, groups on both
 //! sides, and moments of the test side that the training side has passed already.
 
+mod columns;
 mod judge;
 mod overlap;
 mod twins;

@@ -42,6 +42,7 @@ pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS}
 pub use moments::{CoMoments, Moments};
 pub use number::Order;
 pub use quantiles::{QUANTILE_RANK_ERROR, Quantiles};
+pub(crate) use summary::hidden;
 pub use summary::{
     ColumnSummary, HISTOGRAM_BINS, Histogram, LengthSummary, PatternSummary, QUANTILE_SHARES, Quantile,
     TOP_VALUES, Value, ValueCount,
