@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
     DataCommand, DiffArgs, DriftArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, SnapshotArgs,
-    TableArgs, ValidateArgs,
+    SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};

@@ -5,4 +5,5 @@ pub mod leakage;
 pub mod profile;
 pub mod schema;
 pub mod snapshot;
+pub mod split;
 pub mod table;
