@@ -3,7 +3,10 @@
 pub mod drift;
 pub mod leakage;
 pub mod profile;
+mod remote;
 pub mod schema;
 pub mod snapshot;
 pub mod split;
 pub mod table;
+
+pub use remote::install as read_urls;
