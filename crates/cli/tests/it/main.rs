@@ -13,6 +13,7 @@ mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
 mod postgres_cluster;
+mod preflight;
 mod prove;
 mod receipts;
 mod remote;
