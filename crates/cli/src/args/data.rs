@@ -26,10 +26,15 @@ pub enum DataCommand {
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json")]
     Drift(DriftArgs),
-    /// Look for what the test data shares with the training data: rows, groups, time; ends with 3 where it must not
-    #[command(after_help = "Examples:
+    /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
+    /// where a check blocks, or could not be made that was asked for
+    #[command(after_help = "Checks: rows, groups, time, conflicts, near_duplicates, target, identifiers, preprocessing
+
+Examples:
   trackway data leakage --train train.parquet --test test.parquet --label income
-  trackway data leakage --train train.csv --test test.csv --group user_id --time created_at")]
+  trackway data leakage --train train.csv --test test.csv --group user_id --time created_at
+  trackway data leakage --train train.parquet --test test.parquet --only rows,conflicts --label income
+  trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates")]
     Leakage(LeakageArgs),
 }
 
@@ -86,6 +91,12 @@ pub struct LeakageArgs {
     /// A column that says when: what is tested must be later than what is learnt
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
+    /// Make these checks only [default: all]
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Leave these checks out
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    pub skip: Vec<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
 }

@@ -245,7 +245,7 @@ fn near_texts_are_found() {
         let word = |rng: &mut SplitMix64| format!("word{}", below(rng, 2000));
         (0..words).map(|_| word(&mut rng)).collect::<Vec<_>>()
     };
-    let train: Vec<Vec<String>> = (0..2000).map(|row| text(30 + row % 200)).collect();
+    let train: Vec<Vec<String>> = (0..2000).map(|row| text(70 + row % 150)).collect();
     let mut test: Vec<Vec<String>> = (0..500).map(|_| text(80)).collect();
     for (row, words) in test.iter_mut().enumerate().take(100) {
         words.clone_from(&train[row * 3 + 60]);

@@ -27,7 +27,7 @@ const ROWS_MIN: u64 = 20;
 /// Kolmogorov's statistic `√n · D`: below this, numbers are more even than chance makes them in 1 of 3,000 columns;
 const TOO_EVEN: f64 = 0.35;
 
-/// and from this on, they are not.
+/// and from this on, they are not. (A part of what is even is even by chance, less so the larger the part.)
 const EVEN_BY_CHANCE: f64 = 0.45;
 
 /// Steps between 0 and 1 at which evenness is looked at.
@@ -213,8 +213,12 @@ fn fit_of(train: &Facts, test: &Facts, both: &Facts) -> Option<Fit> {
     if both.min == 0.0 && both.max == 1.0 && (train.min > 0.0 || train.max < 1.0) && is_spread(both) {
         return Some(Fit::RangeOfBoth);
     }
-    let ranks_of_both = both.unevenness()? < TOO_EVEN && train.unevenness()? > EVEN_BY_CHANCE;
-    (ranks_of_both && test.unevenness()? > EVEN_BY_CHANCE).then_some(Fit::RanksOfBoth)
+    let is_uneven = |side: &Facts| {
+        let by_chance = (1.0 - side.moments.count as f64 / rows).sqrt();
+        side.unevenness().map(|unevenness| unevenness > EVEN_BY_CHANCE * by_chance)
+    };
+    let ranks_of_both = both.unevenness()? < TOO_EVEN && is_uneven(train)? && is_uneven(test)?;
+    ranks_of_both.then_some(Fit::RanksOfBoth)
 }
 
 /// Whether the numbers fill the range rather than sit on a few values, as shares and flags do.
