@@ -19,7 +19,6 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     for (key, entry) in top.entries() {
         let place = &entry.key_place;
         match key.as_str() {
-            "preflight" => found.push(note(place, key, "remove the section: no rehearsal would run")),
             "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
@@ -70,10 +69,6 @@ fn data_sets(node: &Node) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for (name, set) in sets {
         let Value::Table(table) = &set.node.value else { continue };
-        if let Some(rules) = table.get("rules") {
-            let hint = "remove the key: no rule would be checked";
-            found.push(note(&rules.key_place, &format!("data.{name}.rules"), hint));
-        }
         if let Some(path) = table.get("path")
             && matches!(&path.node.value, Value::Text(text) if is_url(text))
         {

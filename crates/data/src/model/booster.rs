@@ -1,0 +1,259 @@
+//! Many small trees, each of which mends what those before it got wrong.
+
+use super::bins::Binned;
+use super::frame::scrambled;
+use super::loss::Loss;
+use super::target::Target;
+use super::tree::{Grower, Growth, Tree};
+
+/// How a booster learns. The defaults are scikit-learn's, the shrinkage of leaves XGBoost's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoosterSettings {
+    /// The most rounds; each grows a tree, with three classes and more one for each class.
+    pub rounds_max: usize,
+    /// The share of a tree's answer that is taken.
+    pub learning_rate: f64,
+    /// The most leaves of a tree.
+    pub leaves_max: usize,
+    /// The fewest rows of a leaf.
+    pub leaf_rows_min: usize,
+    /// Pulls the values of small leaves to zero.
+    pub l2: f64,
+    /// Learning ends after so many rounds without progress on rows kept aside.
+    pub patience: usize,
+    /// The share of rows kept aside to see when to stop.
+    pub aside_share: f64,
+    /// Chooses the rows kept aside.
+    pub seed: u64,
+}
+
+impl Default for BoosterSettings {
+    fn default() -> Self {
+        Self {
+            rounds_max: 100,
+            learning_rate: 0.1,
+            leaves_max: 31,
+            leaf_rows_min: 20,
+            l2: 1.0,
+            patience: 10,
+            aside_share: 0.1,
+            seed: 0,
+        }
+    }
+}
+
+/// With fewer rows kept aside than this, their loss says too little: all rows are learnt from, for
+/// [`ROUNDS_WITHOUT_ASIDE`] rounds.
+const ASIDE_ROWS_MIN: usize = 20;
+const ROUNDS_WITHOUT_ASIDE: usize = 30;
+
+/// A fitted model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Booster {
+    loss: Loss,
+    start: Vec<f64>,
+    learning_rate: f64,
+    /// For each round a tree per score.
+    rounds: Vec<Vec<Tree>>,
+    columns: Vec<usize>,
+}
+
+/// What a model says about rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictions {
+    /// Numbers for each row: 1 for an amount, else a probability for each class.
+    pub outputs: usize,
+    /// Row by row.
+    pub values: Vec<f64>,
+}
+
+impl Predictions {
+    /// The amount, or the probability of each class, of a row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.outputs..(row + 1) * self.outputs]
+    }
+
+    /// One output for all rows: the probability of a class.
+    #[must_use]
+    pub fn column(&self, output: usize) -> Vec<f64> {
+        self.values.iter().skip(output).step_by(self.outputs).copied().collect()
+    }
+}
+
+impl Booster {
+    /// Learns to predict `target` from `columns` (indexes of the frame) of `rows`, all of which must have a target.
+    /// Without columns or rows it predicts what is most likely without any.
+    ///
+    /// # Panics
+    /// Where an index is out of range.
+    #[must_use]
+    pub fn fit(
+        binned: &Binned,
+        columns: &[usize],
+        target: &Target,
+        rows: &[u32],
+        settings: &BoosterSettings,
+    ) -> Self {
+        let (mut learn, mut aside) = parted(rows, settings);
+        let mut rounds_max = settings.rounds_max;
+        if aside.len() < ASIDE_ROWS_MIN {
+            learn.append(&mut aside);
+            learn.sort_unstable();
+            rounds_max = rounds_max.min(ROUNDS_WITHOUT_ASIDE);
+        }
+        let mut learning = Learning::new(binned, columns, target, (&mut learn, &aside), settings);
+        learning.run(rounds_max, settings.patience);
+        learning.booster
+    }
+
+    /// Predicts these rows, one after the other.
+    ///
+    /// # Panics
+    /// Where an index is out of range.
+    #[must_use]
+    pub fn predict(&self, binned: &Binned, rows: &[u32]) -> Predictions {
+        let mut values = Vec::with_capacity(rows.len() * self.loss.outputs());
+        let mut scores = vec![0.0; self.start.len()];
+        for row in rows {
+            scores.copy_from_slice(&self.start);
+            for trees in &self.rounds {
+                for (score, tree) in scores.iter_mut().zip(trees) {
+                    *score += self.learning_rate * tree.value(binned, *row as usize);
+                }
+            }
+            self.loss.predict(&scores, &mut values);
+        }
+        Predictions { outputs: self.loss.outputs(), values }
+    }
+
+    /// The share of all gain that came from each column, by its index in the frame; all zero where nothing was
+    /// learnt.
+    #[must_use]
+    pub fn importance(&self) -> Vec<(usize, f64)> {
+        let length = self.columns.iter().max().map_or(0, |last| last + 1);
+        let mut gains = vec![0.0; length];
+        self.rounds.iter().flatten().for_each(|tree| tree.add_gains(&mut gains));
+        let sum: f64 = gains.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        self.columns.iter().map(|column| (*column, gains[*column] / sum)).collect()
+    }
+
+    /// Rounds that were kept; none where no column helps.
+    #[must_use]
+    pub fn rounds(&self) -> usize {
+        self.rounds.len()
+    }
+}
+
+/// Rows to learn from and rows kept aside.
+fn parted(rows: &[u32], settings: &BoosterSettings) -> (Vec<u32>, Vec<u32>) {
+    let limit = (settings.aside_share.clamp(0.0, 1.0) * u64::MAX as f64) as u64;
+    rows.iter().partition(|row| scrambled(scrambled(settings.seed) ^ u64::from(**row)) >= limit)
+}
+
+/// A booster while it learns.
+struct Learning<'l> {
+    binned: &'l Binned,
+    target: &'l Target,
+    growth: Growth,
+    learn: &'l mut [u32],
+    aside: &'l [u32],
+    /// For each row of the frame its scores.
+    scores: Vec<f64>,
+    derivatives: Vec<(f32, f32)>,
+    booster: Booster,
+}
+
+impl<'l> Learning<'l> {
+    fn new(
+        binned: &'l Binned,
+        columns: &[usize],
+        target: &'l Target,
+        (learn, aside): (&'l mut [u32], &'l [u32]),
+        settings: &BoosterSettings,
+    ) -> Self {
+        let loss = Loss::of(target);
+        let start = loss.start(target, learn);
+        let scores = start.iter().copied().cycle().take(loss.scores() * binned.rows()).collect();
+        let growth = Growth {
+            leaves_max: settings.leaves_max.max(1),
+            leaf_rows_min: settings.leaf_rows_min.max(1) as f64,
+            l2: settings.l2,
+        };
+        let booster = Booster {
+            loss,
+            start,
+            learning_rate: settings.learning_rate,
+            rounds: Vec::new(),
+            columns: columns.to_vec(),
+        };
+        Self {
+            binned,
+            target,
+            growth,
+            learn,
+            aside,
+            scores,
+            derivatives: vec![(0.0, 0.0); binned.rows()],
+            booster,
+        }
+    }
+
+    fn run(&mut self, rounds_max: usize, patience: usize) {
+        let mut best = (self.loss_aside(), 0);
+        for round in 1..=rounds_max {
+            let trees = self.round();
+            self.booster.rounds.push(trees);
+            let loss = self.loss_aside();
+            if self.aside.is_empty() || loss < best.0 {
+                best = (loss, round);
+            } else if round - best.1 >= patience {
+                break;
+            }
+        }
+        self.booster.rounds.truncate(best.1);
+    }
+
+    /// One tree for each score, all from the scores before the round.
+    fn round(&mut self) -> Vec<Tree> {
+        let (loss, outputs) = (self.booster.loss, self.booster.loss.scores());
+        let before = if outputs > 1 { self.scores.clone() } else { Vec::new() };
+        let mut trees = Vec::with_capacity(outputs);
+        for output in 0..outputs {
+            let scores = if outputs > 1 { &before } else { &self.scores };
+            for row in self.learn.iter().map(|row| *row as usize) {
+                let own = &scores[row * outputs..(row + 1) * outputs];
+                let (first, second) = loss.derivatives(self.target, row, own, output);
+                self.derivatives[row] = (first as f32, second as f32);
+            }
+            trees.push(self.tree(output, outputs));
+        }
+        trees
+    }
+
+    fn tree(&mut self, output: usize, outputs: usize) -> Tree {
+        let grower = Grower {
+            binned: self.binned,
+            columns: &self.booster.columns,
+            derivatives: &self.derivatives,
+            growth: self.growth,
+        };
+        let (scores, rate) = (&mut self.scores, self.booster.learning_rate);
+        let tree = grower.grow(self.learn, |rows, value| {
+            rows.iter().for_each(|row| scores[*row as usize * outputs + output] += rate * value);
+        });
+        for row in self.aside {
+            scores[*row as usize * outputs + output] += rate * tree.value(self.binned, *row as usize);
+        }
+        tree
+    }
+
+    fn loss_aside(&self) -> f64 {
+        let outputs = self.booster.loss.scores();
+        let loss = |row: &u32| {
+            let row = *row as usize;
+            self.booster.loss.value(self.target, row, &self.scores[row * outputs..(row + 1) * outputs])
+        };
+        self.aside.iter().map(loss).sum()
+    }
+}
