@@ -68,8 +68,10 @@ impl FindingsAnswer {
     ) -> Self {
         let mut findings: Vec<Finding> = checks.iter().flat_map(|check| check.findings.clone()).collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        let not_run = checks.iter().filter(|check| check.verdict == Verdict::NotRun && was_asked_for(&check.name));
-        let not_run = not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
+        let not_run =
+            checks.iter().filter(|check| check.verdict == Verdict::NotRun && was_asked_for(&check.name));
+        let not_run =
+            not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
         Self { findings, not_run, rows, rows_rejected, rules_checked: None }
     }
 }

@@ -28,13 +28,15 @@ pub enum DataCommand {
     Drift(DriftArgs),
     /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
     /// where a check blocks, or could not be made that was asked for
-    #[command(after_help = "Checks: rows, groups, time, conflicts, near_duplicates, target, identifiers, preprocessing
+    #[command(
+        after_help = "Checks: rows, groups, time, conflicts, near_duplicates, target, identifiers, preprocessing
 
 Examples:
   trackway data leakage --train train.parquet --test test.parquet --label income
   trackway data leakage --train train.csv --test test.csv --group user_id --time created_at
   trackway data leakage --train train.parquet --test test.parquet --only rows,conflicts --label income
-  trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates")]
+  trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
+    )]
     Leakage(LeakageArgs),
 }
 

@@ -4,6 +4,7 @@
 //! near-duplicates are looked for. [`find_overlap`] is the part of it that only counts what both sides have.
 
 mod columns;
+mod golden;
 mod identifiers;
 mod judge;
 mod near;
@@ -16,6 +17,7 @@ mod sample;
 mod target;
 mod twins;
 
+pub use golden::GoldenFeature;
 pub use identifiers::{Evidence, Identifier, Identifiers};
 pub use near::{Near, NearPair, NearRows};
 pub use overlap::{

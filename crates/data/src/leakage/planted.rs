@@ -132,8 +132,8 @@ fn labels(table: &Table) -> Vec<i64> {
 #[test]
 fn clean_data_raises_no_alarm() {
     let (mut columns, mut alarms) = (0, Vec::new());
-    for (seed, train_rows, test_rows) in [(1, 300, 100), (2, 3000, 1000), (3, 3000, 3000), (4, 20_000, 500)] {
-        let (train, test) = (clean(seed, train_rows, 60), clean(seed + 100, test_rows, 60));
+    for (seed, train_rows, test_rows) in [(1, 300, 100), (2, 1500, 500), (3, 1500, 1500), (4, 6000, 300)] {
+        let (train, test) = (clean(seed, train_rows, 40), clean(seed + 100, test_rows, 40));
         let (_, results) = look(&train, &test, &y());
         columns += train.0.len();
         for result in &results {
@@ -166,7 +166,7 @@ fn plant(train: &Table, test: &mut Table, copies: usize, change: impl Fn(&mut Ta
 /// (at least 97 of 100) and that other rows are not, and that the control within the training side stays empty.
 #[test]
 fn near_rows_are_found() {
-    let train = clean(11, 20_000, 17);
+    let train = clean(11, 6000, 17);
     let edit: &dyn Fn(&mut Table, usize) = &|table, row| {
         for column in 0..3 {
             numbers(table, (row + column * 5) % 17)[row] += 3.0;
@@ -177,12 +177,12 @@ fn near_rows_are_found() {
         (0..17).for_each(|column| numbers(table, column)[row] += 0.007 * normal(&mut rng));
     };
     for change in [edit, jitter] {
-        let mut test = clean(12, 4000, 17);
+        let mut test = clean(12, 2000, 17);
         plant(&train, &mut test, 400, change);
         let (leakage, results) = look(&train, &test, &y());
         let near = &leakage.near.unwrap().found[0];
         assert!((388..=400).contains(&near.near_rows), "{near:?}");
-        assert_eq!((near.test_rows, near.control_near_rows), (4000, 0));
+        assert_eq!((near.test_rows, near.control_near_rows), (2000, 0));
         assert!(near.examples.iter().all(|pair| pair.train.row == (pair.test.row - 1) * 7 + 1), "{near:?}");
         let near = result(&results, "leakage.near_duplicates");
         assert_eq!(near.verdict, Verdict::Warn, "{near:?}");
@@ -327,6 +327,25 @@ fn features_that_know_the_label() {
     let (_, results) = look(&numbers(1, 3000), &numbers(2, 1000), &y());
     assert_eq!(warned(&results, "leakage.target"), ["cents", "close"]);
     assert_eq!(result(&results, "leakage.target").verdict, Verdict::Block);
+}
+
+/// Proves that a feature beside which no other counts is told, with what all features reach.
+#[test]
+fn a_golden_feature() {
+    let build = |seed: u64, rows: usize| {
+        let mut table = clean(seed, rows, 4);
+        let Some((_, Column::Whole(label))) = table.0.pop() else { panic!("the label comes last") };
+        let mut rng = SplitMix64::new(seed);
+        let told = label.iter().map(|it| if rng.next_unit() < 0.15 { 1 - it } else { *it } as f64).collect();
+        // What the label depends on is gone but for the one feature.
+        table.0.drain(0..3);
+        table.with("told", Column::Numbers(told)).with("y", Column::Whole(label))
+    };
+    let (leakage, results) = look(&build(71, 3000), &build(72, 1000), &y());
+    let golden = leakage.target.unwrap().golden.unwrap();
+    assert_eq!(golden.column, "told");
+    assert!((0.6..0.8).contains(&golden.alone) && golden.all < golden.alone * 1.1, "{golden:?}");
+    assert_eq!(warned(&results, "leakage.target"), ["told"]);
 }
 
 /// Proves that identifiers are known by name, form, density and order, that one whose order knows the label is warned

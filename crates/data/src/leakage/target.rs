@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
+use super::golden::{self, GoldenFeature};
 use super::power::{Binning, Label, LabelCode, Target, each_bits, power_elsewhere};
 use super::sample::{Content, Sample, Values, spread};
 
@@ -17,6 +18,9 @@ const GAP_WARNS: f64 = 0.2;
 
 /// A pair is told of only when it says so much more than the better of the two.
 const PAIR_ADDS: f64 = 0.2;
+
+/// A golden feature of less power is worth knowing, no more: some tasks have one good feature.
+const GOLDEN_WARNS: f64 = 0.5;
 
 /// Bins of a single feature.
 const BINS: usize = 64;
@@ -64,6 +68,8 @@ pub struct TargetPower {
     pub features: Vec<FeaturePower>,
     /// Pairs of power 0.8 or more that say much more than each alone, best first.
     pub pairs: Vec<PairPower>,
+    /// A feature that alone predicts as well as all of them.
+    pub golden: Option<GoldenFeature>,
     /// Pairs looked at.
     pub pairs_tried: usize,
     /// Pairs there are.
@@ -102,16 +108,33 @@ pub(super) fn measure(names: &[String], train: &Sample, test: &Sample) -> Option
             }
         })
         .collect();
+    let best = features.iter().enumerate().max_by(|(_, one), (_, other)| one.train.total_cmp(&other.train));
+    // What warns by its own power needs no second reason.
+    let best = best.filter(|(_, it)| it.train < POWER_WARNS).map(|(index, it)| (index, it.train));
+    let usable: Vec<usize> = (0..names.len()).filter(|it| is_usable(&train.features[*it])).collect();
+    let golden = best.and_then(|best| golden::find(names, best, &usable, train, &target));
     let (pairs, pairs_tried) = pairs(&features, train, &target);
     let pairs_all = names.len() * names.len().saturating_sub(1) / 2;
     Some(TargetPower {
         features,
         pairs,
+        golden,
         pairs_tried,
         pairs_all,
         train_rows: train.len(),
         test_rows: test.len(),
     })
+}
+
+/// Texts of which none repeats teach a model nothing.
+fn is_usable(values: &Values) -> bool {
+    match &values.content {
+        Content::Numbers(_) => true,
+        Content::Codes(codes) => {
+            let different: std::collections::HashSet<&u64> = codes.iter().collect();
+            different.len() * 2 < codes.len()
+        }
+    }
 }
 
 fn wide(bins: &[u8]) -> Vec<usize> {
@@ -234,6 +257,17 @@ impl TargetPower {
             Finding::new("leakage.target", Severity::Warn, message)
                 .about(one)
                 .action("look whether their difference or combination is only known once the label is")
+        }));
+        findings.extend(self.golden.as_ref().map(|golden| {
+            let column = &golden.column;
+            let message = format!(
+                "`{column}` alone predicts `{label}` with power {:.2}, all features together with {:.2}",
+                golden.alone, golden.all
+            );
+            let severity = if golden.alone >= GOLDEN_WARNS { Severity::Warn } else { Severity::Note };
+            Finding::new("leakage.target", severity, message)
+                .about(column)
+                .action("look whether it is known when the prediction is made")
         }));
         let pairs = match self.pairs_tried == self.pairs_all {
             true => format!("{} pairs", self.pairs_tried),

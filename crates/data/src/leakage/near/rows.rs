@@ -271,7 +271,7 @@ fn band(measures: &[Measure], bits_min: f64, seed: u64) -> Option<Band> {
     for end in (1..order.len()).rev() {
         order.swap(end, (rng.next_u64() % (end as u64 + 1)) as usize);
     }
-    let is_exact = seed % 2 == 0;
+    let is_exact = seed.is_multiple_of(2);
     let mut bits = 0.0;
     let mut chosen = Vec::new();
     for index in order {
