@@ -20,6 +20,7 @@ mod infer;
 mod jsonl;
 pub mod leakage;
 mod manifest;
+pub mod media;
 pub mod model;
 pub mod pass;
 pub mod personal;

@@ -8,6 +8,7 @@ use trackway_data::leakage::examine;
 
 pub use trackway_data::leakage::{CHECKS, Roles};
 
+use super::images;
 use super::table::{Finding, FindingsAnswer, Onlooker, TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
 
@@ -30,7 +31,8 @@ pub struct Selection {
     pub skip: Vec<String>,
 }
 
-/// Reads both sides, and says what they share and what features know of the label.
+/// Reads both sides, and says what they share and what features know of the label. Of images, equal and similar ones
+/// are looked for.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table or
@@ -43,6 +45,15 @@ pub fn leakage(
     onlooker: &Onlooker<'_>,
 ) -> Result<LeakageAnswer, AppError> {
     selection.validate()?;
+    if let Some((known, read, lost)) = images::leakage(base, &train.paths, &test.paths, onlooker)? {
+        let of_images = |name: &str| {
+            let found = known.iter().find(|check| check.name == name).cloned();
+            found.unwrap_or_else(|| CheckResult::not_applicable(name, "images have no columns"))
+        };
+        let wanted = CHECKS.into_iter().filter(|name| selection.wants(name));
+        let checks: Vec<CheckResult> = wanted.map(of_images).collect();
+        return Ok(LeakageAnswer { found: FindingsAnswer::of(&checks, &|_| true, read, lost), checks });
+    }
     let (mut train, mut test) = (train.open(base, "train")?, test.open(base, "test")?);
     let is_wanted = |name: &str| selection.wants(name);
     let leakage = examine(&mut train, &mut test, roles, &is_wanted, &onlooker.watch()).map_err(data_error)?;

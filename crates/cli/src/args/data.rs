@@ -38,6 +38,15 @@ Examples:
   trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
     )]
     Leakage(LeakageArgs),
+    /// Read every image and text of a folder: what does not decode, odd sizes and modes, copies, masks and labels that do
+    /// not fit; ends with 3 where files cannot be read or labels name files that are not there
+    #[command(after_help = "PNG, JPEG, BMP and WebP are decoded; text files must be UTF-8.
+
+Examples:
+  trackway data images data/train
+  trackway data images data/images --masks data/masks
+  trackway data images data/images --labels labels.csv --json")]
+    Images(ImagesArgs),
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +110,19 @@ pub struct LeakageArgs {
     pub skip: Vec<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ImagesArgs {
+    /// Files, globs or folders
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// A folder with a mask, or a text with labels, for each image, of the same name but for the ending
+    #[arg(long, value_name = "PATH")]
+    pub masks: Option<String>,
+    /// A table with a column that names the files
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
 }
 
 #[derive(Debug, Args)]
