@@ -2,6 +2,7 @@
 
 mod drift;
 mod findings;
+mod images;
 mod leakage;
 mod profile;
 mod schema;
@@ -21,6 +22,7 @@ pub fn data(command: &DataCommand, printer: Printer) -> Result<u8, Failure> {
         DataCommand::Infer(args) => schema::infer(args, printer),
         DataCommand::Validate(args) => schema::validate(args, printer),
         DataCommand::Drift(args) => drift::drift(args, printer),
+        DataCommand::Images(args) => images::images(args, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, printer),
     }
 }
