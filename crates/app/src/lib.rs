@@ -16,6 +16,7 @@ pub mod memory;
 pub mod prove;
 mod query;
 mod reconcile;
+pub mod rehearsal;
 pub mod report;
 pub mod run;
 mod seal;

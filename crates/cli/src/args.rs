@@ -3,6 +3,7 @@
 mod checkpoint;
 mod data;
 mod memory;
+mod rehearse;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ pub use data::{
     DataCommand, DriftArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
+pub use rehearse::{RehearsalKind, RehearseArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -54,6 +56,8 @@ pub enum Command {
     Run(RunArgs),
     /// Prove that a killed and resumed run ends in the state of an undisturbed one
     Prove(ProveArgs),
+    /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
+    Rehearse(RehearseArgs),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first

@@ -9,6 +9,7 @@ mod live;
 pub mod logs;
 pub mod memory;
 pub mod prove;
+pub mod rehearse;
 pub mod run;
 pub mod sql;
 pub mod watch;

@@ -15,5 +15,6 @@ mod postgres;
 mod postgres_cluster;
 mod prove;
 mod receipts;
+mod rehearsals;
 mod remote;
 mod retries;

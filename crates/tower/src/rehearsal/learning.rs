@@ -79,7 +79,7 @@ impl Learning {
             last: passes.last().copied().unwrap_or(f64::NAN),
             baseline,
             baseline_known: known.is_some(),
-            target: between(evidence.target_share),
+            target: evidence.target_loss.unwrap_or_else(|| between(evidence.target_share)),
             not_finite_at: series.iter().find(|(_, loss)| !loss.is_finite()).map(|(step, _)| *step),
         };
         learning.learned = learning.judged(between(BEATEN_SHARE), evidence.batch_count);
