@@ -1,4 +1,4 @@
-"""A small classifier that does everything right, or one thing wrong. `python train_flawed.py FLAW` with `none` for none.
+"""A small classifier that does everything right, or one thing wrong: `python train_flawed.py FLAW`, `none` for none.
 
 The flaws are what `trackway rehearse` must find; `FLAWS` says by which diagnosis."""
 
@@ -95,8 +95,9 @@ class Classifier(nn.Module):
     def __init__(self, flaw):
         super().__init__()
         share = 0.99 if flaw == "dropout_of_everything" else 0.1
-        norm = nn.Identity() if flaw in ("inputs_times_10000", "none_plain") else nn.BatchNorm1d(64)
-        self.body = nn.Sequential(nn.Linear(FEATURES, 64), norm, nn.ReLU(), nn.Dropout(share), nn.Linear(64, 64), nn.ReLU())
+        norm = nn.Identity() if flaw == "inputs_times_10000" else nn.BatchNorm1d(64)
+        entrance = nn.Sequential(nn.Linear(FEATURES, 64), norm, nn.ReLU(), nn.Dropout(share))
+        self.body = nn.Sequential(entrance, nn.Linear(64, 64), nn.ReLU())
         self.head = nn.Linear(64, 1 if flaw == "mse_broadcast" else CLASSES)
         self.flaw = flaw
 
@@ -135,7 +136,9 @@ def make(flaw):
 def validate(model, data):
     model.eval()
     points, labels = data.points[:256], data.labels[:256]
-    loss = loss_of("none", model(points), labels.long().clamp(0, CLASSES - 1)).item() if model.head.out_features > 1 else 0.0
+    scores = model(points)
+    right = labels.long().clamp(0, CLASSES - 1)
+    loss = loss_of("none", scores, right).item() if model.head.out_features > 1 else 0.0
     model.train()
     return loss
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use trackway_core::{LaunchKind, Step};
 use trackway_formats::rehearsal::{
-    FACTS_EVENT, Fact, HANDSHAKE_EVENT, HONOURED_KINDS, TARGET_EVENT, loss_rank,
+    FACTS_EVENT, Fact, Group, HANDSHAKE_EVENT, HONOURED_KINDS, Model, TARGET_EVENT, Updates, loss_rank,
 };
 
 use crate::process::ProcessSlot;
