@@ -16,5 +16,6 @@ mod postgres_cluster;
 mod preflight;
 mod prove;
 mod receipts;
+mod rehearsals;
 mod remote;
 mod retries;
