@@ -49,6 +49,10 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let open = || open(&cli.global, None, false, printer);
             commands::checkpoint::checkpoint(&open, checkpoint, printer)
         }
+        Command::Preflight(preflight) => {
+            let app = open(&cli.global, Some(&preflight.file), true, printer)?;
+            commands::preflight::preflight(&app, preflight, printer)
+        }
         Command::Prove(prove) => {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
@@ -71,6 +75,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
         Command::Run(_)
+        | Command::Preflight(_)
         | Command::Prove(_)
         | Command::Classify(_)
         | Command::Memory(_)

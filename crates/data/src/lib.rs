@@ -17,6 +17,7 @@ mod error;
 mod footer;
 mod hashed;
 mod infer;
+pub mod integrity;
 mod jsonl;
 pub mod leakage;
 mod manifest;

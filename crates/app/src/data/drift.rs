@@ -26,7 +26,8 @@ pub fn drift(
     Ok(compare(&reference, &current, label, &DriftSettings::default()))
 }
 
-fn profile_of(
+/// The profile of a data set: one that was kept, or one that is made now. `set` is what errors call it.
+pub(crate) fn profile_of(
     base: &Path,
     request: &TableRequest,
     set: &str,

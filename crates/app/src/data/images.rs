@@ -36,12 +36,17 @@ impl ImagesAnswer {
 /// # Errors
 /// [`crate::error::ErrorKind::NotFound`] for a path that names nothing; [`crate::error::ErrorKind::Usage`] for labels that
 /// cannot be read as a table.
-pub fn images(base: &Path, request: &MediaRequest, onlooker: &Onlooker<'_>) -> Result<ImagesAnswer, AppError> {
+pub fn images(
+    base: &Path,
+    request: &MediaRequest,
+    onlooker: &Onlooker<'_>,
+) -> Result<ImagesAnswer, AppError> {
     let found = check(base, request, &onlooker.watch()).map_err(data_error)?;
     let mut findings: Vec<Finding> = found.checks.iter().flat_map(|check| check.findings.clone()).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let not_run = found.checks.iter().filter(|check| check.verdict == Verdict::NotRun);
-    let not_run = not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
+    let not_run =
+        not_run.map(|it| format!("{}: {}", it.name, it.why.as_deref().unwrap_or_default())).collect();
     Ok(ImagesAnswer { findings, not_run, found })
 }
 

@@ -54,7 +54,7 @@ pub struct Onlooker<'o> {
 }
 
 impl<'o> Onlooker<'o> {
-    pub(super) fn watch(&self) -> Watch<'o> {
+    pub(crate) fn watch(&self) -> Watch<'o> {
         Watch {
             progress: self.progress,
             cancelled: self.cancelled,
@@ -88,7 +88,7 @@ impl FindingsAnswer {
 }
 
 /// The data's fault as an answer to the user.
-pub(super) fn data_error(error: DataError) -> AppError {
+pub(crate) fn data_error(error: DataError) -> AppError {
     let kind = match &error {
         DataError::Missing { .. } | DataError::EmptyGlob { .. } | DataError::EmptyFolder { .. } => {
             ErrorKind::NotFound

@@ -8,7 +8,6 @@ use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::{DataManifest, HashCache, Resolver};
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilter, RunRow, RunState};
 
-use super::RunRequest;
 use super::job::{Job, Source, StoredJob, data_sha256};
 use super::lock::RunLock;
 use super::remote::RemotePlan;
@@ -40,12 +39,6 @@ pub struct Start {
     /// The hash of all data.
     pub data_sha256: Option<String>,
     manifests: Vec<DataManifest>,
-}
-
-/// Reads the source, resolves the data, captures the surroundings, and stores the plan.
-pub fn prepare(app: &App, request: &RunRequest, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
-    let start = read(app, &request.source, request.retry_data_error, reporter)?;
-    begin(app, &start, LaunchKind::Train, reporter)
 }
 
 /// Reads the source, resolves the data and captures the surroundings; nothing is stored yet.
@@ -183,7 +176,7 @@ fn refuse_known_data_error(app: &App, job: &Job, data_sha256: Option<&str>) -> R
 }
 
 /// The script's own environment is what this process has and what the plan adds.
-fn capture_surroundings(app: &App, job: &Job) -> Capture {
+pub fn capture_surroundings(app: &App, job: &Job) -> Capture {
     let mut environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();

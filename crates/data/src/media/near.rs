@@ -197,7 +197,12 @@ impl ImageOverlap {
     #[must_use]
     pub fn results(&self, not_compared: u64) -> [CheckResult; 2] {
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-        let result = |name: &str, count: u64, control: u64, pairs: &[SharedImage], what: &str, worst: Severity| {
+        let result = |name: &str,
+                      count: u64,
+                      control: u64,
+                      pairs: &[SharedImage],
+                      what: &str,
+                      worst: Severity| {
             let (shared, by_chance) = (share(count, self.test_images), share(control, self.control_images));
             let explained = shared <= by_chance * CHANCE_FACTOR;
             let message = format!(
@@ -229,7 +234,10 @@ impl ImageOverlap {
             });
             let findings = finding.into_iter().chain(left_out).collect();
             CheckResult {
-                why: Some(format!("{} test images, {} of them too flat for a look", self.test_images, self.flat_images)),
+                why: Some(format!(
+                    "{} test images, {} of them too flat for a look",
+                    self.test_images, self.flat_images
+                )),
                 ..CheckResult::of(name, findings)
             }
         };

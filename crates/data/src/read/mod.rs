@@ -27,6 +27,7 @@ mod split;
 mod tests;
 mod units;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub use coverage::{
 pub use lines::LINE_COLUMN;
 pub(crate) use units::{Unit, Units};
 
-use crate::error::{DataError, did_you_mean};
+use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::infer::{Column, ColumnType};
 use crate::select::select;
 use bytes::LocalFile;
@@ -147,8 +148,8 @@ impl Source {
 
     fn add(&mut self, file: SourceFile, tallies: Vec<Tally>) -> Result<(), DataError> {
         let mut extra = Vec::new();
-        for (column, tally) in file.columns.iter().zip(tallies) {
-            match self.columns.iter().position(|known| known.name == column.name) {
+        for (place, (column, tally)) in file.columns.iter().zip(tallies).enumerate() {
+            match position_of(&self.columns, &column.name, place) {
                 Some(index) => {
                     tally.0.iter().for_each(|(kind, count)| self.tallies[index].add(*kind, *count))
                 }
@@ -282,6 +283,47 @@ impl Source {
         self.rows().unwrap_or_else(guess)
     }
 
+    /// How a scan can share out its work and its memory.
+    pub(crate) fn layout(&self) -> Layout {
+        let mut layout = Layout { open_bytes: vec![0; self.columns.len()], units: Some(0), by_column: true };
+        let index: HashMap<&str, usize> =
+            self.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
+        for file in &self.files {
+            match &file.kind {
+                FileKind::Parquet(parquet) => {
+                    layout.units = layout.units.map(|units| units + parquet.ranges().len());
+                    for (column, bytes) in file.columns.iter().zip(parquet.open_bytes()) {
+                        if let Some(index) = index.get(column.name.as_str()) {
+                            layout.open_bytes[*index] = layout.open_bytes[*index].max(bytes);
+                        }
+                    }
+                }
+                FileKind::Empty => {}
+                // A key may turn up that is no column yet.
+                FileKind::Json => (layout.units, layout.by_column) = (None, false),
+                FileKind::Csv(_) | FileKind::Lines => layout.units = None,
+            }
+        }
+        layout
+    }
+
+    /// The same files with these columns only.
+    pub(crate) fn only(&self, columns: &[usize]) -> Self {
+        let mut only = self.clone();
+        only.columns = columns.iter().map(|index| self.columns[*index].clone()).collect();
+        only.tallies = columns.iter().map(|index| self.tallies[*index].clone()).collect();
+        only.columns_are_chosen = true;
+        only
+    }
+
+    /// Takes over the types that a scan of these columns needed.
+    pub(crate) fn adopt(&mut self, columns: &[usize], scanned: &Self) {
+        for (from, to) in columns.iter().enumerate() {
+            self.columns[*to] = scanned.columns[from].clone();
+            self.tallies[*to] = scanned.tallies[from].clone();
+        }
+    }
+
     /// Types that hold what a scan met, if those of the source do not; never when types are fixed.
     pub(crate) fn wider(&self, coverage: &Coverage) -> Option<Self> {
         if self.types_are_fixed {
@@ -308,6 +350,16 @@ impl Source {
         }
         (wider.columns != self.columns).then_some(wider)
     }
+}
+
+/// What a plan for a scan needs to know of a source.
+pub(crate) struct Layout {
+    /// About how many bytes each column takes while it is read; 0 where all columns are read together anyway.
+    pub(crate) open_bytes: Vec<u64>,
+    /// Units of work; unknown for texts, which are cut while they are read.
+    pub(crate) units: Option<usize>,
+    /// Whether some columns can be read without the others.
+    pub(crate) by_column: bool,
 }
 
 /// Hands chunks of one unit to the pass and keeps the account.
@@ -417,6 +469,12 @@ impl Opener<'_> {
     }
 }
 
+/// Where the column of this name is; most often in the same place as in the file before.
+fn position_of(columns: &[Column], name: &str, place: usize) -> Option<usize> {
+    let is_there = columns.get(place).is_some_and(|known| known.name == name);
+    if is_there { Some(place) } else { columns.iter().position(|known| known.name == name) }
+}
+
 /// The tally of a column whose type the file declares.
 fn certain(kind: ColumnType) -> Tally {
     let mut tally = Tally::default();
@@ -463,8 +521,9 @@ fn display(base: &Path, path: &Path) -> String {
 fn passed_over(base: &Path, others: &[&PathBuf]) -> Vec<String> {
     let Some(first) = others.first() else { return Vec::new() };
     let first = display(base, first);
+    let advice = compression_advice(&first);
     vec![match others.len() {
-        1 => format!("`{first}` is no table and was passed over"),
-        count => format!("{count} files are no tables and were passed over, the first `{first}`"),
+        1 => format!("`{first}` is no table and was passed over{advice}"),
+        count => format!("{count} files are no tables and were passed over, the first `{first}`{advice}"),
     }]
 }

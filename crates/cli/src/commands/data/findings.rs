@@ -2,10 +2,8 @@
 
 use trackway_app::data::table::{CheckResult, Finding, FindingsAnswer, Severity, Verdict};
 
+use crate::exit::BLOCKED;
 use crate::printer::{Printer, Tone, visible};
-
-/// Something was found that must not be trained on.
-pub const BLOCKED: u8 = 3;
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {

@@ -4,7 +4,7 @@ use trackway_app::data::images::{ImagesAnswer, MediaCount, MediaRequest, images 
 
 use super::{findings, reading};
 use crate::args::ImagesArgs;
-use crate::exit::Failure;
+use crate::exit::{BLOCKED, Failure};
 use crate::printer::Printer;
 
 pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
@@ -16,7 +16,7 @@ pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
     } else {
         print(printer, &answer);
     }
-    Ok(if answer.blocks() { findings::BLOCKED } else { 0 })
+    Ok(if answer.blocks() { BLOCKED } else { 0 })
 }
 
 fn print(printer: Printer, answer: &ImagesAnswer) {
