@@ -175,7 +175,7 @@ impl Identifiers {
     pub fn result(&self, label: Option<&str>, group: Option<&str>) -> CheckResult {
         const NAME: &str = "leakage.identifiers";
         if self.rows < ROWS_MIN {
-            return CheckResult::not_run(NAME, format!("{} rows are too few to tell", self.rows));
+            return CheckResult::not_applicable(NAME, format!("{} rows are too few to tell", self.rows));
         }
         let mut findings: Vec<Finding> = self.found.iter().map(|it| it.finding(label)).collect();
         // What was named as the group is looked at by `leakage.groups`.
