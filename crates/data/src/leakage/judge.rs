@@ -36,7 +36,9 @@ impl Leakage {
                 (_, None) => CheckResult::not_applicable(TARGET, "no column is named as the label"),
                 (None, Some(label)) => CheckResult::not_applicable(
                     TARGET,
-                    format!("`{label}` has fewer than two values, or is known in fewer than 50 training rows"),
+                    format!(
+                        "`{label}` has fewer than two values, or is known in fewer than 50 training rows"
+                    ),
                 ),
             },
             IDENTIFIERS => self.identifiers.result(label, roles.group.as_deref()),
