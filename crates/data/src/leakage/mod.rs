@@ -128,7 +128,7 @@ pub fn examine(
     if wants(&[TARGET, IDENTIFIERS]) {
         leakage.target = target::measure(&columns.features, &train_sample, &test_sample);
     }
-    leakage.identifiers = identifiers::find(&columns.features, &train_sample, leakage.target.as_ref());
+    leakage.identifiers = identifiers::find(&columns, &train_sample, leakage.target.as_ref());
     if let (Some(control), Some(prints)) = (train_prints, test_prints) {
         let identifiers = &leakage.identifiers;
         let near = progress.part(train.size_bytes(), |watch| {
