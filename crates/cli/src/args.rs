@@ -11,8 +11,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
-    DataCommand, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, TableArgs,
-    ValidateArgs,
+    DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs,
+    SnapshotArgs, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};

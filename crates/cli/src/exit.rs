@@ -33,6 +33,7 @@ impl From<AppError> for Failure {
             ErrorKind::Fault | ErrorKind::Locked => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Blocked => 3,
+            ErrorKind::Cancelled => NOT_COMPLETED,
             ErrorKind::NotFound => 6,
             ErrorKind::Integrity => 7,
         };

@@ -36,7 +36,10 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
     match &cli.command {
         Command::Classify(classify) => commands::classify::classify(classify, printer),
-        Command::Data(data) => commands::data::data(data, printer),
+        Command::Data(data) => {
+            let home = Home::new(home_folder(&cli.global, None), cli.global.ledger.clone());
+            commands::data::data(data, &home, || open(&cli.global, None, true, printer), printer)
+        }
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;

@@ -28,19 +28,24 @@ pub struct TableRequest {
 }
 
 impl TableRequest {
-    /// Opens the files. `set` is what errors call them.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
-    pub(super) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
-        let spec = DataSpec {
+    /// How the files are read, and the first path.
+    pub(crate) fn spec(&self) -> DataSpec {
+        DataSpec {
             path: self.paths.first().cloned().unwrap_or_default(),
             format: self.format,
             columns: self.columns.clone(),
             delimiter: self.delimiter,
             missing: self.missing.clone(),
             ..DataSpec::default()
-        };
+        }
+    }
+
+    /// Opens the files. `set` is what errors call them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
+    pub(super) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
+        let spec = self.spec();
         Source::open_paths(base, set, &spec, &self.paths).map_err(data_error)
     }
 }
@@ -93,6 +98,7 @@ pub(crate) fn data_error(error: DataError) -> AppError {
         DataError::Missing { .. } | DataError::EmptyGlob { .. } | DataError::EmptyFolder { .. } => {
             ErrorKind::NotFound
         }
+        DataError::Cancelled { .. } => ErrorKind::Cancelled,
         _ => ErrorKind::Usage,
     };
     AppError::new(kind, error.to_string())

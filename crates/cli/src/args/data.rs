@@ -24,7 +24,8 @@ pub enum DataCommand {
     /// Compare the distributions of two data sets, each column against the noise that samples of these sizes show
     #[command(after_help = "Examples:
   trackway data drift --reference train.parquet --current new.parquet
-  trackway data drift --reference train.profile.json --current new.parquet --label income --json")]
+  trackway data drift --reference train.profile.json --current new.parquet --label income --json
+  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read")]
     Drift(DriftArgs),
     /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
     /// where a check blocks, or could not be made that was asked for
@@ -47,6 +48,22 @@ Examples:
   trackway data images data/images --masks data/masks
   trackway data images data/images --labels labels.csv --json")]
     Images(ImagesArgs),
+    /// Keep what data consists of, for good: every file's hash, the schema, the profile; files that did not change are not read again
+    #[command(after_help = "Examples:
+  trackway data snapshot data/train --name train
+  trackway data snapshot 's3://bucket/train/*.parquet' --name train --label income
+  trackway data snapshot images/ --json")]
+    Snapshot(SnapshotArgs),
+    /// List snapshots and the names that point to them
+    #[command(after_help = "Examples:
+  trackway data ls
+  trackway data ls --json")]
+    Ls,
+    /// Say what is different in the second of two data sets: files, columns, rows, distributions; of two snapshots no data is read
+    #[command(after_help = "Examples:
+  trackway data diff train data/train        the snapshot `train` and the data as it is now
+  trackway data diff 3f9a81c2 snapshot:train --label income --json")]
+    Diff(DiffArgs),
 }
 
 #[derive(Debug, Args)]
@@ -72,10 +89,10 @@ pub struct ValidateArgs {
 
 #[derive(Debug, Args)]
 pub struct DriftArgs {
-    /// What the data was: files, or a profile that was saved (.json)
+    /// What the data was: files, a snapshot, or a profile that was saved (.json)
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub reference: Vec<String>,
-    /// What the data is now: files, or a profile
+    /// What the data is now: files, a snapshot, or a profile
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub current: Vec<String>,
     /// The column to be predicted: its shift is told apart
@@ -123,6 +140,33 @@ pub struct ImagesArgs {
     /// A table with a column that names the files
     #[arg(long, value_name = "FILE")]
     pub labels: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// A name that points to it from now on; where it pointed before is remembered
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The column to be predicted: the profile then says how others go with it
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// A snapshot (its name, its id or the beginning of it), or a file, glob or folder
+    #[arg(value_name = "BEFORE")]
+    pub before: String,
+    /// The same of what it is compared with
+    #[arg(value_name = "AFTER")]
+    pub after: String,
+    /// The column to be predicted: its shift is told apart
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]

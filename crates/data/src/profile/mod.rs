@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 pub use column::ColumnProfile;
 pub use distinct::DISTINCT_STANDARD_ERROR;
+pub(crate) use hash::hash_bytes;
 pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS};
 pub use moments::{CoMoments, Moments};
 pub use number::Order;
@@ -119,6 +120,13 @@ impl Profile {
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         Ok((profile, coverage))
+    }
+
+    /// Says which file of its set the rows of this profile come from: places are then those of the set.
+    pub(crate) fn is_of_file(&mut self, file: usize) {
+        for column in &mut self.columns {
+            column.faults.examples.iter_mut().for_each(|example| example.place.file = file);
+        }
     }
 
     /// Adds the profile of further rows. A column that only one side has is taken over, all null in the other's rows.

@@ -18,9 +18,11 @@ mod cells;
 mod chunk;
 mod coverage;
 mod csv;
+mod dialect;
 mod json;
 mod lines;
 mod parquet_file;
+mod remote;
 mod sample;
 mod split;
 #[cfg(test)]
@@ -36,19 +38,22 @@ use arrow::datatypes::{Field, Schema};
 use rayon::prelude::*;
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
+pub use blocks::MAX_RECORD_BYTES;
 pub use bytes::ByteSource;
+pub(crate) use bytes::{open, read_full};
 pub use cells::USUAL_MISSING;
 pub use chunk::{Chunk, Texts};
 pub use coverage::{
     CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
 };
 pub use lines::LINE_COLUMN;
+pub use remote::{RemoteFile, RemoteFiles, use_remote};
+pub(crate) use remote::{remote, url_of};
 pub(crate) use units::{Unit, Units};
 
 use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::infer::{Column, ColumnType};
 use crate::select::select;
-use bytes::LocalFile;
 pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
 use chunk::RowNumbers;
@@ -86,6 +91,21 @@ pub struct SourceFile {
     columns: Vec<Column>,
 }
 
+impl SourceFile {
+    /// CSV: whether the first row is a header, and the separator.
+    pub(crate) fn dialect(&self) -> Option<(bool, char)> {
+        match &self.kind {
+            FileKind::Csv(layout) => Some((layout.has_header, char::from(layout.delimiter))),
+            _ => None,
+        }
+    }
+
+    /// Whether it has no byte.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self.kind, FileKind::Empty)
+    }
+}
+
 #[derive(Clone)]
 pub(crate) enum FileKind {
     Parquet(ParquetFile),
@@ -117,6 +137,11 @@ impl Source {
             files.extend(select(set, &DataSpec { path: path.clone(), ..spec.clone() }, base)?.files);
         }
         Self::open_files(base, set, spec, files)
+    }
+
+    /// One file of a data set, opened.
+    pub(crate) fn open_one(base: &Path, set: &str, spec: &DataSpec, path: &Path) -> Result<Self, DataError> {
+        Self::open_files(base, set, spec, vec![path.to_owned()])
     }
 
     fn open_files(base: &Path, set: &str, spec: &DataSpec, paths: Vec<PathBuf>) -> Result<Self, DataError> {
@@ -434,7 +459,7 @@ impl Opener<'_> {
         let unreadable =
             |source| DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source };
         let shown = display(self.base, path);
-        let bytes: Arc<dyn ByteSource> = Arc::new(LocalFile::open(path).map_err(unreadable)?);
+        let bytes = bytes::open(path).map_err(unreadable)?;
         let format = table_format(path, self.spec).expect("only tables are opened");
         let corrupt = |message| DataError::Corrupt {
             set: self.set.to_owned(),
@@ -501,16 +526,19 @@ impl TableFormat {
     }
 }
 
+/// Whether a file is plain text by its name.
+pub(crate) fn is_text(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    extension.is_some_and(|extension| matches!(extension.as_str(), "txt" | "text" | "log" | "md"))
+}
+
 /// How a file is read as a table; `None` if its name does not tell.
 fn table_format(path: &Path, spec: &DataSpec) -> Option<TableFormat> {
     match spec.format.unwrap_or_else(|| crate::manifest::format_of(path)) {
         DataFormat::Parquet => Some(TableFormat::Parquet),
         DataFormat::Csv => Some(TableFormat::Csv),
         DataFormat::Jsonl => Some(TableFormat::Jsonl),
-        DataFormat::Other => {
-            let extension = path.extension()?.to_string_lossy().to_ascii_lowercase();
-            matches!(extension.as_str(), "txt" | "text" | "log" | "md").then_some(TableFormat::Lines)
-        }
+        DataFormat::Other => is_text(path).then_some(TableFormat::Lines),
     }
 }
 

@@ -12,7 +12,7 @@ use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
 
 use super::{Looker, Work};
 use crate::data::drift::profile_of;
-use crate::data::leakage::{Roles, Selection, leakage as find_leakage};
+use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
 use crate::data::table::{Onlooker, TableRequest};
 use crate::error::AppError;
@@ -380,7 +380,7 @@ fn test_name(column: &ColumnDrift) -> String {
     word.unwrap_or_default().replace('_', " ")
 }
 
-/// What the sets that judge share with the one that is learned from, and which features know the label.
+/// What the sets that judge share with the one that is learned from.
 pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let size = |set: &DataSet| match &set.content {
         Content::Table(source) => source.size_bytes(),
@@ -391,7 +391,7 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
     let bytes = |train: &DataSet, other: &DataSet| 2 * size(train) + size(other);
     let all_bytes = pairs.iter().map(|(train, other)| bytes(train, other)).sum();
     let mut readings = Readings::new(work, looker, all_bytes);
-    let mut merged: Vec<CheckResult> = Vec::new();
+    let mut answers: Vec<CheckResult> = Vec::new();
     for (train, other) in pairs {
         let of = |column: fn(&DataSet) -> Option<&String>| column(train).or(column(other)).cloned();
         let roles = Roles {
@@ -400,37 +400,30 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
             time: of(|set| set.spec.time.as_ref()),
         };
         let requests = (train.request(), other.request());
-        let all = Selection::default();
         let answer = readings.next(bytes(train, other), |onlooker| {
+            let all = Selection::default();
             find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, onlooker)
         })?;
-        for mut check in answer.checks {
-            check.findings = check.findings.into_iter().map(|finding| of_set(finding, other, work)).collect();
-            match merged.iter_mut().find(|known| known.name == check.name) {
-                Some(known) => merge(known, check, &other.name),
-                None => merged.push(check),
-            }
-        }
+        answers.extend(answer.checks.into_iter().map(|mut check| {
+            let findings = std::mem::take(&mut check.findings);
+            check.findings = findings.into_iter().map(|finding| of_set(finding, other, work)).collect();
+            check
+        }));
     }
-    Ok(merged)
+    Ok(LEAKAGE_CHECKS.into_iter().map(|name| together(name, &answers)).collect())
 }
 
-/// One check of several sets: what could not be checked of one of them stays to be seen.
-fn merge(known: &mut CheckResult, check: CheckResult, set: &str) {
-    let did_not_run = |check: &CheckResult| matches!(check.verdict, Verdict::NotRun | Verdict::NotApplicable);
-    if did_not_run(known) {
-        if check.verdict != Verdict::NotApplicable {
-            *known = check;
-        }
-        return;
+/// What one check answers for all sets: its findings of each; what could not run or does not apply only where that is
+/// so for every set.
+fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
+    let own: Vec<&CheckResult> = answers.iter().filter(|answer| answer.name == name).collect();
+    let findings: Vec<Finding> = own.iter().flat_map(|answer| answer.findings.clone()).collect();
+    let ran = |answer: &&&CheckResult| !matches!(answer.verdict, Verdict::NotRun | Verdict::NotApplicable);
+    let speaks =
+        own.iter().find(|answer| answer.verdict == Verdict::NotRun).or(own.iter().find(ran)).or(own.first());
+    match speaks {
+        Some(one) if findings.is_empty() => (*one).clone(),
+        Some(one) => CheckResult { why: one.why.clone(), ..CheckResult::of(name, findings) },
+        None => CheckResult::not_run(name, "the check gave no answer"),
     }
-    let mut findings = std::mem::take(&mut known.findings);
-    match check.verdict {
-        Verdict::NotRun => {
-            let message = format!("`{set}` was not checked: {}", check.why.unwrap_or_default());
-            findings.push(Finding::new(&known.name, Severity::Warn, message));
-        }
-        _ => findings.extend(check.findings),
-    }
-    *known = CheckResult { why: known.why.take(), ..CheckResult::of(&known.name, findings) };
 }

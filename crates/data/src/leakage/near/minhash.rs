@@ -2,13 +2,12 @@
 //! 80 % of the pieces are common share a band with a chance of 0.92, of which half are, with 0.05.
 //! Candidates are compared by the pieces with the smallest hashes: all of them in texts of up to 132 words.
 
-use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
-use foldhash::fast::FixedState;
 use trackway_core::{Rng, SplitMix64};
 
 use super::index::mix;
+use crate::profile::hash_bytes;
 
 /// Words of a piece.
 const PIECE_WORDS: usize = 5;
@@ -44,7 +43,6 @@ pub(in crate::leakage) struct Print {
 impl Print {
     /// `None` for a text of fewer than [`WORDS_MIN`] words. Case, and what stands between words, does not count.
     pub(in crate::leakage) fn of(text: &str) -> Option<Self> {
-        let hasher = FixedState::with_seed(0x7069_6563_6573);
         let mut letters = String::new();
         let words: Vec<u64> = text
             .split(|letter: char| !letter.is_alphanumeric())
@@ -52,7 +50,7 @@ impl Print {
             .map(|word| {
                 letters.clear();
                 letters.extend(word.chars().flat_map(char::to_lowercase));
-                hasher.hash_one(letters.as_bytes())
+                hash_bytes(letters.as_bytes())
             })
             .collect();
         if words.len() < WORDS_MIN {
