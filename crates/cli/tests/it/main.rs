@@ -8,6 +8,7 @@ mod data;
 mod examples;
 mod faults;
 mod harness;
+mod leakage;
 mod memory;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
