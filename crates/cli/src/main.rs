@@ -61,6 +61,10 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
         }
+        Command::Rehearse(rehearse) => {
+            let app = open(&cli.global, Some(&rehearse.file), true, printer)?;
+            commands::rehearse::rehearse(&app, rehearse, printer)
+        }
         other => {
             let app = open(&cli.global, None, false, printer)?;
             on_home(&app, other, printer)
@@ -81,6 +85,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Run(_)
         | Command::Preflight(_)
         | Command::Prove(_)
+        | Command::Rehearse(_)
         | Command::Classify(_)
         | Command::Memory(_)
         | Command::Checkpoint(_)

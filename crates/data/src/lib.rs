@@ -19,6 +19,7 @@ mod infer;
 pub mod integrity;
 pub mod leakage;
 mod manifest;
+pub mod media;
 pub mod model;
 pub mod pass;
 pub mod personal;

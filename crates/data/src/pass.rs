@@ -33,6 +33,21 @@ impl<A: Pass, B: Pass> Pass for (A, B) {
     }
 }
 
+/// A pass that may be left out.
+impl<P: Pass> Pass for Option<P> {
+    fn observe(&mut self, chunk: &Chunk) {
+        if let Some(pass) = self {
+            pass.observe(chunk);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        if let (Some(pass), Some(later)) = (self, later) {
+            pass.merge(later);
+        }
+    }
+}
+
 /// Who looks on.
 pub struct Watch<'w> {
     /// Told the bytes done and the bytes in all, from several threads, once per unit.

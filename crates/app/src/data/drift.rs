@@ -25,17 +25,14 @@ pub fn drift(
     label: Option<&str>,
     onlooker: &Onlooker<'_>,
 ) -> Result<DriftReport, AppError> {
-    let store = snapshot::store(home);
-    let profile = |request: &TableRequest, set: &str| match kept_profile(&store, base, request, label)? {
-        Some(kept) => Ok(kept),
-        None => profile_of(base, request, set, onlooker),
-    };
-    let (reference, current) = (profile(reference, "reference")?, profile(current, "current")?);
+    let reference = profile_of(home, base, reference, "reference", onlooker)?;
+    let current = profile_of(home, base, current, "current", onlooker)?;
     Ok(compare(&reference, &current, label, &DriftSettings::default()))
 }
 
-/// The profile of a data set: one that was kept, or one that is made now. `set` is what errors call it.
+/// The profile of a data set: one that was kept, in a file or with a snapshot, or one that is made now. `set` is what errors call it.
 pub(crate) fn profile_of(
+    home: &Home,
     base: &Path,
     request: &TableRequest,
     set: &str,
@@ -51,6 +48,9 @@ pub(crate) fn profile_of(
             AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
         };
         return Profile::from_json(&text).map_err(usage);
+    }
+    if let Some(kept) = kept_profile(&snapshot::store(home), base, request, None)? {
+        return Ok(kept);
     }
     let mut source = request.open(base, set)?;
     // Correlations with a label are not compared.

@@ -1,6 +1,7 @@
 //! Data sets by themselves, outside of a run: no home and no ledger is needed, but for snapshots.
 
 pub mod drift;
+pub mod images;
 pub mod leakage;
 pub mod profile;
 mod remote;

@@ -8,7 +8,7 @@ use trackway_data::pass::{Watch, default_units_in_flight};
 use trackway_data::read::Source;
 use trackway_data::{DataError, DataFormat, DataSpec};
 
-pub use trackway_core::checks::{Finding, Severity};
+pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 
 use crate::error::{AppError, ErrorKind};
 

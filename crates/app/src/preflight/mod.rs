@@ -5,6 +5,7 @@
 //! steps on a few threads. A step is a line of [`steps::STEPS`] and a function in [`steps`]; what it answers are
 //! [`CheckResult`]s, and nothing else is believed: what could not run is *not run*, never *passed*.
 
+mod charts;
 mod graph;
 mod plan;
 mod quote;
@@ -25,12 +26,12 @@ use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
+pub use self::charts::{ColumnChart, Scale, Series};
 pub use self::quote::{Quote, SetQuote};
 pub use self::record::Recorded;
 pub(crate) use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
-pub use self::sets::SetProfile;
 use self::steps::{Shared, Work};
 use crate::App;
 use crate::capture::Capture;
@@ -75,9 +76,9 @@ pub struct PreflightReport {
     pub imbalance: Option<ImbalanceReport>,
     /// What the run needs of a device; none without a model.
     pub memory: Option<MemoryReport>,
-    /// What the data sets are like, for pages; too long for the document.
+    /// Distributions for pages; `trackway data profile` has the statistics.
     #[serde(skip)]
-    pub profiles: Vec<SetProfile>,
+    pub charts: Vec<ColumnChart>,
 }
 
 /// A check that was left out.
@@ -193,7 +194,7 @@ pub(crate) fn check(
         cost: shared.cost.into_inner(),
         imbalance: shared.imbalance.into_inner(),
         memory: shared.memory.into_inner(),
-        profiles: sets.profiles(shared.profiles),
+        charts: charts::charts(&charts::in_order(sets.profiles(shared.profiles))),
     };
     report.seconds = (app.clock.monotonic_micros() - began) as f64 / 1e6;
     Ok(report)

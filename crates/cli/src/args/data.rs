@@ -27,11 +27,27 @@ pub enum DataCommand {
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
   trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read")]
     Drift(DriftArgs),
-    /// Look for what the test data shares with the training data: rows, groups, time; ends with 3 where it must not
-    #[command(after_help = "Examples:
+    /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
+    /// where a check blocks, or could not be made that was asked for
+    #[command(
+        after_help = "Checks: rows, groups, time, conflicts, near_duplicates, target, identifiers, preprocessing
+
+Examples:
   trackway data leakage --train train.parquet --test test.parquet --label income
-  trackway data leakage --train train.csv --test test.csv --group user_id --time created_at")]
+  trackway data leakage --train train.csv --test test.csv --group user_id --time created_at
+  trackway data leakage --train train.parquet --test test.parquet --only rows,conflicts --label income
+  trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
+    )]
     Leakage(LeakageArgs),
+    /// Read every image and text of a folder: what does not decode, odd sizes and modes, copies, masks and labels that do
+    /// not fit; ends with 3 where files cannot be read or labels name files that are not there
+    #[command(after_help = "PNG, JPEG, BMP and WebP are decoded; text files must be UTF-8.
+
+Examples:
+  trackway data images data/train
+  trackway data images data/images --masks data/masks
+  trackway data images data/images --labels labels.csv --json")]
+    Images(ImagesArgs),
     /// Keep what data consists of, for good: every file's hash, the schema, the profile; files that did not change are not read again
     #[command(after_help = "Examples:
   trackway data snapshot data/train --name train
@@ -109,8 +125,27 @@ pub struct LeakageArgs {
     /// A column that says when: what is tested must be later than what is learnt
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
+    /// Make these checks only [default: all]
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Leave these checks out
+    #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
+    pub skip: Vec<String>,
     #[command(flatten)]
     pub reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ImagesArgs {
+    /// Files, globs or folders
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// A folder with a mask, or a text with labels, for each image, of the same name but for the ending
+    #[arg(long, value_name = "PATH")]
+    pub masks: Option<String>,
+    /// A table with a column that names the files
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
 }
 
 #[derive(Debug, Args)]

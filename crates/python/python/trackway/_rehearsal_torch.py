@@ -561,7 +561,8 @@ class Watch:
         if self._evaluations:
             say("evaluation", {"calls": self._evaluations})
         if self.rehearsal.first_step > 1:
-            say("resumed", {"step": self.rehearsal.first_step - 1, "components": sorted(self._components), **self._resumed})
+            began = {"step": self.rehearsal.first_step - 1, "components": sorted(self._components)}
+            say("resumed", {**began, **self._resumed})
 
     def _tell_loss(self) -> None:
         if self._loss:
@@ -694,7 +695,8 @@ def _compared(once: dict[str, Any], again: dict[str, Any], place: str, items: li
         entered = torch.as_tensor(parts[others[0]])
         same_input = entered.shape == once[others[0]][row].shape and bool((entered == once[others[0]][row]).all())
         label = torch.as_tensor(parts[place])
-        unpaired += same_input and label.numel() == labels[row].numel() and bool((label.reshape(-1) != labels[row].reshape(-1)).any())
+        found = labels[row].reshape(-1)
+        unpaired += same_input and label.numel() == found.numel() and bool((label.reshape(-1) != found).any())
     return {
         "checked": rows, "inputs_changed": sum(inputs), "labels_changed": sum(changed), "unpaired": int(unpaired),
     }  # fmt: skip

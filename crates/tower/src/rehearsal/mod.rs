@@ -137,6 +137,8 @@ pub struct RehearsalEvidence {
     pub resumed: Option<LaunchEvidence>,
     /// The loss must come to this share of the best constant answer's; see [`TARGET_SHARE`].
     pub target_share: f64,
+    /// The same as a loss; it comes before the share.
+    pub target_loss: Option<f64>,
 }
 
 /// The name of a rehearsal's check.

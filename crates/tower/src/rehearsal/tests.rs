@@ -82,6 +82,7 @@ fn healthy() -> RehearsalEvidence {
         learned: launch,
         resumed: Some(resumed),
         target_share: TARGET_SHARE,
+        target_loss: None,
     }
 }
 
@@ -325,6 +326,10 @@ fn the_target_is_measured_from_the_best_constant_answer() {
     let function = evidence.learned.facts.loss_function.as_mut().unwrap();
     function.floor = 1.0;
     assert_eq!(Learning::of(&evidence).target, 1.0 + TARGET_SHARE * (learning.baseline - 1.0));
+    evidence.target_loss = Some(1.89);
+    assert_eq!(Learning::of(&evidence).learned, Learned::NotAtAll);
+    evidence.target_loss = Some(1.91);
+    assert_eq!(Learning::of(&evidence).learned, Learned::ToTarget);
 }
 
 /// Proves that what a rehearsal measured reaches the checks of settings, and that what it did not say stays unknown.

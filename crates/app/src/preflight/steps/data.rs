@@ -1,10 +1,9 @@
 //! Steps over the data sets. Each set is read once for its profile, which most of them share.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_core::checks::{CheckResult, Example, Finding, Severity, Verdict};
 use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, Role, compare};
 use trackway_data::profile::{ColumnProfile, Profile};
 use trackway_data::read::{Coverage, Source};
@@ -13,7 +12,7 @@ use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
 
 use super::{Looker, Work};
 use crate::data::drift::profile_of;
-use crate::data::leakage::{Roles, leakage as find_leakage};
+use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
 use crate::data::table::{Onlooker, TableRequest};
 use crate::error::AppError;
@@ -316,8 +315,9 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
     for (set, _) in work.sets.tables() {
         let Some(reference) = &set.spec.reference else { continue };
         let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
-        let there =
-            readings.next(0, |onlooker| profile_of(&work.job.base, &request, "reference", onlooker))?;
+        let there = readings.next(0, |onlooker| {
+            profile_of(&work.app.home, &work.job.base, &request, "reference", onlooker)
+        })?;
         let label = label_of(work, set);
         let report = compare(&there, &*profile(work, set)?, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
@@ -383,17 +383,16 @@ fn test_name(column: &ColumnDrift) -> String {
 
 /// What the sets that judge share with the one that is learned from.
 pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
-    const GROUPS: &str = "leakage.groups";
-    const TIME: &str = "leakage.time";
     let size = |set: &DataSet| match &set.content {
         Content::Table(source) => source.size_bytes(),
         Content::Files | Content::Unreadable(_) => 0,
     };
     let pairs = work.sets.pairs();
-    let all_bytes = pairs.iter().map(|(train, other)| size(train) + size(other)).sum();
+    // The training side is read again for what is nearly the same.
+    let bytes = |train: &DataSet, other: &DataSet| 2 * size(train) + size(other);
+    let all_bytes = pairs.iter().map(|(train, other)| bytes(train, other)).sum();
     let mut readings = Readings::new(work, looker, all_bytes);
-    let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
-    let (mut has_group, mut has_time) = (false, false);
+    let mut answers: Vec<CheckResult> = Vec::new();
     for (train, other) in pairs {
         let of = |column: fn(&DataSet) -> Option<&String>| column(train).or(column(other)).cloned();
         let roles = Roles {
@@ -401,26 +400,31 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
             group: of(|set| set.spec.group.as_ref()),
             time: of(|set| set.spec.time.as_ref()),
         };
-        has_group |= roles.group.is_some();
-        has_time |= roles.time.is_some();
         let requests = (train.request(), other.request());
-        let answer = readings.next(size(train) + size(other), |onlooker| {
-            find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, onlooker)
+        let answer = readings.next(bytes(train, other), |onlooker| {
+            let all = Selection::default();
+            find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, onlooker)
         })?;
-        for finding in answer.findings {
-            let finding = of_set(finding, other, work);
-            let check = if finding.check == "leakage.not_compared" { "leakage.rows" } else { &finding.check };
-            found.entry(check.to_owned()).or_default().push(finding);
-        }
+        answers.extend(answer.checks.into_iter().map(|mut check| {
+            let findings = std::mem::take(&mut check.findings);
+            check.findings = findings.into_iter().map(|finding| of_set(finding, other, work)).collect();
+            check
+        }));
     }
-    let mut results = Vec::new();
-    for check in ["leakage.rows", "leakage.conflicting_labels", GROUPS, TIME] {
-        let findings = found.remove(check).unwrap_or_default();
-        results.push(match check {
-            GROUPS if !has_group => CheckResult::not_applicable(GROUPS, "no column is named as `group`"),
-            TIME if !has_time => CheckResult::not_applicable(TIME, "no column is named as `time`"),
-            check => CheckResult::of(check, findings),
-        });
+    Ok(LEAKAGE_CHECKS.into_iter().map(|name| together(name, &answers)).collect())
+}
+
+/// What one check answers for all sets: its findings of each; what could not run or does not apply only where that is
+/// so for every set.
+fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
+    let own: Vec<&CheckResult> = answers.iter().filter(|answer| answer.name == name).collect();
+    let findings: Vec<Finding> = own.iter().flat_map(|answer| answer.findings.clone()).collect();
+    let ran = |answer: &&&CheckResult| !matches!(answer.verdict, Verdict::NotRun | Verdict::NotApplicable);
+    let speaks =
+        own.iter().find(|answer| answer.verdict == Verdict::NotRun).or(own.iter().find(ran)).or(own.first());
+    match speaks {
+        Some(one) if findings.is_empty() => (*one).clone(),
+        Some(one) => CheckResult { why: one.why.clone(), ..CheckResult::of(name, findings) },
+        None => CheckResult::not_run(name, "the check gave no answer"),
     }
-    Ok(results)
 }

@@ -21,6 +21,7 @@ use super::plan::{Facts, Planned};
 use super::sets::{DataSets, Profiles};
 use crate::App;
 use crate::capture::Capture;
+use crate::data::leakage::CHECKS as LEAKAGE_CHECKS;
 use crate::error::AppError;
 use crate::report::Reporter;
 use crate::run::Job;
@@ -93,7 +94,7 @@ pub const STEPS: &[StepSpec] = &[
     StepSpec {
         name: "leakage",
         title: "looking for leakage",
-        checks: &["leakage.rows", "leakage.conflicting_labels", "leakage.groups", "leakage.time"],
+        checks: &LEAKAGE_CHECKS,
         needs: &[],
         readings: 1,
         applies: data::has_split,

@@ -3,6 +3,7 @@
 mod diff;
 mod drift;
 mod findings;
+mod images;
 mod leakage;
 mod profile;
 mod schema;
@@ -30,6 +31,7 @@ pub fn data(
         DataCommand::Profile(args) => profile::profile(args, printer),
         DataCommand::Infer(args) => schema::infer(args, printer),
         DataCommand::Validate(args) => schema::validate(args, printer),
+        DataCommand::Images(args) => images::images(args, printer),
         DataCommand::Drift(args) => drift::drift(home, args, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, printer),
         DataCommand::Snapshot(args) => snapshot::snapshot(&open()?, args, printer),
