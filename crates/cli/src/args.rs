@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand};
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
     DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs,
-    SnapshotArgs, TableArgs, ValidateArgs,
+    SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};

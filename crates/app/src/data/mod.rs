@@ -4,6 +4,10 @@ pub mod drift;
 pub mod images;
 pub mod leakage;
 pub mod profile;
+mod remote;
 pub mod schema;
 pub mod snapshot;
+pub mod split;
 pub mod table;
+
+pub use remote::install as read_urls;

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
@@ -64,6 +64,12 @@ Examples:
   trackway data diff train data/train        the snapshot `train` and the data as it is now
   trackway data diff 3f9a81c2 snapshot:train --label income --json")]
     Diff(DiffArgs),
+    /// Share rows out to parts, folds and stages; always the same, proved disjoint, written down as Parquet
+    #[command(after_help = "Examples:
+  trackway data split all.parquet --parts train=0.8,test=0.2 --out split
+  trackway data split all.csv --by stratified-group --label income --group household --parts train=0.8,test=0.2 --folds 5 --out split --write
+  trackway data split train.parquet --stages 1%,10%,100% --out stages")]
+    Split(SplitArgs),
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +158,60 @@ pub struct SnapshotArgs {
     /// The column to be predicted: the profile then says how others go with it
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+}
+
+/// By what rows are shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SplitBy {
+    /// By the hash of the row, or of --key: equal rows stay together
+    Hash,
+    /// Groups (--group) stay whole
+    Group,
+    /// Every part has every label's share (--label)
+    Stratified,
+    /// Groups stay whole, and labels are shared out as evenly as that allows
+    StratifiedGroup,
+    /// Later parts hold later rows (--time)
+    Time,
+}
+
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// By what rows are shared out
+    #[arg(long, value_enum, default_value = "hash")]
+    pub by: SplitBy,
+    /// Names and shares, which sum to 1: `train=0.8,test=0.2`
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    pub parts: Vec<String>,
+    /// So many folds of the first part
+    #[arg(long, value_name = "K")]
+    pub folds: Option<usize>,
+    /// The column that identifies a row [default: its whole content]
+    #[arg(long, value_name = "COLUMN")]
+    pub key: Option<String>,
+    /// The column to be predicted
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// The column whose values must each stay on one side, such as a user
+    #[arg(long, value_name = "COLUMN")]
+    pub group: Option<String>,
+    /// The column that says when a row is from
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// Another seed gives another split
+    #[arg(long, value_name = "N", default_value_t = trackway_app::data::split::DEFAULT_SEED)]
+    pub seed: u64,
+    /// Nested subsets: each holds the smaller ones
+    #[arg(long, value_name = "SHARES", value_delimiter = ',')]
+    pub stages: Vec<String>,
+    /// The folder that the files go to
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Write the parts themselves too, each as a Parquet file
+    #[arg(long)]
+    pub write: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod leakage;
 mod profile;
 mod schema;
 mod snapshot;
+mod split;
 
 use trackway_app::App;
 use trackway_app::data::table::{Onlooker, TableRequest};
@@ -36,6 +37,7 @@ pub fn data(
         DataCommand::Snapshot(args) => snapshot::snapshot(&open()?, args, printer),
         DataCommand::Ls => snapshot::list(home, printer),
         DataCommand::Diff(args) => diff::diff(home, args, printer),
+        DataCommand::Split(args) => split::split(args, printer),
     }
 }
 
