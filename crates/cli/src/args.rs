@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
-    DataCommand, DriftArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, TableArgs, ValidateArgs,
+    CheckArgs, DataCommand, DriftArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, TableArgs,
+    ValidateArgs,
 };
 pub use memory::MemoryArgs;
 

@@ -33,6 +33,11 @@ impl TableRequest {
     /// # Errors
     /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
     pub(super) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
+        self.source(base, set).map_err(data_error)
+    }
+
+    /// As [`TableRequest::open`], for callers to whom a damaged file is a finding.
+    pub(super) fn source(&self, base: &Path, set: &str) -> Result<Source, DataError> {
         let spec = DataSpec {
             path: self.paths.first().cloned().unwrap_or_default(),
             format: self.format,
@@ -41,7 +46,7 @@ impl TableRequest {
             missing: self.missing.clone(),
             ..DataSpec::default()
         };
-        Source::open_paths(base, set, &spec, &self.paths).map_err(data_error)
+        Source::open_paths(base, set, &spec, &self.paths)
     }
 }
 

@@ -5,6 +5,7 @@
 mod bad_input;
 mod checkpoints;
 mod data;
+mod data_check;
 mod examples;
 mod faults;
 mod harness;

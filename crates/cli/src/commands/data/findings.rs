@@ -5,7 +5,7 @@ use trackway_app::data::table::{Finding, FindingsAnswer, Severity};
 use crate::printer::{Printer, Tone, visible};
 
 /// Something was found that must not be trained on.
-const BLOCKED: u8 = 3;
+pub(super) const BLOCKED: u8 = 3;
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {
@@ -30,7 +30,7 @@ fn print(printer: Printer, answer: &FindingsAnswer) {
     printer.line(&format!("{found}: {} rows read, {} rejected{rules}", answer.rows, answer.rows_rejected));
 }
 
-fn print_finding(printer: Printer, finding: &Finding) {
+pub(super) fn print_finding(printer: Printer, finding: &Finding) {
     let tone = match finding.severity {
         Severity::Block => Tone::Bad,
         Severity::Warn => Tone::Warning,

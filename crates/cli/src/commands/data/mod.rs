@@ -1,5 +1,6 @@
 //! Commands about data: no run, no home.
 
+mod check;
 mod drift;
 mod findings;
 mod leakage;
@@ -20,6 +21,7 @@ pub fn data(command: &DataCommand, printer: Printer) -> Result<u8, Failure> {
         DataCommand::Profile(args) => profile::profile(args, printer),
         DataCommand::Infer(args) => schema::infer(args, printer),
         DataCommand::Validate(args) => schema::validate(args, printer),
+        DataCommand::Check(args) => check::check(args, printer),
         DataCommand::Drift(args) => drift::drift(args, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, printer),
     }
