@@ -27,14 +27,12 @@ pub fn drift(
     (label, joint): (Option<&str>, bool),
     onlooker: &Onlooker<'_>,
 ) -> Result<DriftReport, AppError> {
-    let store = snapshot::store(home);
     let profile = |request: &TableRequest, set: &str| {
-        let kept = kept_profile(&store, base, request, label)?;
-        if joint && (kept.is_some() || is_profile(request)) {
+        if joint && (is_profile(request) || is_snapshot(home, base, request)?) {
             let message = "a joint shift cannot be told from a kept profile: it needs the rows of both sides";
             return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
         }
-        kept.map_or_else(|| profile_of(base, request, set, onlooker), Ok)
+        profile_of(home, base, request, set, onlooker)
     };
     let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
     let mut report = compare(&before, &after, label, &DriftSettings::default());
@@ -50,12 +48,18 @@ pub fn drift(
     Ok(report)
 }
 
+fn is_snapshot(home: &Home, base: &Path, request: &TableRequest) -> Result<bool, AppError> {
+    let [word] = request.paths.as_slice() else { return Ok(false) };
+    Ok(snapshot::find(&snapshot::store(home), base, word)?.is_some())
+}
+
 fn is_profile(request: &TableRequest) -> bool {
     matches!(request.paths.as_slice(), [only] if only.ends_with(".json"))
 }
 
-/// The profile of a data set: one that was kept, or one that is made now. `set` is what errors call it.
+/// The profile of a data set: one that was kept, in a file or with a snapshot, or one that is made now. `set` is what errors call it.
 pub(crate) fn profile_of(
+    home: &Home,
     base: &Path,
     request: &TableRequest,
     set: &str,
@@ -70,6 +74,9 @@ pub(crate) fn profile_of(
             AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
         };
         return Profile::from_json(&text).map_err(usage);
+    }
+    if let Some(kept) = kept_profile(&snapshot::store(home), base, request, None)? {
+        return Ok(kept);
     }
     let mut source = request.open(base, set)?;
     // Correlations with a label are not compared.

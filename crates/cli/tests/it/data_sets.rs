@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::harness::{Home, files_below};
+use nix::sys::signal::Signal;
+
+use crate::harness::{Home, answer, eventually, files_below, signal};
 
 const RUN_FILE: &str = "[run]\nname = \"income\"\ncommand = [\"true\"]\n[data.train]\npath = \"data\"\n";
 
@@ -157,4 +159,25 @@ fn a_split_is_proved_and_written() {
     refused(&["--by", "time", "--time", "user", "--parts", "a=0.5,b=0.5"], "neither times nor whole numbers");
     refused(&[], "nothing to split into");
     assert!(!home.path().join("x").exists());
+}
+
+/// Proves that an interrupt ends a reading that would take hours: exit code 4, said so, and nothing half is kept.
+#[test]
+fn an_interrupt_ends_reading_cleanly() {
+    let home = Home::new();
+    // A terabyte that takes no room.
+    std::fs::File::create(home.path().join("endless.bin")).unwrap().set_len(1 << 40).unwrap();
+    let process = home.spawn(&["data", "snapshot", "endless.bin", "--name", "endless"]);
+    let status = format!("/proc/{}/status", process.id());
+    eventually("the handler of SIGINT", || {
+        let status = std::fs::read_to_string(&status).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        (caught & (1 << (Signal::SIGINT as u32 - 1)) != 0).then_some(())
+    });
+    signal(&process, Signal::SIGINT);
+    let answer = answer(process.wait_with_output().unwrap());
+    assert_eq!(answer.code, 4, "{}", answer.stderr);
+    assert!(answer.stderr.contains("reading was stopped"), "{}", answer.stderr);
+    assert_eq!(home.json(&["data", "ls"])["snapshots"].as_array().map(Vec::len), Some(0));
 }

@@ -315,8 +315,9 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
     for (set, _) in work.sets.tables() {
         let Some(reference) = &set.spec.reference else { continue };
         let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
-        let there =
-            readings.next(0, |onlooker| profile_of(&work.job.base, &request, "reference", onlooker))?;
+        let there = readings.next(0, |onlooker| {
+            profile_of(&work.app.home, &work.job.base, &request, "reference", onlooker)
+        })?;
         let label = label_of(work, set);
         let report = compare(&there, &*profile(work, set)?, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
