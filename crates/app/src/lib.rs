@@ -13,6 +13,7 @@ mod find;
 pub mod home;
 pub mod logs;
 pub mod memory;
+pub mod preflight;
 pub mod prove;
 mod query;
 mod reconcile;

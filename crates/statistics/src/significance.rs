@@ -29,11 +29,13 @@ pub fn chi_square(table: &Table) -> Option<ChiSquare> {
     }
     let statistic = table.chi_square_statistic();
     let degrees_of_freedom = (rows - 1) * (columns - 1);
-    let p_value = chi_square_survival(statistic, degrees_of_freedom);
+    let p_value = chi_square_p_value(statistic, degrees_of_freedom);
     Some(ChiSquare { statistic, degrees_of_freedom, p_value })
 }
 
-fn chi_square_survival(statistic: f64, degrees_of_freedom: usize) -> f64 {
+/// The chance of a chi-square statistic at least this large.
+#[must_use]
+pub fn chi_square_p_value(statistic: f64, degrees_of_freedom: usize) -> f64 {
     if statistic <= 0.0 {
         return 1.0;
     }

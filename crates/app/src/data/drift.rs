@@ -7,26 +7,35 @@ use trackway_data::profile::Profile;
 
 pub use trackway_data::drift::{ColumnDrift, DriftReport, Role};
 
+use super::snapshot::{self, kept_profile};
 use super::table::{Onlooker, TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
+use crate::home::Home;
 
-/// Compares two data sets, each by its profile: one that was kept (a `.json` file), or one that is made now.
+/// Compares two data sets, each by its profile: one that was kept (a `.json` file, or a snapshot of the home), or one
+/// that is made now.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
 /// a file that holds no profile.
 pub fn drift(
+    home: &Home,
     base: &Path,
     (reference, current): (&TableRequest, &TableRequest),
     label: Option<&str>,
     onlooker: &Onlooker<'_>,
 ) -> Result<DriftReport, AppError> {
-    let reference = profile_of(base, reference, "reference", onlooker)?;
-    let current = profile_of(base, current, "current", onlooker)?;
+    let store = snapshot::store(home);
+    let profile = |request: &TableRequest, set: &str| match kept_profile(&store, base, request, label)? {
+        Some(kept) => Ok(kept),
+        None => profile_of(base, request, set, onlooker),
+    };
+    let (reference, current) = (profile(reference, "reference")?, profile(current, "current")?);
     Ok(compare(&reference, &current, label, &DriftSettings::default()))
 }
 
-fn profile_of(
+/// The profile of a data set: one that was kept, or one that is made now. `set` is what errors call it.
+pub(crate) fn profile_of(
     base: &Path,
     request: &TableRequest,
     set: &str,

@@ -8,6 +8,7 @@ pub mod list;
 mod live;
 pub mod logs;
 pub mod memory;
+pub mod preflight;
 pub mod prove;
 pub mod rehearse;
 pub mod run;

@@ -144,11 +144,13 @@ fn cramers_v(before: &[f64], after: &[f64]) -> f64 {
 }
 
 /// Whether each new value is a gone one written differently.
-pub(super) fn only_spelling(new_values: &[ValueCount], gone_values: &[ValueCount]) -> bool {
-    let plain = |it: &ValueCount| {
-        let text = key(&it.value).to_lowercase();
-        text.trim().trim_end_matches(['.', ',', ';', ':']).replace(['-', '_', ' '], "")
-    };
-    let gone: Vec<String> = gone_values.iter().map(plain).collect();
-    !new_values.is_empty() && new_values.iter().all(|it| gone.contains(&plain(it)))
+pub(crate) fn only_spelling(new_values: &[ValueCount], gone_values: &[ValueCount]) -> bool {
+    let gone: Vec<String> = gone_values.iter().map(plain_spelling).collect();
+    !new_values.is_empty() && new_values.iter().all(|it| gone.contains(&plain_spelling(it)))
+}
+
+/// A value without what spellings differ in: case, blanks, dashes, a full stop at its end.
+pub(crate) fn plain_spelling(value: &ValueCount) -> String {
+    let text = key(&value.value).to_lowercase();
+    text.trim().trim_end_matches(['.', ',', ';', ':']).replace(['-', '_', ' '], "")
 }

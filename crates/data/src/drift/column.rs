@@ -5,7 +5,7 @@ use trackway_statistics::{Table, chi_square};
 
 use super::cells::{self, Cells};
 use super::{CATEGORY_VALUES_MAX, DriftSettings, number};
-use crate::profile::{ColumnProfile, ValueCount};
+use crate::profile::{ColumnProfile, ValueCount, hidden};
 
 /// What a column is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,9 +144,13 @@ pub(super) fn compare(
         distances: judged.distances,
         missing: missing(before, after),
         only_spelling: cells::only_spelling(&new_values, &gone_values),
-        new_values,
-        gone_values,
+        new_values: shown(new_values),
+        gone_values: shown(gone_values),
     })
+}
+
+fn shown(values: Vec<ValueCount>) -> Vec<ValueCount> {
+    values.into_iter().map(|it| ValueCount { value: hidden(it.value), ..it }).collect()
 }
 
 impl ColumnDrift {

@@ -22,6 +22,7 @@ mod number;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cells::{only_spelling, plain_spelling};
 pub use column::{ColumnDrift, Distances, DriftTest, MissingDrift, Role};
 use trackway_statistics::benjamini_hochberg;
 

@@ -97,7 +97,7 @@ pub struct TimeOverlap {
     pub test_rows_timed: u64,
 }
 
-/// Reads each side once and says what they share. Columns are matched by name. Memory: about 40 bytes for each row of
+/// Reads each side once and says what they share. Columns are matched by name. Memory: about 50 bytes for each row of
 /// the test side, and a bounded part for the training side.
 ///
 /// # Errors
@@ -108,23 +108,28 @@ pub fn find_overlap(
     roles: &Roles,
     watch: &Watch<'_>,
 ) -> Result<Overlap, DataError> {
-    // Which columns can be compared is known when both are typed by all of their rows, hence the order.
     let columns = Columns::of(train, test, roles)?;
     let (seen, test_coverage) = scan(test, &|source| Seen::new(columns.places_in(source)), watch)?;
     let lookup = Lookup::of(&seen);
     let (met, train_coverage) = scan(train, &|source| Met::new(columns.places_in(source), &lookup), watch)?;
-    Ok(Overlap {
-        rows: seen.rows_shared(&met),
-        groups: roles.group.as_ref().map(|_| seen.groups_shared(&met)),
-        time: seen.time_shared(&met),
-        not_compared: columns.not_compared,
-        train: train_coverage,
-        test: test_coverage,
-    })
+    Ok(Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]))
+}
+
+impl Overlap {
+    pub(super) fn of(seen: &Seen, met: &Met<'_>, columns: &Columns, [train, test]: [Coverage; 2]) -> Self {
+        Self {
+            rows: seen.rows_shared(met),
+            groups: columns.group.as_ref().map(|_| seen.groups_shared(met)),
+            time: seen.time_shared(met),
+            not_compared: columns.not_compared.clone(),
+            train,
+            test,
+        }
+    }
 }
 
 /// All of the test side.
-struct Seen {
+pub(super) struct Seen {
     places: Places,
     features: Vec<u64>,
     with_label: Vec<u64>,
@@ -135,7 +140,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(places: Places) -> Self {
+    pub(super) fn new(places: Places) -> Self {
         let (features, with_label, groups, moments, rows, twins) = Default::default();
         Self { places, features, with_label, groups, moments, rows, twins }
     }
@@ -208,14 +213,14 @@ impl Pass for Seen {
 }
 
 /// What the training side is looked up in.
-struct Lookup {
+pub(super) struct Lookup {
     features: Keys,
     with_label: Keys,
     groups: Keys,
 }
 
 impl Lookup {
-    fn of(seen: &Seen) -> Self {
+    pub(super) fn of(seen: &Seen) -> Self {
         Self {
             features: keys_of(&seen.features),
             with_label: keys_of(&seen.with_label),
@@ -225,7 +230,7 @@ impl Lookup {
 }
 
 /// What the training side has of the test side.
-struct Met<'l> {
+pub(super) struct Met<'l> {
     places: Places,
     lookup: &'l Lookup,
     /// With the first place of each.
@@ -237,7 +242,7 @@ struct Met<'l> {
 }
 
 impl<'l> Met<'l> {
-    fn new(places: Places, lookup: &'l Lookup) -> Self {
+    pub(super) fn new(places: Places, lookup: &'l Lookup) -> Self {
         let (features, with_label, groups, twins) = Default::default();
         Self { places, lookup, features, with_label, groups, last_moment: None, twins }
     }

@@ -1,5 +1,7 @@
 //! Finds candidates in a text.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{account, address, national};
@@ -26,6 +28,25 @@ impl PersonalKind {
     /// Every kind.
     pub const ALL: [Self; 6] =
         [Self::Email, Self::Phone, Self::PaymentCard, Self::Iban, Self::NationalId, Self::IpAddress];
+
+    /// The word for it in settings and documents.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+            Self::Phone => "phone",
+            Self::PaymentCard => "payment_card",
+            Self::Iban => "iban",
+            Self::NationalId => "national_id",
+            Self::IpAddress => "ip_address",
+        }
+    }
+
+    /// The kind that is called this.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
 
     /// What a person calls it, in the plural.
     #[must_use]
@@ -157,6 +178,18 @@ fn separators(bytes: &[u8]) -> usize {
 pub(super) fn digits_only(token: &str) -> Option<Vec<u8>> {
     let plain = token.bytes().all(|byte| byte.is_ascii_digit() || b" .-/".contains(&byte));
     plain.then(|| token.bytes().filter(u8::is_ascii_digit).map(|byte| byte - b'0').collect())
+}
+
+/// A text with all personal data in it hidden, for whatever is shown; itself if it holds none.
+#[must_use]
+pub fn masked(text: &str) -> Cow<'_, str> {
+    let mut hidden = Cow::Borrowed(text);
+    scan_text(text, &mut |found| {
+        if found.valid {
+            hidden = Cow::Owned(hidden.replace(found.text, &mask(&found)));
+        }
+    });
+    hidden
 }
 
 /// The text with all but its ends hidden: `a…@e…m`, `41…11`.

@@ -8,6 +8,7 @@ use super::label::Association;
 use super::number::{NumberForm, NumberProfile, Order};
 use super::quantiles::QUANTILE_RANK_ERROR;
 use crate::infer::ColumnType;
+use crate::personal::masked;
 use crate::read::CellFaults;
 
 /// How many of the most frequent values a summary shows.
@@ -179,13 +180,13 @@ impl ColumnProfile {
             kind: self.kind,
             rows: self.rows,
             null_count: self.null_count,
-            faults: self.faults.clone(),
+            faults: without_personal_data(self.faults.clone()),
             // A sketch may say more than there can be.
             distinct_estimate: distinct.min(self.value_count()),
             distinct_is_exact: is_exact,
             distinct_error: if is_exact { 0.0 } else { DISTINCT_STANDARD_ERROR },
-            min: bounds.map(|(form, (low, _))| shown(Some(form), low)).or(first_text),
-            max: bounds.map(|(form, (_, high))| shown(Some(form), high)).or(last_text),
+            min: bounds.map(|(form, (low, _))| shown(Some(form), low)).or(first_text).map(hidden),
+            max: bounds.map(|(form, (_, high))| shown(Some(form), high)).or(last_text).map(hidden),
             mean: moments.filter(|_| !is_time).map(|moments| moments.mean).or_else(|| self.true_share()),
             stddev: moments.filter(|_| !is_time).and_then(|moments| moments.stddev()),
             skewness: moments.and_then(|moments| moments.skewness()),
@@ -193,7 +194,7 @@ impl ColumnProfile {
             quantiles: numbers.map(quantiles).unwrap_or_default(),
             quantile_rank_error: QUANTILE_RANK_ERROR,
             histogram: numbers.and_then(histogram),
-            top_values: self.top_values(TOP_VALUES),
+            top_values: shown_values(self.top_values(TOP_VALUES)),
             count_error: values.map_or(0, |values| values.error()),
             nan_count: numbers.map_or(0, |numbers| numbers.nan),
             infinite_count: numbers
@@ -208,8 +209,8 @@ impl ColumnProfile {
         }
     }
 
-    /// The most frequent values with their counts, at most `limit`. All of them, with exact counts, if there are no
-    /// more than [`super::MAX_VALUES`].
+    /// The most frequent values as they are (personal data too) with their counts, at most `limit`. All of them, with
+    /// exact counts, if there are no more than [`super::MAX_VALUES`].
     #[must_use]
     pub fn top_values(&self, limit: usize) -> Vec<ValueCount> {
         let Some(values) = &self.values else { return Vec::new() };
@@ -256,6 +257,28 @@ impl ColumnProfile {
         let top = texts.patterns.texts().into_iter().take(TOP_VALUES).map(count).collect();
         Some(PatternSummary { top, rows: texts.pattern_rows })
     }
+}
+
+/// A value as it may be shown: personal data in it is hidden.
+pub(crate) fn hidden(value: Value) -> Value {
+    match value {
+        Value::Text(text) => Value::Text(masked(&text).into_owned()),
+        // As long as a payment card's.
+        Value::Int(number) if number >= 1_000_000_000_000 => match masked(&number.to_string()) {
+            std::borrow::Cow::Borrowed(_) => value,
+            std::borrow::Cow::Owned(text) => Value::Text(text),
+        },
+        other => other,
+    }
+}
+
+fn shown_values(values: Vec<ValueCount>) -> Vec<ValueCount> {
+    values.into_iter().map(|it| ValueCount { value: hidden(it.value), ..it }).collect()
+}
+
+fn without_personal_data(mut faults: CellFaults) -> CellFaults {
+    faults.examples.iter_mut().for_each(|fault| fault.detail = masked(&fault.detail).into_owned());
+    faults
 }
 
 fn quantiles(numbers: &NumberProfile) -> Vec<Quantile> {

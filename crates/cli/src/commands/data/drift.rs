@@ -1,15 +1,16 @@
 use std::path::Path;
 
 use trackway_app::data::drift::{ColumnDrift, DriftReport, Role, drift as compare};
+use trackway_app::home::Home;
 
 use super::{reading, request};
 use crate::args::DriftArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone, visible};
 
-pub fn drift(args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
-    let report = reading(|onlooker| compare(Path::new(""), sides, args.label.as_deref(), onlooker))?;
+    let report = reading(|onlooker| compare(home, Path::new(""), sides, args.label.as_deref(), onlooker))?;
     if printer.is_json() {
         printer.document(&report);
     } else {
@@ -18,7 +19,7 @@ pub fn drift(args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn print(printer: Printer, report: &DriftReport) {
+pub(super) fn print(printer: Printer, report: &DriftReport) {
     let mut columns: Vec<&ColumnDrift> = report.columns.iter().collect();
     columns.sort_by_key(|column| !column.drifted);
     let header =

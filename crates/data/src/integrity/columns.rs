@@ -1,0 +1,253 @@
+//! `data.columns`: does every column say something of its own, in one type and one spelling?
+
+use std::collections::BTreeMap;
+
+use trackway_core::checks::{CheckResult, Finding, Severity};
+
+use super::facts::{ColumnFacts, TextKind};
+use super::{Evidence, about, answer, listed, percent};
+use crate::infer::ColumnType;
+use crate::profile::{ColumnProfile, Value, ValueCount};
+use crate::read::Fault;
+
+const NAME: &str = "data.columns";
+
+/// Fewer rows tell too little about a column: two rows of five columns agree by chance.
+const ROWS_MIN: u64 = 20;
+
+/// A type that so many values of a text column have is what the column was meant to be.
+const MAIN_KIND_SHARE: f64 = 0.5;
+
+/// Two types beside texts, each of at least this share, are a mixture (Deepchecks' rare types begin at 1 % too).
+const SIDE_KIND_SHARE: f64 = 0.01;
+
+/// From this share of different values on a text identifies its row.
+const NEAR_UNIQUE_SHARE: f64 = 0.95;
+
+/// A category has at most this share of different values; in names and free text, two spellings are two things.
+const CATEGORY_SHARE: f64 = 0.1;
+
+const MIXED_ACTION: &str = "name what stands for a missing value with `missing`, or write one type";
+
+/// How many names and values a sentence lists.
+const LISTED: usize = 5;
+
+/// Checks the columns of a table.
+#[must_use]
+pub fn columns(evidence: &Evidence) -> CheckResult {
+    let columns: Vec<_> = evidence.profile.columns.iter().zip(&evidence.facts.columns).collect();
+    let mut findings = Vec::new();
+    if evidence.profile.rows < ROWS_MIN {
+        let why = format!("{} rows are too few to judge columns by", evidence.profile.rows);
+        return CheckResult::not_applicable(NAME, why);
+    }
+    for (profile, facts) in &columns {
+        findings.extend(constant(evidence, profile));
+        findings.extend(misfits(evidence, profile));
+        findings.extend(mixed(evidence, profile, facts));
+        findings.extend(spellings(profile));
+        findings.extend(placeholders(profile, facts));
+        findings.extend(near_unique(evidence, profile));
+    }
+    findings.extend(twins(evidence, &columns));
+    answer(NAME, findings, format!("{} columns over {} rows", columns.len(), evidence.profile.rows))
+}
+
+fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
+    // What is wrong with the label is said by its own check.
+    if evidence.is_label(&column.name) {
+        return None;
+    }
+    let summary = column.summary();
+    if column.value_count() == column.nan_count() {
+        let message = format!("`{}` has no value in any of {} rows", column.name, column.rows);
+        let action = "leave the column out, or find out why it is empty";
+        return Some(about("columns.all_null", Severity::Warn, &column.name, message, action));
+    }
+    let is_constant = summary.distinct_is_exact && summary.distinct_estimate == 1 && column.nan_count() == 0;
+    (is_constant && column.null_count == 0).then(|| {
+        let value = summary.top_values.first().map(|it| it.value.to_string()).unwrap_or_default();
+        let message = format!("`{}` is `{value}` in all {} rows: it tells nothing", column.name, column.rows);
+        about("columns.constant", Severity::Warn, &column.name, message, "leave the column out")
+    })
+}
+
+/// Cells of a column of numbers, times or truth values that are something else.
+fn misfits(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
+    let count = column.faults.misfits;
+    let example = |fault: &Fault| {
+        evidence.example(fault.place, Some(crate::personal::masked(&fault.detail).into_owned()))
+    };
+    (count > 0).then(|| {
+        let share = percent(count as f64 / column.rows as f64);
+        let kind = format!("{:?}", column.kind).to_lowercase();
+        let message =
+            format!("{count} cells of `{}` ({share}) are no {kind}: they count as nothing", column.name);
+        Finding {
+            count: Some(count),
+            examples: column.faults.examples.iter().map(example).collect(),
+            ..about("columns.mixed_types", Severity::Warn, &column.name, message, MIXED_ACTION)
+        }
+    })
+}
+
+/// Numbers and dates among texts.
+fn mixed(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
+    let total: u64 = facts.kinds.iter().map(|kind| kind.rows).sum();
+    let share = |kind: TextKind| facts.kinds[kind as usize].rows as f64 / total.max(1) as f64;
+    let main = TextKind::ALL.into_iter().max_by(|one, other| share(*one).total_cmp(&share(*other)))?;
+    let sides: Vec<TextKind> =
+        TextKind::ALL.into_iter().filter(|kind| *kind != main && share(*kind) > 0.0).collect();
+    let plain = [TextKind::Number, TextKind::Truth, TextKind::Time];
+    let several = plain.iter().filter(|kind| share(**kind) >= SIDE_KIND_SHARE).count() > 1;
+    let spoilt = main != TextKind::Word && share(main) >= MAIN_KIND_SHARE;
+    if total < ROWS_MIN || sides.is_empty() || !(spoilt || several) {
+        return None;
+    }
+    let told = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].rows, kind.plural());
+    let parts: Vec<String> = sides.iter().map(told).collect();
+    let message = format!(
+        "`{}` holds {} {} and {}: it is read as text",
+        column.name,
+        facts.kinds[main as usize].rows,
+        main.plural(),
+        parts.join(", ")
+    );
+    let of_kind = |kind: &TextKind| facts.kinds[*kind as usize].examples.iter().take(2);
+    let places = sides.iter().flat_map(of_kind).take(super::EXAMPLES_MAX);
+    Some(Finding {
+        count: Some(sides.iter().map(|kind| facts.kinds[*kind as usize].rows).sum()),
+        examples: places.map(|(place, text)| evidence.example(*place, Some(text.clone()))).collect(),
+        ..about("columns.mixed_types", Severity::Warn, &column.name, message, MIXED_ACTION)
+    })
+}
+
+/// Texts that differ only in case, blanks, `-` and `_`.
+fn spellings(column: &ColumnProfile) -> Option<Finding> {
+    let values = column.top_values(usize::MAX);
+    let is_category = values.len() as f64 <= column.value_count() as f64 * CATEGORY_SHARE;
+    if !matches!(column.kind, ColumnType::Text | ColumnType::Mixed)
+        || !column.values_are_exact()
+        || !is_category
+    {
+        return None;
+    }
+    let mut by_plain: BTreeMap<String, Vec<&ValueCount>> = BTreeMap::new();
+    for value in &values {
+        by_plain.entry(plain(&value.value.to_string())).or_default().push(value);
+    }
+    // One letter in both cases may be two codes.
+    let variants: Vec<_> = by_plain
+        .into_iter()
+        .filter(|(plain, values)| values.len() > 1 && plain.chars().count() > 1)
+        .collect();
+    let (_, first) = variants.first()?;
+    let shown: Vec<String> =
+        first.iter().map(|it| format!("`{}` ({})", shown(&it.value), it.count)).collect();
+    // All but the most frequent spelling of each.
+    let count = variants.iter().flat_map(|(_, values)| &values[1..]).map(|it| it.count).sum();
+    let more = match variants.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more such values"),
+    };
+    let message = format!("`{}` writes one value in several ways: {}{more}", column.name, shown.join(", "));
+    let action = "write one way: to a model they are different values";
+    Some(Finding {
+        count: Some(count),
+        ..about("columns.spellings", Severity::Warn, &column.name, message, action)
+    })
+}
+
+fn plain(text: &str) -> String {
+    text.to_lowercase().split(|char: char| char.is_whitespace() || "-_".contains(char)).collect()
+}
+
+fn shown(value: &Value) -> String {
+    crate::personal::masked(&value.to_string()).into_owned()
+}
+
+fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> {
+    let distinct = column.summary().distinct_estimate;
+    let is_time = column.kind == ColumnType::Timestamp;
+    let found = facts.placeholders.found(column.value_count(), distinct, is_time);
+    let rows: u64 = found.iter().map(|(_, rows)| rows).sum();
+    let name = |value: i64| match is_time {
+        true => arrow::temporal_conversions::timestamp_us_to_datetime(value)
+            .map_or_else(|| value.to_string(), |time| time.date().to_string()),
+        false => value.to_string(),
+    };
+    let names: Vec<String> = found.iter().map(|(value, _)| name(*value)).collect();
+    (!found.is_empty()).then(|| {
+        let message = format!(
+            "`{}` is {} in {rows} of {} rows ({}), apart from all other values: it seems to stand for `not known`",
+            column.name,
+            listed(&names, LISTED),
+            column.value_count(),
+            percent(rows as f64 / column.value_count() as f64)
+        );
+        let action = "make it missing (`missing`), or the model takes it for an amount";
+        Finding {
+            count: Some(rows),
+            ..about("columns.placeholder", Severity::Warn, &column.name, message, action)
+        }
+    })
+}
+
+fn near_unique(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
+    let values = column.value_count();
+    let share = column.summary().distinct_estimate as f64 / values.max(1) as f64;
+    let is_text = column.kind == ColumnType::Text && !evidence.is_label(&column.name);
+    (is_text && values >= ROWS_MIN * 5 && share >= NEAR_UNIQUE_SHARE).then(|| {
+        let message = format!(
+            "{} of the {values} texts of `{}` occur once: as a category it can only be learnt by heart",
+            percent(share),
+            column.name
+        );
+        let action = "leave it out as a feature, unless it is text to be read";
+        about("columns.near_unique", Severity::Note, &column.name, message, action)
+    })
+}
+
+/// Columns with equal cells in every row, and columns that are each other recoded.
+fn twins(evidence: &Evidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec<Finding> {
+    let telling = |column: &&(&ColumnProfile, &ColumnFacts)| {
+        column.0.summary().distinct_estimate > 1 && column.0.value_count() > 0
+    };
+    let mut equal: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    let mut recoded: BTreeMap<(usize, u64), Vec<&str>> = BTreeMap::new();
+    for (profile, facts) in columns.iter().filter(telling) {
+        let twins = equal.entry(facts.fingerprint).or_default();
+        twins.push(&profile.name);
+        // Of equal columns one is enough to tell recodings of.
+        if let Some(recoding) = facts.recoding().filter(|_| twins.len() == 1) {
+            recoded.entry(recoding).or_default().push(&profile.name);
+        }
+    }
+    let names = |names: Vec<&str>| -> Vec<String> { names.into_iter().map(str::to_owned).collect() };
+    let mut findings = Vec::new();
+    for twins in equal.into_values().filter(|twins| twins.len() > 1) {
+        let twins = names(twins);
+        let message = format!("{} hold the same in every row", listed(&twins, LISTED));
+        findings.push(twin(evidence, "columns.equal", &twins, message));
+    }
+    for twins in recoded.into_values().filter(|twins| twins.len() > 1) {
+        let twins = names(twins);
+        let message = format!(
+            "{} are one another recoded: each value of one goes with one value of the other",
+            listed(&twins, LISTED)
+        );
+        findings.push(twin(evidence, "columns.recoded", &twins, message));
+    }
+    findings
+}
+
+/// A twin of the label tells the answer.
+fn twin(evidence: &Evidence, kind: &str, names: &[String], message: String) -> Finding {
+    let (with_label, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| evidence.is_label(name));
+    let action = match with_label.is_empty() {
+        true => "keep one of them",
+        false => "leave out all but the label: they are the answer itself",
+    };
+    let column = others.last().map_or(names[0].as_str(), |name| name.as_str());
+    about(kind, Severity::Warn, column, message, action)
+}

@@ -1,0 +1,336 @@
+//! What a profile does not tell, gathered in the same reading.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
+
+use super::EXAMPLES_MAX;
+use super::groups::{Grouping, Labels, value_keys};
+use super::placeholders::Placeholders;
+use super::repeats::{Repeats, RowCounts, Thinning};
+use crate::hashed::AlreadyHashed;
+use crate::infer::{ColumnType, trim, type_of};
+use crate::pass::Pass;
+use crate::personal::PersonalCounts;
+use crate::read::{Chunk, Place, Source, Texts};
+use crate::rows::RowHashes;
+
+/// The most values of a column whose rows are fingerprinted value by value, to find recodings of it.
+const RECODED_VALUES_MAX: usize = 256;
+
+/// Whole numbers below this are neither card nor account numbers, nor national ones.
+const PERSONAL_NUMBER_MIN: i64 = 10_000_000;
+
+/// What a text reads as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextKind {
+    Number,
+    Truth,
+    Time,
+    Word,
+}
+
+impl TextKind {
+    pub(super) const ALL: [Self; 4] = [Self::Number, Self::Truth, Self::Time, Self::Word];
+
+    fn of(text: &str) -> Self {
+        match type_of(trim(text.as_bytes())) {
+            ColumnType::Int | ColumnType::Float => Self::Number,
+            ColumnType::Bool => Self::Truth,
+            ColumnType::Timestamp => Self::Time,
+            _ => Self::Word,
+        }
+    }
+
+    pub(super) fn plural(self) -> &'static str {
+        match self {
+            Self::Number => "numbers",
+            Self::Truth => "truth values",
+            Self::Time => "dates",
+            Self::Word => "texts",
+        }
+    }
+}
+
+/// One kind of texts in a column.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KindOfText {
+    pub(super) rows: u64,
+    pub(super) examples: Vec<(Place, String)>,
+}
+
+/// What is known of one column.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ColumnFacts {
+    /// Equal for columns with equal cells in every row.
+    pub(super) fingerprint: u64,
+    /// For each value a fingerprint of its rows; `None` for too many values.
+    partition: Option<HashMap<u64, u64, AlreadyHashed>>,
+    /// Texts by [`TextKind`].
+    pub(super) kinds: [KindOfText; 4],
+    /// Rows that are NaN, and infinite ones.
+    pub(super) nan: Vec<Place>,
+    pub(super) infinite: Vec<Place>,
+    pub(super) placeholders: Placeholders,
+    pub(super) personal: PersonalCounts,
+}
+
+impl ColumnFacts {
+    fn new() -> Self {
+        Self { partition: Some(HashMap::default()), ..Self::default() }
+    }
+
+    /// Equal for columns whose values part the rows alike, whatever they are called: each is the other recoded. `None`
+    /// for columns with too many values, or a single one.
+    pub(super) fn recoding(&self) -> Option<(usize, u64)> {
+        let partition = self.partition.as_ref().filter(|partition| partition.len() > 1)?;
+        // The order of values must not matter.
+        let sum = partition.values().fold(0_u64, |sum, rows| sum.wrapping_add(spread(*rows)));
+        Some((partition.len(), sum))
+    }
+
+    fn observe(&mut self, array: &ArrayRef, chunk: &Chunk, row_marks: &[u64]) {
+        self.fingerprint(array, row_marks);
+        match array.data_type() {
+            DataType::Int64 => {
+                let values = array.as_primitive::<Int64Type>();
+                self.placeholders.observe_numbers(values.iter().flatten().map(|value| value as f64));
+                for value in values.iter().flatten().filter(|value| *value >= PERSONAL_NUMBER_MIN) {
+                    self.personal.observe(&value.to_string(), 1);
+                }
+            }
+            DataType::UInt64 => {
+                let values = array.as_primitive::<UInt64Type>();
+                self.placeholders.observe_numbers(values.iter().flatten().map(|value| value as f64));
+            }
+            DataType::Float64 => {
+                let values = array.as_primitive::<Float64Type>();
+                self.placeholders.observe_numbers(values.iter().flatten());
+                let all_finite = values.values().iter().fold(true, |all, value| all & value.is_finite());
+                if !all_finite {
+                    self.not_finite(values, chunk);
+                }
+            }
+            DataType::Timestamp(_, _) => {
+                let values = array.as_primitive::<TimestampMicrosecondType>();
+                self.placeholders.observe_times(values.iter().flatten());
+            }
+            _ => {
+                if let Some(texts) = Texts::of(array) {
+                    self.texts(&texts, array.len(), chunk);
+                }
+            }
+        }
+    }
+
+    fn fingerprint(&mut self, array: &ArrayRef, row_marks: &[u64]) {
+        let keys = value_keys(array);
+        for (key, mark) in keys.iter().zip(row_marks) {
+            self.fingerprint = self.fingerprint.wrapping_add(key.wrapping_mul(*mark));
+        }
+        if let Some(partition) = &mut self.partition {
+            for (key, mark) in keys.iter().zip(row_marks) {
+                let rows = partition.entry(*key).or_default();
+                *rows = rows.wrapping_add(*mark);
+            }
+        }
+        self.limit();
+    }
+
+    fn limit(&mut self) {
+        if self.partition.as_ref().is_some_and(|partition| partition.len() > RECODED_VALUES_MAX) {
+            self.partition = None;
+        }
+    }
+
+    fn not_finite(&mut self, values: &arrow::array::PrimitiveArray<Float64Type>, chunk: &Chunk) {
+        for (row, value) in values.iter().enumerate() {
+            let places = match value {
+                Some(value) if value.is_nan() => &mut self.nan,
+                Some(value) if value.is_infinite() => &mut self.infinite,
+                _ => continue,
+            };
+            if places.len() < EXAMPLES_MAX {
+                places.push(chunk.place(row));
+            }
+        }
+    }
+
+    fn texts(&mut self, texts: &Texts<'_>, rows: usize, chunk: &Chunk) {
+        match texts {
+            Texts::Plain(_) => {
+                for row in 0..rows {
+                    if let Some(text) = texts.get(row) {
+                        self.text(text, 1, || chunk.place(row));
+                    }
+                }
+            }
+            Texts::Dictionary(dictionary, values) => {
+                let mut seen = vec![(0_u64, 0_usize); values.len()];
+                for (row, key) in dictionary.keys().iter().enumerate() {
+                    let Some(key) = key else { continue };
+                    let (count, first) = &mut seen[key as usize];
+                    *first = if *count == 0 { row } else { *first };
+                    *count += 1;
+                }
+                let used =
+                    seen.iter().enumerate().filter(|(key, (count, _))| *count > 0 && values.is_valid(*key));
+                for (key, (count, first)) in used {
+                    self.text(values.value(key), *count, || chunk.place(*first));
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str, times: u64, place: impl FnOnce() -> Place) {
+        self.personal.observe(text, times);
+        let kind = &mut self.kinds[TextKind::of(text) as usize];
+        kind.rows += times;
+        if kind.examples.len() < EXAMPLES_MAX {
+            kind.examples.push((place(), crate::personal::masked(text).into_owned()));
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.fingerprint = self.fingerprint.wrapping_add(later.fingerprint);
+        self.partition = match (self.partition.take(), later.partition) {
+            (Some(mut known), Some(later)) => {
+                for (value, rows) in later {
+                    let known = known.entry(value).or_default();
+                    *known = known.wrapping_add(rows);
+                }
+                Some(known)
+            }
+            _ => None,
+        };
+        self.limit();
+        for (known, later) in self.kinds.iter_mut().zip(later.kinds) {
+            known.rows += later.rows;
+            known.examples.extend(later.examples);
+            known.examples.truncate(EXAMPLES_MAX);
+        }
+        for (known, later) in [(&mut self.nan, later.nan), (&mut self.infinite, later.infinite)] {
+            known.extend(later);
+            known.truncate(EXAMPLES_MAX);
+        }
+        self.placeholders.merge(later.placeholders);
+        self.personal.merge(later.personal);
+    }
+}
+
+/// The pass.
+pub(super) struct Facts {
+    pub(super) columns: Vec<ColumnFacts>,
+    pub(super) empty_rows: u64,
+    pub(super) empty_examples: Vec<Place>,
+    pub(super) groupings: Vec<Grouping>,
+    label: Option<usize>,
+    by_features: RowCounts,
+    with_label: Option<RowCounts>,
+}
+
+impl Facts {
+    pub(super) fn new(source: &Source, label: Option<&str>, group_by: &[String], thinned: &Thinning) -> Self {
+        let find = |name: &str| source.columns().iter().position(|column| column.name == name);
+        let groups: Vec<usize> = group_by.iter().filter_map(|name| find(name)).collect();
+        let label = label.and_then(find);
+        Self {
+            columns: source.columns().iter().map(|_| ColumnFacts::new()).collect(),
+            empty_rows: 0,
+            empty_examples: Vec::new(),
+            groupings: Grouping::all(&groups),
+            label,
+            by_features: RowCounts::new(thinned),
+            with_label: label.map(|_| RowCounts::new(thinned)),
+        }
+    }
+
+    pub(super) fn repeats(&self) -> Repeats {
+        let by_features = self.by_features.surplus();
+        let with_label = self.with_label.as_ref();
+        Repeats {
+            by_features,
+            with_label: with_label.map_or(by_features, RowCounts::surplus),
+            exact: self.by_features.is_exact() && with_label.is_none_or(RowCounts::is_exact),
+            examples: self.by_features.examples(),
+        }
+    }
+
+    fn rows(&mut self, chunk: &Chunk) {
+        let mut keys = RowHashes::new(chunk.batch.num_rows());
+        for (index, array) in chunk.batch.columns().iter().enumerate() {
+            if self.label != Some(index) {
+                keys.add(array);
+            }
+        }
+        self.by_features.observe(keys.values(), |row| chunk.place(row));
+        if let (Some(counts), Some(label)) = (&mut self.with_label, self.label) {
+            keys.add(chunk.batch.column(label));
+            counts.observe(keys.values(), |row| chunk.place(row));
+        }
+    }
+
+    fn empty(&mut self, chunk: &Chunk) {
+        let nulls: Option<Vec<_>> = chunk.batch.columns().iter().map(|array| array.logical_nulls()).collect();
+        // A column without nulls: no row is empty.
+        let Some(nulls) = nulls else { return };
+        for row in 0..chunk.batch.num_rows() {
+            if nulls.iter().all(|nulls| nulls.is_null(row)) {
+                self.empty_rows += 1;
+                if self.empty_examples.len() < EXAMPLES_MAX {
+                    self.empty_examples.push(chunk.place(row));
+                }
+            }
+        }
+    }
+}
+
+impl Pass for Facts {
+    fn observe(&mut self, chunk: &Chunk) {
+        let row_marks: Vec<u64> = (0..chunk.batch.num_rows()).map(|row| mark(chunk.place(row))).collect();
+        for (facts, array) in self.columns.iter_mut().zip(chunk.batch.columns()) {
+            facts.observe(array, chunk, &row_marks);
+        }
+        self.rows(chunk);
+        self.empty(chunk);
+        if !self.groupings.is_empty() {
+            let labels = self.label.map(|label| {
+                let array = chunk.batch.column(label);
+                Labels::of(array, numbers(array))
+            });
+            self.groupings.iter_mut().for_each(|it| it.observe(chunk.batch.columns(), labels.as_ref()));
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.columns.iter_mut().zip(later.columns).for_each(|(facts, later)| facts.merge(later));
+        self.empty_rows += later.empty_rows;
+        self.empty_examples.extend(later.empty_examples);
+        self.empty_examples.truncate(EXAMPLES_MAX);
+        self.groupings.iter_mut().zip(later.groupings).for_each(|(known, later)| known.merge(later));
+        self.by_features.merge(later.by_features);
+        if let (Some(known), Some(later)) = (&mut self.with_label, later.with_label) {
+            known.merge(later);
+        }
+    }
+}
+
+/// A label of numbers; empty for other labels.
+fn numbers(array: &ArrayRef) -> Vec<Option<f64>> {
+    let is_number = array.data_type().is_numeric();
+    let floats = is_number.then(|| cast(array, &DataType::Float64).ok()).flatten();
+    floats.map_or_else(Vec::new, |floats| floats.as_primitive::<Float64Type>().iter().collect())
+}
+
+/// A random odd number for each place: multiplying by it loses nothing.
+fn mark(place: Place) -> u64 {
+    spread((place.file as u64) << 48 ^ place.row) | 1
+}
+
+/// One step of SplitMix64.
+fn spread(number: u64) -> u64 {
+    use trackway_core::{Rng, SplitMix64};
+    SplitMix64::new(number).next_u64()
+}

@@ -1,0 +1,139 @@
+//! Whether a table is fit to be learnt from: constant and doubled columns, mixed types, spellings, placeholders,
+//! repeated rows, values that no model can take, labels, personal data, and who is in it.
+//!
+//! [`Evidence::gather`] reads the table once, in bounded memory; the checks are functions of that evidence and answer
+//! in [`CheckResult`]s:
+//!
+//! | check | question |
+//! |---|---|
+//! | [`columns`] `data.columns` | does every column say something of its own, in one type and one spelling? |
+//! | [`rows`] `data.rows` | do rows repeat beyond chance; are some empty? |
+//! | [`values`] `data.values` | NaN, infinities, rejected rows, values the other side does not know |
+//! | [`label`] `data.label` | is there something to learn, and do both sides write it alike? |
+//! | [`personal`] `data.personal` | personal data that nobody signed for |
+//! | [`representation`] `data.representation` | who is in the data, and does the label's rate differ between groups? |
+//!
+//! They warn unless what they found is certain waste of a run (nothing to learn, NaN in a feature, labels that
+//! disagree, files that cannot be read) or personal data without a sign-off.
+
+mod columns;
+mod facts;
+mod groups;
+mod label;
+mod personal;
+mod placeholders;
+mod repeats;
+mod representation;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+
+pub use columns::columns;
+pub use groups::{GROUPS_MAX, Group};
+pub use label::label;
+pub use personal::{PersonalColumn, personal, personal_columns};
+pub use repeats::{REPEATED_KEYS_MAX, Repeats};
+pub use representation::representation;
+pub use rows::rows;
+pub use values::{unreadable, values};
+
+use crate::error::DataError;
+use crate::pass::{Watch, scan};
+use crate::profile::{Profile, Profiler};
+use crate::read::{Coverage, Place, Source};
+use facts::Facts;
+
+/// The most places that a finding shows.
+pub const EXAMPLES_MAX: usize = 5;
+
+/// Everything that one reading of a table tells these checks.
+pub struct Evidence {
+    /// Statistics of each column.
+    pub profile: Profile,
+    /// What was read and what was not.
+    pub coverage: Coverage,
+    label: Option<String>,
+    files: Vec<String>,
+    facts: Facts,
+}
+
+impl Evidence {
+    /// Reads a table once. `label` is the column to be predicted, `group_by` columns whose values tell who a row is
+    /// about.
+    ///
+    /// # Errors
+    /// [`DataError`]: no such column, a file that cannot be read, the scan cancelled.
+    pub fn gather(
+        source: &mut Source,
+        label: Option<&str>,
+        group_by: &[String],
+        watch: &Watch<'_>,
+    ) -> Result<Self, DataError> {
+        if let Some(label) = label {
+            source.index_of(label, "label")?;
+        }
+        for column in group_by {
+            source.index_of(column, "group")?;
+        }
+        let thinned = repeats::Thinning::default();
+        let make =
+            |source: &Source| (Profiler::new(source, None), Facts::new(source, label, group_by, &thinned));
+        let ((profiler, facts), coverage) = scan(source, &make, watch)?;
+        let mut profile = profiler.into_profile();
+        profile.rows_rejected = coverage.rows_rejected;
+        profile.label = label.map(str::to_owned);
+        let files = source.files().iter().map(|file| file.path.clone()).collect();
+        Ok(Self { profile, coverage, label: label.map(str::to_owned), files, facts })
+    }
+
+    /// How many rows there are, by features and with the label, that the table holds already.
+    #[must_use]
+    pub fn repeats(&self) -> Repeats {
+        self.facts.repeats()
+    }
+
+    /// Rows and label by group, one entry for each value of each `group_by` column and for each combination of them.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        self.facts.groups(&self.profile)
+    }
+
+    fn example(&self, place: Place, value: Option<String>) -> Example {
+        Example { file: self.files.get(place.file).cloned(), row: Some(place.row), value }
+    }
+
+    fn is_label(&self, column: &str) -> bool {
+        self.label.as_deref() == Some(column)
+    }
+}
+
+/// `12.3 %`, with more digits where it is small.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        share if share >= 10.0 || share == 0.0 => format!("{share:.1} %"),
+        share if share >= 0.1 => format!("{share:.2} %"),
+        share => format!("{share:.4} %"),
+    }
+}
+
+/// ``` `a`, `b` and 3 more```
+fn listed(names: &[String], shown: usize) -> String {
+    let first: Vec<String> = names.iter().take(shown).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(shown) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// A finding about a column.
+fn about(kind: &str, severity: Severity, column: &str, message: String, action: &str) -> Finding {
+    Finding::new(kind, severity, message).about(column).action(action)
+}
+
+/// A check that ran: what it looked at is said where it found nothing.
+fn answer(name: &str, findings: Vec<Finding>, looked_at: String) -> CheckResult {
+    CheckResult { why: Some(looked_at), ..CheckResult::of(name, findings) }
+}

@@ -1,0 +1,121 @@
+//! `data.personal`: personal data that nobody signed for.
+
+use serde::{Deserialize, Serialize};
+use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::{SignOff, Timestamp};
+
+use super::{Evidence, about, answer, percent};
+use crate::personal::{PersonalFinding, PersonalKind};
+
+const NAME: &str = "data.personal";
+
+/// Personal data of one kind in one column; never a value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PersonalColumn {
+    /// The column.
+    pub column: String,
+    /// The kind.
+    pub kind: PersonalKind,
+    /// How many were found.
+    pub count: u64,
+    /// Whether a sign-off that counts names this column and kind.
+    pub signed_off: bool,
+}
+
+/// Personal data by column, with what was signed for at this moment.
+#[must_use]
+pub fn personal_columns(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> Vec<PersonalColumn> {
+    let found = found(evidence);
+    let row = |(column, finding): (&str, PersonalFinding)| PersonalColumn {
+        column: column.to_owned(),
+        kind: finding.kind,
+        count: finding.count,
+        signed_off: standing(column, finding.kind, sign_offs, now).is_some(),
+    };
+    found.into_iter().map(row).collect()
+}
+
+/// Checks a table for personal data. What is found blocks, unless `sign_offs` names the column and the kind and counts
+/// at the moment `now`.
+#[must_use]
+pub fn personal(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> CheckResult {
+    let mut findings = wrong_words(evidence, sign_offs);
+    for (column, found) in found(evidence) {
+        findings.push(judge(evidence, column, &found, sign_offs, now));
+    }
+    let columns = evidence.profile.columns.len();
+    let looked_at =
+        format!("{columns} columns of {} rows, for {} kinds", evidence.profile.rows, PersonalKind::ALL.len());
+    answer(NAME, findings, looked_at)
+}
+
+fn found(evidence: &Evidence) -> Vec<(&str, PersonalFinding)> {
+    let columns = evidence.profile.columns.iter().zip(&evidence.facts.columns);
+    let of_column = columns.map(|(profile, facts)| (profile.name.as_str(), facts.personal.findings()));
+    of_column.flat_map(|(name, findings)| findings.into_iter().map(move |it| (name, it))).collect()
+}
+
+fn names(sign_off: &SignOff, column: &str, kind: PersonalKind) -> bool {
+    sign_off.column == column && sign_off.kinds.iter().any(|name| PersonalKind::named(name) == Some(kind))
+}
+
+/// The sign-off that allows this kind in this column now.
+fn standing<'s>(
+    column: &str,
+    kind: PersonalKind,
+    sign_offs: &'s [SignOff],
+    now: Timestamp,
+) -> Option<&'s SignOff> {
+    sign_offs.iter().find(|it| names(it, column, kind) && it.check(now).is_ok())
+}
+
+fn judge(
+    evidence: &Evidence,
+    column: &str,
+    found: &PersonalFinding,
+    sign_offs: &[SignOff],
+    now: Timestamp,
+) -> Finding {
+    let what = format!(
+        "`{column}` holds {} {} in {} rows ({} of its values)",
+        found.count,
+        found.kind.plural(),
+        evidence.profile.rows,
+        percent(found.per_value),
+    );
+    let finding = |severity, message: String, action: &str| Finding {
+        count: Some(found.count),
+        ..about("personal.found", severity, column, message, action)
+    };
+    if let Some(sign_off) = standing(column, found.kind, sign_offs, now) {
+        let until = sign_off.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
+        let message = format!("{what}; {} signed for it{until}: {}", sign_off.approved_by, sign_off.why);
+        return finding(Severity::Note, message, "ask again when the reason ends");
+    }
+    let about_it = sign_offs.iter().filter(|it| names(it, column, found.kind));
+    let refused = about_it.filter_map(|it| it.check(now).err()).map(|error| error.to_string()).next();
+    let refused = refused.map(|why| format!("; {why}")).unwrap_or_default();
+    let action = "remove or mask it, or have somebody sign for this column and kind";
+    finding(Severity::Block, format!("{what}{refused}"), action)
+}
+
+/// Sign-offs that can never count: for kinds or columns that do not exist.
+fn wrong_words(evidence: &Evidence, sign_offs: &[SignOff]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for sign_off in sign_offs {
+        let column = &sign_off.column;
+        if evidence.profile.column(column).is_none() {
+            let message = format!("there is a sign-off for `{column}`, but no such column");
+            let action = "correct the name, or remove the sign-off";
+            findings.push(about("personal.sign_off", Severity::Warn, column, message, action));
+        }
+        for kind in sign_off.kinds.iter().filter(|kind| PersonalKind::named(kind).is_none()) {
+            let known: Vec<&str> = PersonalKind::ALL.iter().map(|kind| kind.name()).collect();
+            let message =
+                format!("the sign-off for `{column}` names {kind:?}, which is no kind of personal data");
+            let action = format!("the kinds are {}", known.join(", "));
+            findings.push(about("personal.sign_off", Severity::Warn, column, message, &action));
+        }
+    }
+    findings
+}

@@ -1,0 +1,129 @@
+//! `data.rows`: do rows repeat beyond chance; are some empty?
+
+use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::{Rng, SplitMix64};
+
+use super::{Evidence, answer, percent};
+use crate::profile::ColumnProfile;
+
+const NAME: &str = "data.rows";
+
+/// From this share of repeated rows on a person should look (Deepchecks lets 5 % pass).
+const REPEATED_SHARE_WARNS: f64 = 0.01;
+
+/// So many times the share that independent columns would show is still chance.
+const CHANCE_FACTOR: f64 = 2.0;
+
+/// Rows drawn to tell how many repeat by chance.
+const CHANCE_ROWS: usize = 1_000;
+
+/// Checks the rows of a table.
+#[must_use]
+pub fn rows(evidence: &Evidence) -> CheckResult {
+    let mut findings = Vec::new();
+    findings.extend(repeated(evidence));
+    findings.extend(empty(evidence));
+    answer(NAME, findings, format!("{} rows", evidence.profile.rows))
+}
+
+fn repeated(evidence: &Evidence) -> Option<Finding> {
+    let repeats = evidence.repeats();
+    let rows = evidence.profile.rows as f64;
+    if repeats.by_features == 0 {
+        return None;
+    }
+    let share = repeats.by_features as f64 / rows;
+    let chance = share_by_chance(evidence);
+    let explained = share <= chance * CHANCE_FACTOR;
+    let severity = if share >= REPEATED_SHARE_WARNS && !explained { Severity::Warn } else { Severity::Note };
+    let about = if repeats.exact { "" } else { "about " };
+    let label = match &evidence.label {
+        Some(label) => format!(
+            " by their features, {} of them with the same `{label}`",
+            repeats.with_label.min(repeats.by_features)
+        ),
+        None => String::new(),
+    };
+    let because = match explained {
+        true => format!(
+            "; if its columns had nothing to do with each other, {} would by chance, so this says little",
+            percent(chance)
+        ),
+        false => format!("; by chance it would be about {}", percent(chance)),
+    };
+    let message = format!(
+        "{about}{} of {} rows ({}) repeat an earlier one{label}{because}",
+        repeats.by_features,
+        evidence.profile.rows,
+        percent(share)
+    );
+    let files = &evidence.files;
+    let example = |(row, first): &(crate::read::Place, crate::read::Place)| {
+        let first_file = files.get(first.file).map_or("?", String::as_str);
+        evidence.example(*row, Some(format!("= {first_file} {}", first.row)))
+    };
+    Some(Finding {
+        count: Some(repeats.by_features),
+        examples: repeats.examples.iter().map(example).collect(),
+        ..Finding::new("rows.repeated", severity, message)
+            .action("find out whether they are true; else remove them before the table is split")
+    })
+}
+
+/// The share of rows that would repeat an earlier one if the columns were independent of each other: rows are drawn
+/// from the columns' own frequencies, and each asked how likely an earlier row is just like it.
+fn share_by_chance(evidence: &Evidence) -> f64 {
+    let features = evidence.profile.columns.iter().filter(|column| !evidence.is_label(&column.name));
+    let columns: Vec<Vec<(f64, f64)>> = features.map(frequencies).collect();
+    let rows = evidence.profile.rows as f64;
+    let mut rng = SplitMix64::new(0);
+    let mut repeating = 0.0;
+    for _ in 0..CHANCE_ROWS {
+        let likelihood: f64 = columns.iter().map(|column| drawn(column, rng.next_unit())).product();
+        // The mean over the places in the table of the chance that one of the rows before is equal:
+        // 1 - (1 - (1 - p)^n) / (n p), with (1 - p)^n as e^(-np).
+        let expected = rows * likelihood;
+        repeating += if expected > 1e-6 { 1.0 - (-(-expected).exp_m1()) / expected } else { expected / 2.0 };
+    }
+    repeating / CHANCE_ROWS as f64
+}
+
+/// For each value of a column its share of the rows, and its share of all *other* rows: what occurs once is not
+/// expected again. Missing is a value. Of a column with many values, the rare ones are taken as equally frequent.
+fn frequencies(column: &ColumnProfile) -> Vec<(f64, f64)> {
+    let rows = column.rows as f64;
+    let mut counts: Vec<f64> = column.top_values(usize::MAX).iter().map(|value| value.count as f64).collect();
+    counts.push((column.null_count + column.nan_count() + column.faults.misfits) as f64);
+    let untold_rows = rows - counts.iter().sum::<f64>();
+    let untold = column.summary().distinct_estimate as f64 - (counts.len() as f64 - 1.0);
+    let mut shares: Vec<(f64, f64)> =
+        counts.into_iter().map(|count| (count / rows, ((count - 1.0) / (rows - 1.0)).max(0.0))).collect();
+    if untold_rows > 0.0 {
+        let each = untold_rows / untold.max(1.0);
+        shares.push((untold_rows / rows, ((each - 1.0) / (rows - 1.0)).max(0.0)));
+    }
+    shares
+}
+
+/// How often the value that a number in `[0, 1)` falls on occurs in other rows.
+fn drawn(shares: &[(f64, f64)], mut unit: f64) -> f64 {
+    let found = shares.iter().find(|(share, _)| {
+        unit -= share;
+        unit < 0.0
+    });
+    found.map_or(0.0, |(_, others)| *others)
+}
+
+fn empty(evidence: &Evidence) -> Option<Finding> {
+    let count = evidence.facts.empty_rows;
+    (count > 0).then(|| Finding {
+        count: Some(count),
+        examples: evidence.facts.empty_examples.iter().map(|place| evidence.example(*place, None)).collect(),
+        ..Finding::new(
+            "rows.empty",
+            Severity::Warn,
+            format!("{count} of {} rows have no value in any column", evidence.profile.rows),
+        )
+        .action("remove them, or find out what was lost")
+    })
+}

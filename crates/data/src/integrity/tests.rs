@@ -1,0 +1,421 @@
+//! Tables with one planted fault each, and clean ones.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+
+use trackway_core::checks::{CheckResult, Severity, Verdict};
+use trackway_core::{Rng, SignOff, SplitMix64, Timestamp};
+
+use super::*;
+use crate::pass::UNWATCHED;
+use crate::{DataFormat, DataSpec};
+
+const ROWS: usize = 1_000;
+
+/// A column's name and its text in each row.
+type Column<'c> = (&'c str, Box<dyn Fn(usize, &mut SplitMix64) -> String + 'c>);
+
+fn column<'c>(name: &'c str, cell: impl Fn(usize, &mut SplitMix64) -> String + 'c) -> Column<'c> {
+    (name, Box::new(cell))
+}
+
+fn csv(columns: &[Column<'_>], rows: usize, seed: u64) -> String {
+    let mut rng = SplitMix64::new(seed);
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..rows {
+        let cells: Vec<String> = columns.iter().map(|(_, cell)| cell(row, &mut rng)).collect();
+        writeln!(text, "{}", cells.join(",")).unwrap();
+    }
+    text
+}
+
+fn source(text: &str, format: DataFormat) -> (tempfile::TempDir, Source) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), text).unwrap();
+    let spec = DataSpec { path: "a".into(), format: Some(format), ..DataSpec::default() };
+    let source = Source::open(folder.path(), "train", &spec).unwrap();
+    (folder, source)
+}
+
+fn evidence(text: &str, label: Option<&str>, group_by: &[&str]) -> Evidence {
+    let (_folder, mut source) = source(text, DataFormat::Csv);
+    let group_by: Vec<String> = group_by.iter().map(|name| (*name).to_owned()).collect();
+    Evidence::gather(&mut source, label, &group_by, &UNWATCHED).unwrap()
+}
+
+fn normal(rng: &mut SplitMix64) -> f64 {
+    (0..12).map(|_| rng.next_unit()).sum::<f64>() - 6.0
+}
+
+fn pick(rng: &mut SplitMix64, among: &[&str]) -> String {
+    among[(rng.next_u64() % among.len() as u64) as usize].to_owned()
+}
+
+/// `kind:column` of everything found that is more than a note.
+fn found(results: &[CheckResult]) -> BTreeSet<String> {
+    let findings = results.iter().flat_map(|result| &result.findings);
+    let telling = findings.filter(|finding| finding.severity != Severity::Note);
+    telling.map(|it| format!("{}:{}", it.check, it.column.as_deref().unwrap_or_default())).collect()
+}
+
+fn all(evidence: &Evidence) -> Vec<CheckResult> {
+    let now = Timestamp::from_micros(0);
+    vec![
+        columns(evidence),
+        rows(evidence),
+        values(evidence, None),
+        label(evidence, None),
+        personal(evidence, &[], now),
+        representation(evidence),
+    ]
+}
+
+/// Columns beside the planted ones, so that rows differ.
+fn background<'c>() -> Vec<Column<'c>> {
+    vec![
+        column("height", |_, rng| format!("{:.3}", 170.0 + 10.0 * normal(rng))),
+        column("city", |_, rng| pick(rng, &["Oslo", "Riga", "Bern"])),
+    ]
+}
+
+/// Proves for each planted fault that it is found, under its name, and that nothing else is: 15 faults, all found, no
+/// false alarm beside them.
+#[test]
+fn every_planted_fault_is_found_and_nothing_else() {
+    let cases: Vec<(&str, Vec<Column<'_>>)> = vec![
+        ("columns.constant:x", vec![column("x", |_, _| "7".into())]),
+        ("columns.all_null:x", vec![column("x", |_, _| String::new())]),
+        (
+            "columns.equal:y",
+            vec![
+                column("x", |row, _| format!("{}", row * row % 977)),
+                column("y", |row, _| format!("{}.0", row * row % 977)),
+            ],
+        ),
+        (
+            "columns.recoded:y",
+            vec![
+                column("x", |row, _| ["low", "middle", "high", ""][row * row % 977 % 4].into()),
+                column("y", |row, _| format!("{}", [3, 5, 9, 11][row * row % 977 % 4])),
+            ],
+        ),
+        (
+            "columns.mixed_types:x",
+            vec![column("x", |row, rng| {
+                if row % 50 == 0 { "not yet".into() } else { format!("{}", rng.next_u64() % 900) }
+            })],
+        ),
+        (
+            "columns.mixed_types:x",
+            vec![column("x", |row, rng| match row % 10 {
+                0 => "12".into(),
+                1 => "2024-01-01".into(),
+                _ => pick(rng, &["red", "green", "blue"]),
+            })],
+        ),
+        (
+            "columns.spellings:x",
+            vec![column("x", |row, rng| match row % 100 {
+                0 => "\"male \"".into(),
+                1 => "Male".into(),
+                _ => pick(rng, &["male", "female"]),
+            })],
+        ),
+        (
+            "columns.placeholder:x",
+            vec![column("x", |row, rng| {
+                if row % 40 == 0 { "-999".into() } else { format!("{:.2}", 50.0 + 5.0 * normal(rng)) }
+            })],
+        ),
+        (
+            "columns.placeholder:x",
+            vec![column("x", |row, rng| match row % 40 {
+                0 => "1900-01-01".into(),
+                _ => format!(
+                    "19{}-0{}-1{}",
+                    50 + rng.next_u64() % 50,
+                    1 + rng.next_u64() % 9,
+                    rng.next_u64() % 10
+                ),
+            })],
+        ),
+        (
+            "personal.found:x",
+            vec![column("x", |row, rng| {
+                if row % 100 == 0 {
+                    format!("u{row}@example.org")
+                } else {
+                    pick(rng, &["no", "none", "later"])
+                }
+            })],
+        ),
+        ("personal.found:x", vec![column("x", |row, _| format!("+49 30 9018{:02}", row % 90 + 10))]),
+        ("label.all_null:label", vec![column("label", |_, _| String::new())]),
+        ("label.one_class:label", vec![column("label", |_, _| "yes".into())]),
+        (
+            "label.missing:label",
+            vec![column(
+                "label",
+                |row, rng| if row % 9 == 0 { String::new() } else { pick(rng, &["a", "b"]) },
+            )],
+        ),
+        (
+            "label.small_class:label",
+            vec![column("label", |row, rng| if row < 4 { "c".into() } else { pick(rng, &["a", "b"]) })],
+        ),
+    ];
+    for (expected, planted) in cases {
+        let mut columns = background();
+        columns.extend(planted);
+        let has_label = columns.iter().any(|(name, _)| *name == "label");
+        let evidence = evidence(&csv(&columns, ROWS, 1), has_label.then_some("label"), &[]);
+        let results = all(&evidence);
+        assert_eq!(found(&results), BTreeSet::from([expected.to_owned()]), "{results:#?}");
+    }
+}
+
+/// Proves that repeated and empty rows, rejected ones and cells that are no numbers are counted and shown by file and
+/// line.
+#[test]
+fn faulty_rows_are_shown_where_they_are() {
+    let mut columns = background();
+    columns.push(column("weight", |_, rng| format!("{:.3}", 70.0 + 9.0 * normal(rng))));
+    let mut text = csv(&columns, ROWS, 2);
+    let again = text.lines().skip(2).take(30).collect::<Vec<_>>().join("\n");
+    text.push_str(&format!("{again}\n,,\n,,\n1,2\n"));
+    let evidence = evidence(&text, None, &[]);
+    let [rows, values] = [rows(&evidence), values(&evidence, None)];
+    let repeated = &rows.findings.iter().find(|it| it.check == "rows.repeated").unwrap();
+    assert_eq!((repeated.count, repeated.severity), (Some(31), Severity::Warn), "{repeated:?}");
+    assert_eq!(repeated.examples[0].row, Some(ROWS as u64 + 2));
+    assert_eq!(repeated.examples[0].value.as_deref(), Some("= a 3"));
+    let empty = rows.findings.iter().find(|it| it.check == "rows.empty").unwrap();
+    assert_eq!((empty.count, empty.examples[0].row), (Some(2), Some(ROWS as u64 + 32)));
+    let kinds: Vec<&str> = values.findings.iter().map(|it| it.check.as_str()).collect();
+    assert!(kinds.contains(&"values.rejected"), "{values:?}");
+}
+
+/// Proves that NaN and infinities of a float column block, with their rows, and that the same in a label does too.
+#[test]
+fn what_no_model_can_take_blocks() {
+    let (_folder, mut source) = parquet_with_nan();
+    let evidence = Evidence::gather(&mut source, None, &[], &UNWATCHED).unwrap();
+    let result = values(&evidence, None);
+    let kinds: Vec<(&str, Option<u64>, Option<u64>)> =
+        result.findings.iter().map(|it| (it.check.as_str(), it.count, it.examples[0].row)).collect();
+    assert_eq!(kinds, [("values.nan", Some(2), Some(2)), ("values.infinite", Some(1), Some(6))]);
+    assert_eq!(result.verdict, Verdict::Block);
+    let evidence = Evidence::gather(&mut source, Some("x"), &[], &UNWATCHED).unwrap();
+    assert_eq!(values(&evidence, None).verdict, Verdict::Pass);
+    assert_eq!(label(&evidence, None).findings[0].check, "label.nan");
+}
+
+/// One column: 0, NaN, 2, NaN, 4, infinite, 6 …
+fn parquet_with_nan() -> (tempfile::TempDir, Source) {
+    use arrow::array::{ArrayRef, Float64Array, RecordBatch};
+    let values = (0..100).map(|row| match row {
+        1 | 3 => f64::NAN,
+        5 => f64::INFINITY,
+        row => f64::from(row),
+    });
+    let array: ArrayRef = std::sync::Arc::new(Float64Array::from_iter_values(values));
+    let batch = RecordBatch::try_from_iter([("x", array)]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::File::create(folder.path().join("a.parquet")).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let spec = DataSpec { path: "a.parquet".into(), ..DataSpec::default() };
+    let source = Source::open(folder.path(), "train", &spec).unwrap();
+    (folder, source)
+}
+
+/// Proves that rows repeat by chance in a table of few values, and that this is said and not held against it.
+#[test]
+fn few_values_repeat_by_chance() {
+    let few: Vec<Column<'_>> = vec![
+        column("a", |_, rng| pick(rng, &["x", "y", "z"])),
+        column("b", |_, rng| pick(rng, &["1", "2", "3", "4"])),
+    ];
+    let result = rows(&evidence(&csv(&few, ROWS, 3), None, &[]));
+    let finding = &result.findings[0];
+    assert_eq!((result.verdict, finding.count), (Verdict::Pass, Some(ROWS as u64 - 12)));
+    assert!(finding.message.contains("by chance, so this says little"), "{}", finding.message);
+}
+
+/// Proves that repeated rows are counted in tables too large to keep every row: within 5 % of the truth.
+#[test]
+fn repeats_of_large_tables_are_estimated() {
+    let thinning = repeats::Thinning::default();
+    let mut counts = repeats::RowCounts::new(&thinning);
+    let mut rng = SplitMix64::new(4);
+    let keys: Vec<u64> = (0..700_000).map(|_| rng.next_u64()).collect();
+    let place = |row: usize| Place { file: 0, row: row as u64 };
+    counts.observe(&keys, place);
+    let mut later = repeats::RowCounts::new(&thinning);
+    later.observe(&keys[..100_000], place);
+    counts.merge(later);
+    let surplus = counts.surplus();
+    assert!(!counts.is_exact() && (95_000..105_000).contains(&surplus), "{surplus}");
+    assert!(
+        counts.examples().iter().all(|(row, first)| row == first),
+        "rows and their repetition have one number"
+    );
+}
+
+/// Proves that a label written differently on the other side blocks with the mending words, that a class never shown
+/// blocks, and that equal labels pass.
+#[test]
+fn labels_of_both_sides_are_compared() {
+    let side = |names: [&'static str; 2]| {
+        let mut columns = background();
+        columns.push(column("income", move |_, rng| pick(rng, &names)));
+        evidence(&csv(&columns, 200, 5), Some("income"), &[])
+    };
+    let train = side(["<=50K", ">50K"]);
+    let dotted = label(&train, Some(&side(["<=50K.", ">50K."])));
+    assert_eq!(dotted.verdict, Verdict::Block);
+    let finding = &dotted.findings[0];
+    assert!(finding.message.contains("write the label `income` differently"), "{}", finding.message);
+    assert!(finding.action.as_ref().unwrap().contains("`<=50K.` as `<=50K`"), "{finding:?}");
+    let unknown = label(&train, Some(&side(["<=50K", "unknown"])));
+    assert_eq!(
+        (unknown.verdict, unknown.findings[0].check.as_str()),
+        (Verdict::Block, "label.values_differ")
+    );
+    assert_eq!(label(&train, Some(&side([">50K", "<=50K"]))).verdict, Verdict::Pass);
+    let numbers = side(["1", "0"]);
+    assert_eq!(label(&train, Some(&numbers)).verdict, Verdict::Block);
+}
+
+/// Proves that categories which the training side lacks are told, and that the few that every sample lacks are not held
+/// against it.
+#[test]
+fn unknown_categories_are_told() {
+    let side = |seed: u64, planted: bool| {
+        let mut columns = background();
+        columns.push(column("word", move |row, rng| match planted && row % 20 == 0 {
+            true => "new".to_owned(),
+            false => format!("w{}", (1.0 / (rng.next_unit() + 0.002)) as u64),
+        }));
+        evidence(&csv(&columns, 2_000, seed), None, &[])
+    };
+    let train = side(6, false);
+    let planted = values(&train, Some(&side(7, true)));
+    assert_eq!((planted.verdict, planted.findings[0].column.as_deref()), (Verdict::Warn, Some("word")));
+    let clean = values(&train, Some(&side(8, false)));
+    assert_eq!((clean.verdict, clean.findings.len()), (Verdict::Pass, 1), "{clean:?}");
+}
+
+/// Proves that personal data blocks until somebody signs for this column and kind, only as long as it says, and that a
+/// sign-off for what does not exist is told. No message holds an address.
+#[test]
+fn personal_data_needs_a_signature() {
+    let columns =
+        [column("mail", |row, _| format!("user{row}@example.org")), column("n", |row, _| row.to_string())];
+    let evidence = evidence(&csv(&columns, 50, 9), None, &[]);
+    let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    let sign_off = |column: &str, kind: &str, until: Option<&str>| SignOff {
+        column: column.into(),
+        kinds: vec![kind.into()],
+        approved_by: "Ada".into(),
+        why: "customers agreed".into(),
+        until: until.map(str::to_owned),
+    };
+    for (sign_offs, verdict, told) in [
+        (vec![], Verdict::Block, "e-mail"),
+        (vec![sign_off("mail", "email", None)], Verdict::Pass, "Ada signed for it"),
+        (vec![sign_off("mail", "email", Some("2026-11-21"))], Verdict::Pass, "until 2026-11-21"),
+        (vec![sign_off("mail", "email", Some("2026-11-20"))], Verdict::Block, "ended on 2026-11-20"),
+        (vec![sign_off("mail", "phone", None)], Verdict::Block, "e-mail"),
+        (vec![sign_off("n", "email", None)], Verdict::Block, "e-mail"),
+        (
+            vec![sign_off("mail", "email", None), sign_off("mial", "email", None)],
+            Verdict::Warn,
+            "no such column",
+        ),
+        (vec![sign_off("mail", "email", None), sign_off("mail", "mail", None)], Verdict::Warn, "no kind"),
+    ] {
+        let result = personal(&evidence, &sign_offs, now);
+        assert_eq!(result.verdict, verdict, "{result:?}");
+        assert!(result.findings[0].message.contains(told), "{result:?}");
+        assert!(!format!("{result:?}").contains("@example"), "{result:?}");
+    }
+    let listed = personal_columns(&evidence, &[], now);
+    assert_eq!((listed.len(), listed[0].count, listed[0].signed_off), (1, 50, false));
+    let shown = evidence.profile.columns[0].summary();
+    assert!(!format!("{shown:?}").contains("@example"), "a profile shows no addresses: {shown:?}");
+}
+
+/// Proves that groups are counted with the rate of the label and its interval, that a planted difference is found, a
+/// small group named, and that groups without a difference are not told apart.
+#[test]
+fn groups_are_counted_and_compared() {
+    let columns = vec![
+        column("sex", |row, _| ["f", "m"][row % 2].into()),
+        column("race", |row, _| if row < 20 { "rare".into() } else { ["a", "b"][row / 2 % 2].into() }),
+        column("hired", |row, rng| {
+            let share = if row % 2 == 0 { 0.2 } else { 0.4 };
+            u8::from(rng.next_unit() < share).to_string()
+        }),
+    ];
+    let evidence = evidence(&csv(&columns, 4_000, 10), Some("hired"), &["sex", "race"]);
+    let groups = evidence.groups();
+    assert_eq!(groups.len(), 2 + 3 + 6);
+    let women = groups.iter().find(|group| group.values == ["f"]).unwrap();
+    assert_eq!((women.rows, women.label_value.as_deref()), (2_000, Some("1")));
+    assert!((women.low.unwrap()..women.high.unwrap()).contains(&0.2), "{women:?}");
+    let result = representation(&evidence);
+    let told = |kind: &str| result.findings.iter().find(|it| it.check == kind).unwrap().message.clone();
+    assert!(told("representation.label_rate").contains("sex=m"), "{result:?}");
+    assert!(told("representation.small_group").contains("race=rare (20)"), "{result:?}");
+    let alike: Vec<Column<'_>> = vec![
+        column("sex", |_, rng| pick(rng, &["f", "m"])),
+        column("paid", |_, rng| format!("{:.2}", 1_000.0 + 100.0 * normal(rng))),
+    ];
+    let evidence = self::evidence(&csv(&alike, 4_000, 11), Some("paid"), &["sex"]);
+    assert_eq!(representation(&evidence).verdict, Verdict::Pass);
+    assert!(evidence.groups()[0].label_rate.is_some_and(|mean| (990.0..1_010.0).contains(&mean)));
+}
+
+/// Proves that of 400 clean columns of many kinds at most 1 % are called faulty.
+#[test]
+fn clean_columns_are_left_alone() {
+    let kinds: Vec<fn(usize, &mut SplitMix64) -> String> = vec![
+        |_, rng| format!("{:.4}", normal(rng)),
+        |_, rng| format!("{:.3}", (2.0 * normal(rng)).exp()),
+        |_, rng| (rng.next_u64() % 100).to_string(),
+        |_, rng| (rng.next_u64() % 1_000).to_string(),
+        |_, rng| (17 + rng.next_u64() % 74).to_string(),
+        |_, rng| format!("{}", (normal(rng) * 30.0).round()),
+        |_, rng| (rng.next_u64() % 3).to_string(),
+        |_, rng| ((rng.next_u64() % 3) as i64 - 1).to_string(),
+        |_, rng| pick(rng, &["true", "false"]),
+        |_, rng| pick(rng, &["north", "south", "east", "west"]),
+        |_, rng| pick(rng, &["A", "a", "B", "b"]),
+        |_, rng| format!("{:08x}", rng.next_u64() as u32),
+        |_, rng| format!("item-{}", rng.next_u64() % 50),
+        |_, rng| {
+            format!("20{}-0{}-1{}", 10 + rng.next_u64() % 15, 1 + rng.next_u64() % 9, rng.next_u64() % 10)
+        },
+        |row, _| format!("2024-01-01T{:02}:{:02}:{:02}Z", row / 3600 % 24, row / 60 % 60, row % 60),
+        |row, _| row.to_string(),
+        |_, rng| (rng.next_u64() % 100_000).to_string(),
+        |_, rng| if rng.next_unit() < 0.1 { String::new() } else { format!("{:.1}", 36.0 + normal(rng)) },
+        |_, rng| (1_000_000 + rng.next_u64() % 9_000_000).to_string(),
+        |_, rng| format!("{}", (-(rng.next_unit() + 1e-9).ln() * 20.0) as u64),
+    ];
+    let mut faulty = Vec::new();
+    let tables = 20;
+    for seed in 0..tables {
+        let names: Vec<String> = (0..kinds.len()).map(|index| format!("c{index}")).collect();
+        let columns: Vec<Column<'_>> =
+            names.iter().zip(&kinds).map(|(name, kind)| column(name, kind)).collect();
+        let evidence = evidence(&csv(&columns, 300, 100 + seed), None, &[]);
+        faulty.extend(found(&all(&evidence)).into_iter().map(|it| format!("{seed} {it}")));
+    }
+    let columns = tables as usize * kinds.len();
+    assert!(faulty.len() * 100 <= columns, "{} of {columns} clean columns: {faulty:?}", faulty.len());
+}

@@ -1,0 +1,181 @@
+//! `data.values`: what no model can take, what could not be read, and what the other side of a split does not know.
+
+use std::collections::HashSet;
+
+use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+
+use super::facts::ColumnFacts;
+use super::{Evidence, about, answer, percent};
+use crate::error::DataError;
+use crate::infer::ColumnType;
+use crate::profile::ColumnProfile;
+use crate::read::{Fault, Place, RejectKind};
+
+const NAME: &str = "data.values";
+
+/// So many standard deviations more unknown rows than expected are no chance.
+const DEVIATIONS: f64 = 4.0;
+
+/// How many values a sentence lists.
+const LISTED: usize = 5;
+
+/// Checks the cells of a table, and those of `against`, the data that a model learnt here will meet.
+#[must_use]
+pub fn values(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
+    let mut findings = Vec::new();
+    for side in [Some(evidence), against].into_iter().flatten() {
+        findings.extend(rejected(side));
+        findings.extend(recoded(side));
+        for (column, facts) in side.profile.columns.iter().zip(&side.facts.columns) {
+            findings.extend(not_finite(side, column, facts));
+        }
+    }
+    let mut looked_at = format!("{} columns", evidence.profile.columns.len());
+    if let Some(against) = against {
+        let (found, compared) = unknown_values(evidence, against);
+        findings.extend(found);
+        looked_at.push_str(&format!("; {compared} columns of texts compared with the other side"));
+    }
+    answer(NAME, findings, looked_at)
+}
+
+/// The answer where a file is damaged: nothing else can be checked.
+#[must_use]
+pub fn unreadable(error: &DataError) -> Option<CheckResult> {
+    let damaged =
+        matches!(error, DataError::Corrupt { .. } | DataError::Unreadable { .. } | DataError::Changed { .. });
+    damaged.then(|| {
+        let finding = Finding::new("values.unreadable", Severity::Block, error.to_string())
+            .action("get the file again from where it came, and compare sizes or checksums");
+        CheckResult::of(NAME, vec![finding])
+    })
+}
+
+fn rejected(evidence: &Evidence) -> Vec<Finding> {
+    let coverage = &evidence.coverage;
+    let rows = coverage.rows_read + coverage.rows_rejected;
+    let finding = |rejects: &crate::read::Rejects| {
+        let what = match rejects.kind {
+            RejectKind::Ragged => "have another number of fields than columns",
+            RejectKind::OpenQuote => "open a quote that nothing closes",
+            RejectKind::BadJson => "are no JSON objects",
+        };
+        let example = |fault: &Fault| {
+            evidence.example(fault.place, Some(crate::personal::masked(&fault.detail).into_owned()))
+        };
+        Finding {
+            count: Some(rejects.count),
+            examples: rejects.examples.iter().map(example).collect(),
+            ..Finding::new(
+                "values.rejected",
+                Severity::Warn,
+                format!("{} of {rows} rows {what}: they are not read", rejects.count),
+            )
+            .action("mend the rows; many programs drop or shift such rows in silence")
+        }
+    };
+    coverage.rejects.iter().map(finding).collect()
+}
+
+fn recoded(evidence: &Evidence) -> Option<Finding> {
+    let coverage = &evidence.coverage;
+    let place = coverage.first_recoded?;
+    Some(Finding {
+        count: Some(coverage.rows_recoded),
+        examples: vec![evidence.example(place, None)],
+        ..Finding::new(
+            "values.not_utf8",
+            Severity::Warn,
+            format!(
+                "{} rows hold bytes that are no UTF-8; they were read as Windows-1252",
+                coverage.rows_recoded
+            ),
+        )
+        .action("write the files in UTF-8")
+    })
+}
+
+/// NaN and infinities: one of them in a batch makes the loss NaN.
+fn not_finite(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Vec<Finding> {
+    // The label's own check says it of the label.
+    if evidence.is_label(&column.name) {
+        return Vec::new();
+    }
+    let examples = |places: &[Place]| -> Vec<Example> {
+        places.iter().map(|place| evidence.example(*place, None)).collect()
+    };
+    let infinite = column.summary().infinite_count;
+    let found = [
+        ("values.nan", "NaN", column.nan_count(), &facts.nan),
+        ("values.infinite", "infinite", infinite, &facts.infinite),
+    ];
+    let finding = |(kind, what, count, places): &(&str, &str, u64, &Vec<Place>)| {
+        let share = percent(*count as f64 / column.rows.max(1) as f64);
+        let message = format!("`{}` is {what} in {count} of {} rows ({share})", column.name, column.rows);
+        let action = "fill them in, drop the rows, or make them missing: one in a batch makes the loss NaN";
+        Finding {
+            count: Some(*count),
+            examples: examples(places),
+            ..about(kind, Severity::Block, &column.name, message, action)
+        }
+    };
+    found.iter().filter(|(_, _, count, _)| *count > 0).map(finding).collect()
+}
+
+/// Categories of the other side that this side does not have, and how many columns were compared.
+///
+/// Rare values are always missed by some sample: about as many rows of new data have an unknown value as values occur
+/// once here (I. Good and A. Turing, 1953). Only more than that is told as a warning.
+fn unknown_values(evidence: &Evidence, against: &Evidence) -> (Vec<Finding>, usize) {
+    let mut findings = Vec::new();
+    let mut compared = 0;
+    for column in &evidence.profile.columns {
+        let other = against.profile.column(&column.name);
+        let is_text = |column: &ColumnProfile| column.kind == ColumnType::Text && column.values_are_exact();
+        let Some(other) = other.filter(|other| is_text(other) && is_text(column)) else { continue };
+        if evidence.is_label(&column.name) {
+            continue;
+        }
+        compared += 1;
+        findings.extend(unknown(column, other));
+    }
+    (findings, compared)
+}
+
+fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
+    let values = column.top_values(usize::MAX);
+    let known: HashSet<String> = values.iter().map(|it| it.value.to_string()).collect();
+    let unknown =
+        other.top_values(usize::MAX).into_iter().filter(|it| !known.contains(&it.value.to_string()));
+    let unknown: Vec<_> = unknown.collect();
+    let rows: u64 = unknown.iter().map(|it| it.count).sum();
+    if rows == 0 {
+        return None;
+    }
+    let once = values.iter().filter(|it| it.count == 1).count() as f64;
+    let share = once / column.value_count().max(1) as f64;
+    let expected = share * other.value_count() as f64;
+    // A value that occurs on the other side alone comes in as many rows as it likes: its count is noise too.
+    let largest = unknown.iter().map(|it| it.count).max().unwrap_or(0) as f64;
+    let limit = expected + DEVIATIONS * (expected.max(1.0)).sqrt();
+    let is_chance = rows as f64 <= limit && largest <= limit;
+    let name = |it: &crate::profile::ValueCount| {
+        format!("`{}` ({})", crate::personal::masked(&it.value.to_string()), it.count)
+    };
+    let shown: Vec<String> = unknown.iter().take(LISTED).map(name).collect();
+    let more = unknown.len().saturating_sub(LISTED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let because = match is_chance {
+        true => format!("; about {expected:.0} would be by chance"),
+        false => String::new(),
+    };
+    let message = format!(
+        "{rows} rows of the other side ({}) have a `{}` that no row here has: {}{more}{because}",
+        percent(rows as f64 / other.value_count().max(1) as f64),
+        column.name,
+        shown.join(", ")
+    );
+    let severity = if is_chance { Severity::Note } else { Severity::Warn };
+    let action = "give the model a way to say `unknown`, or find out why the values differ";
+    Some(Finding { count: Some(rows), ..about("values.unknown", severity, &column.name, message, action) })
+}
