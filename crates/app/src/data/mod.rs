@@ -1,5 +1,6 @@
 //! Data sets by themselves, outside of a run: no home and no ledger is needed, but for snapshots.
 
+pub mod check;
 pub mod drift;
 pub mod images;
 pub mod leakage;

@@ -21,11 +21,20 @@ pub enum DataCommand {
   trackway data validate new.parquet --schema schema.toml
   trackway data validate request.jsonl --schema schema.toml --environment serve --json")]
     Validate(ValidateArgs),
+    /// Look for what makes data unfit to learn from: columns, rows, labels, personal data, groups; ends with 3 where a
+    /// run would be wasted
+    #[command(after_help = "Examples:
+  trackway data check train.parquet --label income --against test.parquet
+  trackway data check train.csv --label hired --group-by sex,race --json
+  trackway data check users.parquet --sign-off approved.toml          [[personal]] column, kinds, approved_by, why, until
+  trackway data check train.csv --label y --probabilities scores.csv --only data.label_noise")]
+    Check(Box<CheckArgs>),
     /// Compare the distributions of two data sets, each column against the noise that samples of these sizes show
     #[command(after_help = "Examples:
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
-  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read")]
+  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read
+  trackway data drift --reference train.parquet --current new.parquet --joint     what no single column shows")]
     Drift(DriftArgs),
     /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
     /// where a check blocks, or could not be made that was asked for
@@ -94,6 +103,33 @@ pub struct ValidateArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// The column to be predicted
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// Columns that tell who a row is about: rows and label by group
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub group_by: Vec<String>,
+    /// Data that the model will meet: its labels and categories must be known here
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub against: Vec<String>,
+    /// Who allowed which personal data (TOML); what nobody signed for blocks
+    #[arg(long, value_name = "FILE")]
+    pub sign_off: Option<PathBuf>,
+    /// A probability for each class (a column named like it) and row, from your own model, in place of the quick one
+    #[arg(long, num_args = 1.., value_name = "PATH", requires = "label")]
+    pub probabilities: Vec<String>,
+    /// Run these checks only; one that cannot run then ends with 3 too
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Leave these checks out
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub skip: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct DriftArgs {
     /// What the data was: files, a snapshot, or a profile that was saved (.json)
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
@@ -104,6 +140,9 @@ pub struct DriftArgs {
     /// The column to be predicted: its shift is told apart
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+    /// Let a model tell rows of the two apart: finds shifts that no single column shows; needs the rows of both
+    #[arg(long)]
+    pub joint: bool,
     #[command(flatten)]
     pub reading: ReadingArgs,
 }

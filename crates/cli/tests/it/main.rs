@@ -5,6 +5,7 @@
 mod bad_input;
 mod checkpoints;
 mod data;
+mod data_check;
 mod data_sets;
 mod examples;
 mod faults;

@@ -1,5 +1,6 @@
 //! Commands about data: no run and, but for snapshots, no home.
 
+mod check;
 mod diff;
 mod drift;
 mod findings;
@@ -31,6 +32,7 @@ pub fn data(
         DataCommand::Profile(args) => profile::profile(args, printer),
         DataCommand::Infer(args) => schema::infer(args, printer),
         DataCommand::Validate(args) => schema::validate(args, printer),
+        DataCommand::Check(args) => check::check(args, printer),
         DataCommand::Images(args) => images::images(args, printer),
         DataCommand::Drift(args) => drift::drift(home, args, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, printer),
