@@ -130,7 +130,7 @@ impl App {
         if !has_file || request.selection.skip_all.is_some() {
             return Ok(None);
         }
-        let report = check(self, &start.job, &start.capture, &request.selection, reporter)?;
+        let report = check(self, (&start.job, &start.capture, Some(start)), &request.selection, reporter)?;
         reporter.preflight(&Told::Judged(&report));
         Ok(Some(report))
     }
