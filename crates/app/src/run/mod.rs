@@ -149,7 +149,7 @@ impl App {
     ) -> Result<(), AppError> {
         let (kind, text) = match state {
             RunState::Blocked => {
-                ("preflight_blocked", format!("not launched: {} forbids it", report.blocked_by().join(", ")))
+                ("preflight_blocked", format!("not launched because of {}", report.blocked_by().join(", ")))
             }
             _ => ("preflight_stopped", "stopped before the launch".to_owned()),
         };

@@ -6,7 +6,7 @@ use trackway_core::checks::{CheckResult, Verdict};
 use trackway_formats::runfile::{Plan, TrainingSection};
 use trackway_tower::config_checks::{Loader, Strategy, TrainingConfig, config_checks};
 use trackway_tower::cost::CostPlan;
-use trackway_tower::memory::{Adapters, Base, Counter, Device, MemorySpec, Parallel, Targets};
+use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, Parallel, Targets};
 
 use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
@@ -48,7 +48,9 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
 
 /// Memory that does not fit is told with what would make it fit.
 fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
-    let advice = work.shared.memory.get().and_then(|report| report.advice.first());
+    let advice = work.shared.memory.get().map(|report| report.advice.as_slice()).unwrap_or_default();
+    let fits = advice.iter().find(|advice| advice.verdict == Fit::Fits);
+    let advice = fits.or(advice.first());
     if let (Some(advice), "memory") = (advice, result.name.as_str()) {
         for finding in &mut result.findings {
             finding.action = Some(format!("{}: {} (`trackway memory` has more)", advice.text, advice.price));
