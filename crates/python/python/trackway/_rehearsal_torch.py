@@ -148,10 +148,6 @@ class Watch:
         self._reloaded = False
 
     def __enter__(self) -> Watch:
-        for name, component in self._components.items():
-            component = _state.unwrap(component)
-            if _state.is_module(component):
-                self._meet(component, name)
         handles = [
             register_module_forward_pre_hook(self._enter_module),
             register_module_forward_hook(self._leave_module, always_call=True),
