@@ -302,7 +302,8 @@ class Watch:
         if self._batch_index in self._counted:
             return
         self._counted.add(self._batch_index)
-        kept = labels.detach().flatten() if name in CLASS_LOSSES else labels.detach().flatten(1)
+        kept = labels.detach()
+        kept = kept.flatten() if name in CLASS_LOSSES else kept.reshape(len(kept) if kept.dim() else 1, -1)
         if name in CLASS_LOSSES and not labels.is_floating_point():
             values, counts = kept[kept != named.get("ignore_index", -100)].unique(return_counts=True)
             self._counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
