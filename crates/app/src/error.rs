@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Integrity,
     /// Wait until another process lets go of the ledger, and try again.
     Locked,
+    /// Somebody asked for an end before it was done.
+    Cancelled,
     /// Try again, or report a fault of Trackway's own.
     Fault,
 }

@@ -78,7 +78,13 @@ impl Home {
     /// Hashes of data files that did not change since they were last read.
     #[must_use]
     pub fn data_cache(&self) -> PathBuf {
-        self.folder.join("data").join("manifest-cache.json")
+        self.data_folder().join("manifest-cache.json")
+    }
+
+    /// Snapshots of data, and what is known of files that were read.
+    #[must_use]
+    pub fn data_folder(&self) -> PathBuf {
+        self.folder.join("data")
     }
 }
 

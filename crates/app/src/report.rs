@@ -2,6 +2,8 @@
 
 use trackway_core::{AttemptId, RunId, Step, Timestamp};
 
+use crate::preflight::Told;
+
 /// Something a person who watches a run wants to know at once.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
@@ -89,4 +91,6 @@ pub trait Reporter: Sync {
     fn reading_data(&self, done_bytes: u64, total_bytes: u64);
     /// A checkpoint is on its way to the remote at the end of a run: bytes that arrived of bytes in all.
     fn uploading(&self, _done_bytes: u64, _total_bytes: u64) {}
+    /// Pre-flight began, moved on, or found something. Called from several threads.
+    fn preflight(&self, _told: &Told<'_>) {}
 }

@@ -3,6 +3,8 @@
 mod checkpoint;
 mod data;
 mod memory;
+mod preflight;
+mod rehearse;
 
 use std::path::PathBuf;
 
@@ -10,10 +12,12 @@ use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
-    CheckArgs, DataCommand, DriftArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs, TableArgs,
-    ValidateArgs,
+    CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
+    ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
+pub use preflight::{PreflightArgs, SkipArgs};
+pub use rehearse::{RehearsalKind, RehearseArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -53,8 +57,12 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Run a training job: launch, supervise, classify, retry, and leave a receipt of every attempt
     Run(RunArgs),
+    /// Check everything that can be known before a run costs anything: data, settings, memory, cost, storage
+    Preflight(PreflightArgs),
     /// Prove that a killed and resumed run ends in the state of an undisturbed one
     Prove(ProveArgs),
+    /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
+    Rehearse(RehearseArgs),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first
@@ -92,6 +100,7 @@ pub enum Command {
   trackway run trackway.toml --set run.seed=18
   trackway run wine.toml --inject kill@step=120     rehearse the loss of a machine
   trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
+  trackway run trackway.toml --skip data.drift --why 'the split is by time'
   trackway run --name baseline -- python train.py --lr 0.01")]
 pub struct RunArgs {
     /// The run file
@@ -109,6 +118,11 @@ pub struct RunArgs {
     /// Launch even though the last attempt on this very data and config ended in a data error
     #[arg(long)]
     pub retry_data_error: bool,
+    #[command(flatten)]
+    pub skip: SkipArgs,
+    /// Launch without any check
+    #[arg(long, requires = "why")]
+    pub skip_preflight: bool,
     /// A name for a run without a run file
     #[arg(long)]
     pub name: Option<String>,

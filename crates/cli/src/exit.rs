@@ -2,6 +2,8 @@
 
 use trackway_app::error::{AppError, ErrorKind};
 
+/// Something was found that must not be trained on, or forbids the launch.
+pub const BLOCKED: u8 = 3;
 /// The run ended without completing.
 pub const NOT_COMPLETED: u8 = 4;
 
@@ -31,6 +33,7 @@ impl From<AppError> for Failure {
             ErrorKind::Fault | ErrorKind::Locked => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Blocked => 3,
+            ErrorKind::Cancelled => NOT_COMPLETED,
             ErrorKind::NotFound => 6,
             ErrorKind::Integrity => 7,
         };

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
+    trackway_app::data::read_urls();
     let printer = Printer::new(cli.global.json);
     match execute(&cli, printer) {
         Ok(code) => ExitCode::from(code),
@@ -36,7 +37,10 @@ fn main() -> ExitCode {
 fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
     match &cli.command {
         Command::Classify(classify) => commands::classify::classify(classify, printer),
-        Command::Data(data) => commands::data::data(data, printer),
+        Command::Data(data) => {
+            let home = Home::new(home_folder(&cli.global, None), cli.global.ledger.clone());
+            commands::data::data(data, &home, || open(&cli.global, None, true, printer), printer)
+        }
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
@@ -49,9 +53,17 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let open = || open(&cli.global, None, false, printer);
             commands::checkpoint::checkpoint(&open, checkpoint, printer)
         }
+        Command::Preflight(preflight) => {
+            let app = open(&cli.global, Some(&preflight.file), true, printer)?;
+            commands::preflight::preflight(&app, preflight, printer)
+        }
         Command::Prove(prove) => {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
+        }
+        Command::Rehearse(rehearse) => {
+            let app = open(&cli.global, Some(&rehearse.file), true, printer)?;
+            commands::rehearse::rehearse(&app, rehearse, printer)
         }
         other => {
             let app = open(&cli.global, None, false, printer)?;
@@ -71,7 +83,9 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
         Command::Run(_)
+        | Command::Preflight(_)
         | Command::Prove(_)
+        | Command::Rehearse(_)
         | Command::Classify(_)
         | Command::Memory(_)
         | Command::Checkpoint(_)

@@ -106,7 +106,8 @@ pub enum DataError {
     },
     /// A set without a file that is a table.
     #[error(
-        "data `{set}`: `{path}` is no table; tables are .parquet, .csv, .tsv, .jsonl, .ndjson and .txt files"
+        "data `{set}`: `{path}` is no table; tables are .parquet, .csv, .tsv, .jsonl, .ndjson and .txt files{}",
+        compression_advice(.path)
     )]
     NotATable {
         /// The data set.
@@ -138,6 +139,17 @@ pub enum DataError {
 
 pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+}
+
+/// What to do about a file that would be a table if it were unpacked.
+pub(crate) fn compression_advice(path: &str) -> &'static str {
+    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    match extension.as_str() {
+        "gz" | "zst" | "bz2" | "xz" | "lz4" | "br" | "zip" => {
+            "; a packed file cannot be read in parts: unpack it, or make it Parquet, which is packed within"
+        }
+        _ => "",
+    }
 }
 
 fn permission_advice(source: &io::Error) -> &'static str {

@@ -51,16 +51,6 @@ impl ColumnType {
             _ => Self::Text,
         }
     }
-
-    /// The type of a column after one more value written as text, already trimmed and not missing.
-    pub(crate) fn with_text(self, value: &[u8]) -> Self {
-        match self {
-            Self::Text => Self::Text,
-            Self::Int if is_int(value) => Self::Int,
-            Self::Float if is_float(value) => Self::Float,
-            known => known.join(type_of(value)),
-        }
-    }
 }
 
 /// The type of one value written as text.

@@ -1,7 +1,6 @@
 //! The manifest of a data set, and how it comes about.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
@@ -10,16 +9,15 @@ use sha2::{Digest, Sha256};
 use trackway_core::Clock;
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
-use crate::cache::{HashCache, Identity, read_as};
-use crate::csv::{COLUMN_COUNT, CsvParser};
+use crate::cache::{HashCache, Identity};
 use crate::error::{DataError, did_you_mean};
+use crate::examine::Examiner;
 use crate::infer::Column;
-use crate::jsonl::JsonlParser;
-use crate::scan::{Content, NoParser, Parser, ScanError, scan};
-use crate::select::select;
-
-/// The most places kept per kind of finding and file; the count goes on.
-pub const MAX_EXAMPLES: usize = 5;
+use crate::pass::Watch;
+use crate::profile::Profile;
+use crate::read::{Rejects, is_text};
+use crate::select::{Selection, select};
+use crate::snapshot::ProfileKeeper;
 
 /// Every file of a data set and what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,11 +30,14 @@ pub struct DataManifest {
     pub files: Vec<DataFile>,
     /// Sum over the files.
     pub size_bytes: u64,
-    /// Sum over the tabular files; `None` if there is none.
+    /// Rows read of the tables; `None` if there is none.
     pub rows: Option<u64>,
-    /// All columns of the tabular files in order of appearance, with types that hold all values.
+    /// Rows of the tables that could not be read.
+    pub rows_rejected: u64,
+    /// All columns of the tables in order of appearance, with types that hold all values.
     pub schema: Option<Vec<Column>>,
-    /// SHA-256 over each file's path (relative to the set's folder), size, BLAKE3 and schema, in path order.
+    /// SHA-256 over each file's path (relative to the set's folder), size, BLAKE3 and schema, in path order, and over
+    /// the texts that stand for a missing value where they were given. The same data has the same hash everywhere.
     pub data_sha256: String,
     /// What a reader of the receipt should know, such as a check that could not be made.
     pub notes: Vec<String>,
@@ -45,78 +46,30 @@ pub struct DataManifest {
 /// One file of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
-    /// Relative to the run file's folder where it lies below it, else absolute.
+    /// Relative to the run file's folder where it lies below it, else absolute; or a URL.
     pub path: String,
+    /// Relative to the set's folder: what belongs to the set's identity.
+    pub name: String,
     /// Its size.
     pub size_bytes: u64,
     /// BLAKE3 of its bytes, 64 hexadecimal digits.
     pub blake3: String,
     /// What it was read as.
     pub format: DataFormat,
-    /// Rows without the header; `None` for [`DataFormat::Other`].
+    /// Rows read, without the header; `None` if it is no table.
     pub rows: Option<u64>,
-    /// Columns in file order; `None` for [`DataFormat::Other`].
+    /// Rows that could not be read; with the rows read, all there are.
+    pub rows_rejected: u64,
+    /// Why, with the first examples.
+    pub rejects: Vec<Rejects>,
+    /// Rows with bytes that are no UTF-8, read as Windows-1252.
+    pub rows_recoded: u64,
+    /// Columns in file order; `None` if it is no table.
     pub schema: Option<Vec<Column>>,
     /// CSV: whether the first row is a header.
     pub header: Option<bool>,
     /// CSV: the separator.
     pub delimiter: Option<char>,
-    /// What is wrong with single rows; empty if nothing is.
-    pub findings: Vec<Finding>,
-}
-
-/// Rows of one kind of fault.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The kind of fault.
-    pub kind: FindingKind,
-    /// How many rows have it.
-    pub count: u64,
-    /// The first [`MAX_EXAMPLES`] of them.
-    pub examples: Vec<Example>,
-}
-
-/// Where a fault is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Example {
-    /// The line on which the row begins, from 1.
-    pub line: u64,
-    /// What is there.
-    pub detail: String,
-}
-
-/// What may be wrong with a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingKind {
-    /// Another number of fields than the header or the first row.
-    RaggedRow,
-    /// Bytes that are no UTF-8.
-    NotUtf8,
-    /// A line that is no JSON object.
-    BadJson,
-}
-
-/// Collects findings; examples are made only while there is room for them.
-#[derive(Debug, Default)]
-pub(crate) struct Findings(Vec<Finding>);
-
-impl Findings {
-    pub(crate) fn add(&mut self, kind: FindingKind, example: impl FnOnce() -> Example) {
-        let index = self.0.iter().position(|finding| finding.kind == kind).unwrap_or_else(|| {
-            self.0.push(Finding { kind, count: 0, examples: Vec::new() });
-            self.0.len() - 1
-        });
-        let finding = &mut self.0[index];
-        finding.count += 1;
-        if finding.examples.len() < MAX_EXAMPLES {
-            finding.examples.push(example());
-        }
-    }
-
-    pub(crate) fn into_list(self) -> Vec<Finding> {
-        self.0
-    }
 }
 
 /// Resolves data sets.
@@ -127,49 +80,99 @@ pub struct Resolver<'r> {
     pub cache: Option<&'r HashCache>,
     /// Tells how fresh a file's time of change is.
     pub clock: &'r dyn Clock,
-    /// Told the bytes done and the bytes in all, from several threads, about once per MiB.
-    pub progress: &'r (dyn Fn(u64, u64) + Sync),
+    /// Told the bytes done and the bytes in all, about once per MiB, and able to end it.
+    pub watch: &'r Watch<'r>,
 }
 
 impl Resolver<'_> {
-    /// Finds, hashes and reads all files of a data set. Files are read in parallel, each in chunks.
+    /// Finds, hashes and reads all files of a data set. Files are read in parallel, each in pieces.
     ///
     /// # Errors
     /// [`DataError`]: no file, an unreadable or corrupt one, one that changes meanwhile, a named column that is not
-    /// there. Faults of single rows are findings, not errors.
+    /// there. Rows that cannot be read are counted and are no errors.
     pub fn resolve(&self, name: &str, spec: &DataSpec) -> Result<DataManifest, DataError> {
         let selection = select(name, spec, self.base)?;
-        let total: u64 = selection.files.iter().map(|path| fs::metadata(path).map_or(0, |it| it.len())).sum();
+        Ok(self.resolve_selection(name, spec, &selection, None)?.0)
+    }
+
+    /// As [`Resolver::resolve`], of several paths together, with the profile of all tables; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Resolver::resolve`].
+    pub fn resolve_with_profile(
+        &self,
+        name: &str,
+        spec: &DataSpec,
+        paths: &[String],
+        keeper: &ProfileKeeper<'_>,
+    ) -> Result<(DataManifest, Option<Profile>), DataError> {
+        let mut selections = Vec::with_capacity(paths.len());
+        for path in paths {
+            selections.push(select(name, &DataSpec { path: path.clone(), ..spec.clone() }, self.base)?);
+        }
+        self.resolve_selection(name, spec, &together(selections), Some(keeper))
+    }
+
+    fn resolve_selection(
+        &self,
+        name: &str,
+        spec: &DataSpec,
+        selection: &Selection,
+        keeper: Option<&ProfileKeeper<'_>>,
+    ) -> Result<(DataManifest, Option<Profile>), DataError> {
+        let total: u64 = selection
+            .files
+            .par_iter()
+            .map(|path| Identity::of(path).map_or(0, |identity| identity.size_bytes()))
+            .sum();
         let done = AtomicU64::new(0);
         let advance = |bytes: u64| {
             let before = done.fetch_add(bytes, Ordering::Relaxed);
-            (self.progress)(before + bytes, total.max(before + bytes));
+            (self.watch.progress)(before + bytes, total.max(before + bytes));
         };
-        let read = |path: &PathBuf| FileReader { set: name, spec, resolver: self, path }.read(&advance);
-        let files = if let [only] = selection.files.as_slice() {
-            vec![read(only)?]
-        } else {
-            selection.files.par_iter().map(read).collect::<Result<Vec<_>, _>>()?
+        let examiner = Examiner {
+            set: name,
+            spec,
+            resolver: self,
+            root: &selection.root,
+            keeper,
+            // A line of text is a row only where no real table stands beside it.
+            text_is_table: selection.files.iter().all(|path| is_text(path)),
+            advance: &advance,
         };
-        let data_sha256 = digest(&selection.root, &selection.files, &files);
+        let (files, profile) = examiner.read_all(&selection.files, self.watch)?;
         let mut manifest = DataManifest {
             name: name.to_owned(),
             path: spec.path.clone(),
             size_bytes: files.iter().map(|file| file.size_bytes).sum(),
             rows: files.iter().filter_map(|file| file.rows).reduce(|sum, rows| sum + rows),
+            rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
             schema: None,
-            data_sha256,
+            data_sha256: digest(selection, &files, spec),
             notes: Vec::new(),
             files,
         };
         manifest.merge_schemas();
         check_columns(name, spec, &mut manifest)?;
-        Ok(manifest)
+        Ok((manifest, profile))
     }
 
-    fn display(&self, path: &Path) -> String {
+    pub(crate) fn display(&self, path: &Path) -> String {
         path.strip_prefix(self.base).unwrap_or(path).to_string_lossy().into_owned()
     }
+}
+
+/// Several selections as one: each file once, sorted, below the folder they have in common.
+fn together(mut selections: Vec<Selection>) -> Selection {
+    let mut whole = selections.pop().expect("there is a path at least");
+    for more in selections {
+        let common = whole.root.components().zip(more.root.components());
+        whole.root = common.take_while(|(one, other)| one == other).map(|(one, _)| one).collect();
+        whole.files.extend(more.files);
+    }
+    whole.files.sort();
+    whole.files.dedup();
+    whole
 }
 
 impl DataManifest {
@@ -256,80 +259,18 @@ fn column_advice(set: &str, column: &str, file: &DataFile, schema: &[Column]) ->
     }
 }
 
-fn digest(root: &Path, paths: &[PathBuf], files: &[DataFile]) -> String {
+fn digest(selection: &Selection, files: &[DataFile], spec: &DataSpec) -> String {
     let mut hasher = Sha256::new();
-    for (path, file) in paths.iter().zip(files) {
-        let relative = path.strip_prefix(root).unwrap_or(path);
+    for (path, file) in selection.files.iter().zip(files) {
+        let relative = path.strip_prefix(&selection.root).unwrap_or(path);
         let schema = serde_json::to_string(&file.schema).expect("a schema is plain text");
         hasher.update(relative.as_os_str().as_encoded_bytes());
         hasher.update(format!("\0{}\0{}\0{schema}\n", file.size_bytes, file.blake3));
     }
+    if !spec.missing.is_empty() {
+        hasher.update(serde_json::to_string(&spec.missing).expect("texts are JSON"));
+    }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Reads one file of a data set.
-struct FileReader<'f> {
-    set: &'f str,
-    spec: &'f DataSpec,
-    resolver: &'f Resolver<'f>,
-    path: &'f Path,
-}
-
-impl FileReader<'_> {
-    fn read(&self, advance: &(dyn Fn(u64) + Sync)) -> Result<DataFile, DataError> {
-        let mut file = File::open(self.path).map_err(|source| self.unreadable(source))?;
-        let before = Identity::of(&file).map_err(|source| self.unreadable(source))?;
-        let format = self.spec.format.unwrap_or_else(|| format_of(self.path));
-        let read_as = read_as(format, self.spec);
-        let path = self.resolver.display(self.path);
-        if let Some(known) = self.resolver.cache.and_then(|cache| cache.get(self.path, &before, &read_as)) {
-            advance(known.size_bytes);
-            return Ok(DataFile { path, ..known });
-        }
-        let started = self.resolver.clock.now();
-        let scanned = scan(&mut file, parser_for(format, self.spec), advance);
-        let scanned = scanned.map_err(|error| self.scan_error(format, error))?;
-        let content = match format {
-            DataFormat::Parquet => crate::footer::read_footer(&file)
-                .map_err(|message| self.scan_error(format, ScanError::Content(message)))?,
-            _ => scanned.content,
-        };
-        let after = Identity::of(&file).map_err(|source| self.unreadable(source))?;
-        if after != before || !after.has_size(scanned.size_bytes) {
-            return Err(DataError::Changed { set: self.set.to_owned(), path });
-        }
-        let Content { rows, schema, header, delimiter, findings } = content;
-        let (size_bytes, blake3) = (scanned.size_bytes, scanned.blake3);
-        let entry = DataFile { path, size_bytes, blake3, format, rows, schema, header, delimiter, findings };
-        if let Some(cache) = self.resolver.cache {
-            cache.put(self.path, before, read_as, &entry, started);
-        }
-        Ok(entry)
-    }
-
-    fn unreadable(&self, source: std::io::Error) -> DataError {
-        DataError::Unreadable { set: self.set.to_owned(), path: self.path.to_owned(), source }
-    }
-
-    fn scan_error(&self, format: DataFormat, error: ScanError) -> DataError {
-        let (set, path) = (self.set.to_owned(), self.resolver.display(self.path));
-        let message = match error {
-            ScanError::Read(source) => return self.unreadable(source),
-            ScanError::Content(message) => message,
-        };
-        match message.strip_prefix(COLUMN_COUNT).and_then(|found| found.parse().ok()) {
-            Some(found) => DataError::ColumnCount { set, path, named: self.spec.columns.len(), found },
-            None => DataError::Corrupt { set, path, format: format_name(format), message },
-        }
-    }
-}
-
-fn parser_for(format: DataFormat, spec: &DataSpec) -> Box<dyn Parser> {
-    match format {
-        DataFormat::Csv => Box::new(CsvParser::new(spec)),
-        DataFormat::Jsonl => Box::new(JsonlParser::default()),
-        DataFormat::Parquet | DataFormat::Other => Box::new(NoParser),
-    }
 }
 
 pub(crate) fn format_of(path: &Path) -> DataFormat {
@@ -339,14 +280,5 @@ pub(crate) fn format_of(path: &Path) -> DataFormat {
         Some("csv" | "tsv") => DataFormat::Csv,
         Some("jsonl" | "ndjson") => DataFormat::Jsonl,
         _ => DataFormat::Other,
-    }
-}
-
-pub(crate) fn format_name(format: DataFormat) -> &'static str {
-    match format {
-        DataFormat::Parquet => "Parquet file",
-        DataFormat::Csv => "CSV file",
-        DataFormat::Jsonl => "JSONL file",
-        DataFormat::Other => "file",
     }
 }

@@ -33,6 +33,21 @@ impl<A: Pass, B: Pass> Pass for (A, B) {
     }
 }
 
+/// A pass that may be left out.
+impl<P: Pass> Pass for Option<P> {
+    fn observe(&mut self, chunk: &Chunk) {
+        if let Some(pass) = self {
+            pass.observe(chunk);
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        if let (Some(pass), Some(later)) = (self, later) {
+            pass.merge(later);
+        }
+    }
+}
+
 /// Who looks on.
 pub struct Watch<'w> {
     /// Told the bytes done and the bytes in all, from several threads, once per unit.
@@ -43,6 +58,10 @@ pub struct Watch<'w> {
     /// accumulator, so this bounds the memory.
     pub units_in_flight: usize,
 }
+
+/// What columns that are open for reading may take in memory, in all threads together. Of very wide Parquet files fewer
+/// units are read at a time.
+const OPEN_BYTES_MAX: u64 = 192 << 20;
 
 /// Units in flight per thread: one being read, and another so that no thread waits for a slow neighbour.
 pub const UNITS_PER_THREAD: usize = 2;
@@ -97,7 +116,10 @@ fn scan_once<P: Pass>(
     watch: &Watch<'_>,
     may_widen: bool,
 ) -> Result<Ending<P>, DataError> {
+    let open_bytes: u64 = source.layout().open_bytes.iter().sum();
+    let affordable = usize::try_from(OPEN_BYTES_MAX / open_bytes.max(1)).unwrap_or(usize::MAX).max(1);
     let in_flight = watch.units_in_flight.max(1);
+    let threads = rayon::current_num_threads().min(in_flight).min(affordable);
     let (answer, answers) = channel();
     let (permit, permits) = channel();
     (0..in_flight).for_each(|_| permit.send(()).expect("the other end is held here"));
@@ -106,7 +128,7 @@ fn scan_once<P: Pass>(
     let done = AtomicU64::new(0);
     let worker = Worker { source, make, watch, queue: &queue, stopped: &stopped, done: &done };
     std::thread::scope(|scope| {
-        for _ in 0..rayon::current_num_threads().min(in_flight) {
+        for _ in 0..threads {
             let answer = answer.clone();
             scope.spawn(|| worker.work(answer));
         }

@@ -7,9 +7,8 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
-use foldhash::quality::FixedState;
-use std::hash::BuildHasher;
 
+use crate::profile::hash_bytes;
 use crate::read::Texts;
 
 /// Odd numbers without a pattern (the first digits of π and e); any others would do.
@@ -84,7 +83,7 @@ fn mix_in(states: &mut [u64], column: &dyn Array, value: impl Fn(usize) -> u64) 
     }
 }
 
-/// Multiplies to 128 bits and folds them, as wyhash and foldhash do. The turn keeps the order of columns.
+/// Multiplies to 128 bits and folds them, as wyhash does. The turn keeps the order of columns.
 fn mix(state: u64, value: u64) -> u64 {
     let product = u128::from(state.rotate_left(23) ^ FIRST) * u128::from(value ^ SECOND);
     // The sum keeps the state where the value happens to be `SECOND` and the product nothing.
@@ -104,9 +103,8 @@ fn of_float(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }
 
-/// A fixed seed: the fingerprints of two scans must be the same.
 fn of_text(text: &str) -> u64 {
-    FixedState::with_seed(SECOND).hash_one(text.as_bytes())
+    hash_bytes(text.as_bytes())
 }
 
 /// Spreads small numbers over all of 64 bits, for tests.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::error::DataError;
+use crate::read::remote;
 
 /// The most files a data set may consist of.
 pub const MAX_FILES: usize = 1_000_000;
@@ -23,7 +24,7 @@ pub(crate) struct Selection {
 /// over; symbolic links are followed, each folder once.
 pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
     if spec.path.contains("://") {
-        return Err(DataError::NotAFile { set: set.into(), path: spec.path.clone(), what: "a URL" });
+        return objects(set, spec);
     }
     let path = base.join(&spec.path);
     match fs::metadata(&path) {
@@ -96,6 +97,46 @@ fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, Data
         .take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '[']))
         .collect();
     Ok(Selection { root: base.join(fixed), files })
+}
+
+/// The objects that a URL names: one, those a pattern matches, or all below a prefix.
+fn objects(set: &str, spec: &DataSpec) -> Result<Selection, DataError> {
+    let url = spec.path.trim_end_matches('/');
+    let failed = |source| DataError::Unreadable { set: set.into(), path: url.into(), source };
+    let storage = remote().map_err(failed)?;
+    let pattern_at = url.find(['*', '?', '[']);
+    if pattern_at.is_none() && storage.head(url).map_err(failed)?.is_some() {
+        let root = Path::new(url).parent().unwrap_or(Path::new("")).to_owned();
+        return Ok(Selection { root, files: vec![url.into()] });
+    }
+    let folder = match pattern_at {
+        Some(at) => &url[..url[..at].rfind('/').unwrap_or(at)],
+        None => url,
+    };
+    let bad = |error: glob::PatternError| DataError::BadGlob {
+        set: set.into(),
+        pattern: url.into(),
+        message: error.to_string(),
+    };
+    let pattern = pattern_at.map(|_| glob::Pattern::new(url)).transpose().map_err(bad)?;
+    let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
+    let is_wanted = |file: &str| match &pattern {
+        Some(pattern) => pattern.matches_with(file, options),
+        None => !file[folder.len()..].contains("/.") && !file.ends_with('/'),
+    };
+    let listed = storage.list(folder).map_err(failed)?;
+    let mut files: Vec<PathBuf> =
+        listed.into_iter().filter(|file| is_wanted(&file.url)).map(|file| file.url.into()).collect();
+    check_count(set, spec, files.len())?;
+    if files.is_empty() {
+        let (set, path) = (set.into(), spec.path.clone());
+        return Err(match pattern {
+            Some(_) => DataError::EmptyGlob { set, pattern: path },
+            None => DataError::Missing { set, path, nearest: None },
+        });
+    }
+    files.sort();
+    Ok(Selection { root: folder.into(), files })
 }
 
 fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataError> {

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use trackway_core::{ManualClock, Timestamp};
 
 use super::*;
+use crate::pass::{UNWATCHED, Watch};
 
 /// A moment after every file a test makes, so that the cache may trust their times of change.
 fn later() -> ManualClock {
@@ -19,7 +20,7 @@ fn later() -> ManualClock {
 }
 
 fn resolve(base: &Path, spec: &DataSpec) -> Result<DataManifest, DataError> {
-    Resolver { base, cache: None, clock: &later(), progress: &|_, _| {} }.resolve("train", spec)
+    Resolver { base, cache: None, clock: &later(), watch: &UNWATCHED }.resolve("train", spec)
 }
 
 fn spec(path: &str) -> DataSpec {
@@ -36,7 +37,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
     folder
 }
 
-/// `rows | delimiter | name:type … | kind×count@line=detail …` of a single file.
+/// `rows | delimiter | name:type … | kind×count at line=detail …` of a single file.
 fn describe(bytes: &[u8], spec: DataSpec) -> String {
     let name = if spec.path.is_empty() { "data.csv" } else { &spec.path };
     let folder = folder(&[(name, bytes)]);
@@ -51,10 +52,13 @@ fn describe(bytes: &[u8], spec: DataSpec) -> String {
     if let Some(delimiter) = file.delimiter.filter(|delimiter| *delimiter != ',') {
         text.push_str(&format!(", by {delimiter:?}"));
     }
-    for finding in file.findings {
+    for rejects in file.rejects {
         let examples: Vec<_> =
-            finding.examples.iter().map(|it| format!("{}={}", it.line, it.detail)).collect();
-        text.push_str(&format!(", {:?}×{} at {}", finding.kind, finding.count, examples.join("; ")));
+            rejects.examples.iter().map(|it| format!("{}={}", it.place.row, it.detail)).collect();
+        text.push_str(&format!(", {:?}×{} at {}", rejects.kind, rejects.count, examples.join("; ")));
+    }
+    if file.rows_recoded > 0 {
+        text.push_str(&format!(", {} recoded", file.rows_recoded));
     }
     text
 }
@@ -73,7 +77,7 @@ fn csv_bytes_give_rows_schema_and_faulty_lines() {
         (
             b"39, State-gov, ?\n50, ?, 7\n",
             DataSpec::default(),
-            "2 rows, column_1:Int column_2:Text column_3:Text",
+            "2 rows, column_1:Int column_2:Text column_3:Int",
         ),
         (
             b"39, State-gov, ?\n50, ?, 7\n\n",
@@ -92,22 +96,27 @@ fn csv_bytes_give_rows_schema_and_faulty_lines() {
         (
             b"a,b\n\"one\ntwo\",1\n3\n4,5\n",
             DataSpec::default(),
-            "3 rows, a:Text b:Int, RaggedRow×1 at 4=1 fields instead of 2",
+            "2 rows, a:Text b:Int, Ragged×1 at 4=1 fields instead of 2",
         ),
         (
             b"a,b\r\n\r\n1,2,3\r\n\r\n4,\xFF\r\n",
             DataSpec::default(),
-            "2 rows, a:Int b:Text, RaggedRow×1 at 3=3 fields instead of 2, NotUtf8×1 at 5=byte 0xFF in field 2",
+            "1 rows, a:Int b:Text, Ragged×1 at 3=3 fields instead of 2, 1 recoded",
         ),
         (
             b"",
             DataSpec::default(),
-            "data `train`: `data.csv` is no readable CSV file: it is empty: there is neither a header nor a row",
+            "data `train`: `data.csv` is no readable table: it is empty: there is neither a header nor a row",
         ),
         (
             b"a,b\n1,\0\n",
             DataSpec::default(),
-            "data `train`: `data.csv` is no readable CSV file: line 2 holds a NUL byte, so it is no text file (UTF-16 or binary?)",
+            "data `train`: `data.csv` is no readable CSV file: line 2 holds a NUL byte, so it is no text file",
+        ),
+        (
+            b"a,b\n1,\"open\n2,x\n",
+            DataSpec::default(),
+            "data `train`: `data.csv` is no readable table: none of its 1 rows can be read: line 2: a quote is opened and never closed",
         ),
         (
             b"1,2,3\n",
@@ -131,7 +140,7 @@ fn rows_across_chunks_are_counted_once() {
     assert!(text.len() > 3 << 20, "the file must span several chunks");
     assert_eq!(
         describe(text.as_bytes(), DataSpec::default()),
-        "60001 rows, id:Int text:Text, RaggedRow×1 at 120002=1 fields instead of 2"
+        "60000 rows, id:Int text:Text, Ragged×1 at 120002=1 fields instead of 2"
     );
     let mut lines = String::new();
     for row in 0..60_000 {
@@ -144,28 +153,17 @@ fn rows_across_chunks_are_counted_once() {
     assert!(described.starts_with("60000 rows, id:Int text:Text, BadJson×1 at 60001=ends"), "{described}");
 }
 
-/// Proves that an unclosed quote is named with its line instead of filling the memory.
-#[test]
-fn an_unclosed_quote_is_named() {
-    let mut bytes = b"a,b\n1,\"open".to_vec();
-    bytes.resize(MAX_RECORD_BYTES + (2 << 20), b'x');
-    assert_eq!(
-        describe(&bytes, DataSpec::default()),
-        "data `train`: `data.csv` is no readable CSV file: the row that begins in line 2 is longer than 64 MiB; is a quote left open?"
-    );
-}
-
 /// Proves that JSON lines give rows, the union of keys and types that hold every value, and that bad lines are
 /// counted with their places.
 #[test]
 fn jsonl_gives_rows_keys_types_and_bad_lines() {
     let text = b"{\"id\":1,\"tags\":[1],\"at\":\"2026-11-21\"}\n\n{\"id\":2.5,\"extra\":{\"a\":1},\"at\":null}\n[1]\n{\"id\":\n{\"id\":\"x\",\"tags\":7}\n\xFF\n";
     let described = describe(text, spec("data.jsonl"));
-    let expected = "3 rows, id:Text tags:Mixed at:Timestamp extra:Object, BadJson×2 at 4=a JSON value that is no object; 5=ends in the middle of a value, NotUtf8×1 at 7=expected value, column 1";
+    let expected = "3 rows, id:Text tags:Mixed at:Timestamp extra:Object, BadJson×3 at 4=a JSON value that is no object; 5=ends in the middle of a value; 7=expected value, column 1, 1 recoded";
     assert_eq!(described, expected);
     assert_eq!(
         describe(b"[1]\n", spec("data.jsonl")),
-        "data `train`: `data.jsonl` is no readable JSONL file: no line holds a JSON object (line 1: a JSON value that is no object)"
+        "data `train`: `data.jsonl` is no readable JSONL file: no line of its beginning holds a JSON object (line 1: a JSON value that is no object)"
     );
 }
 
@@ -243,7 +241,7 @@ fn mistakes_in_choosing_data_are_told_with_advice() {
             "data `train`: no file matches `data/*.parquet`; check the pattern against the folder's content",
         ),
         (spec("empty"), "data `train`: the folder `empty` holds no file (hidden ones do not count)"),
-        (spec("s3://bucket/x"), "data `train`: `s3://bucket/x` is a URL; a data set is made of local files"),
+        (spec("s3://bucket/x"), "data `train`: cannot read `s3://bucket/x`: this program reads no URLs"),
         (
             spec("/dev/null"),
             "data `train`: `/dev/null` is a device, socket or pipe; a data set is made of local files",
@@ -303,7 +301,7 @@ fn the_cache_spares_settled_files_only() {
 
 /// Whether the file came from the cache; what comes out must equal a fresh reading either way.
 fn is_cached(cache: &HashCache, base: &Path, clock: &ManualClock, spec: &DataSpec) -> bool {
-    let resolver = Resolver { base, cache: Some(cache), clock, progress: &|_, _| {} };
+    let resolver = Resolver { base, cache: Some(cache), clock, watch: &UNWATCHED };
     assert_eq!(resolver.resolve("train", spec).unwrap(), resolve(base, spec).unwrap());
     cache.hits() > 0
 }
@@ -331,7 +329,8 @@ fn a_file_that_changes_meanwhile_is_refused() {
     let folder = folder(&[("a.csv", b"x\n1\n")]);
     let path = folder.path().join("a.csv");
     let grow = |_, _| fs::write(&path, b"x\n1\n2\n").unwrap();
-    let resolver = Resolver { base: folder.path(), cache: None, clock: &later(), progress: &grow };
+    let watch = Watch { progress: &grow, ..*UNWATCHED };
+    let resolver = Resolver { base: folder.path(), cache: None, clock: &later(), watch: &watch };
     let error = resolver.resolve("train", &spec("a.csv")).unwrap_err();
     assert_eq!(
         error.to_string(),

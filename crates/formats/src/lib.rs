@@ -1,6 +1,7 @@
-//! The file formats of Trackway: the flight record, the checkpoint manifest and the run file. Pure parsers and
-//! writers: no I/O happens here, and no bytes make them panic.
+//! The file formats of Trackway: the flight record, the checkpoint manifest, the run file and what a rehearsal says.
+//! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
 pub mod record;
+pub mod rehearsal;
 pub mod runfile;

@@ -6,8 +6,8 @@ use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, RecordSegmentRow, ResumeProofRow,
-    RetryRow, RunDataRow, RunRow, RunState,
+    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, RecordSegmentRow,
+    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -390,6 +390,8 @@ lists! {
     evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
     /// The resume proofs of a config, newest first.
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
+    /// What was checked before a run was launched, in the order of the report.
+    preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

@@ -9,7 +9,7 @@ use crate::backend::{Backend, PostgresBackend, SqliteBackend};
 use crate::error::LedgerError;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, ResumeProofRow, RetryRow, RunDataRow, RunRow,
+    EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow, RunDataRow, RunRow,
 };
 use crate::value::{Field, Record, Value};
 
@@ -240,6 +240,16 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when another proof has its id, or one of its runs does not exist.
     pub fn insert_resume_proof(&self, proof: &ResumeProofRow) -> Result<bool, LedgerError> {
         self.backend().transaction(true, |backend| backend.insert_once(proof))
+    }
+
+    /// Adds what was checked before a run was launched. Telling the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when a check of the run is told differently already, or the run does not exist.
+    pub fn insert_preflight_checks(&self, checks: &[PreflightCheckRow]) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            checks.iter().try_for_each(|check| backend.insert_once(check).map(|_| ()))
+        })
     }
 
     /// A run by its id.

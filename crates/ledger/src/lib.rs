@@ -32,8 +32,8 @@ pub use query::{Answer, RowPredicate, sql};
 pub use records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
-    ParameterRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
-    TABLES,
+    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow,
+    RunRow, RunState, TABLES,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use value::{Column, ColumnKind, Table};

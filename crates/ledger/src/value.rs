@@ -1,6 +1,7 @@
 //! The values that cross between Rust and a database, and what a column may hold.
 
 use serde::{Deserialize, Serialize};
+use trackway_core::checks::Verdict;
 use trackway_core::{
     AttemptId, Confidence, Domain, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
@@ -234,6 +235,7 @@ word_field!(TerminationReason, TerminationReason::Unknown);
 word_field!(Confidence, Confidence::Guess);
 word_field!(Domain, Domain::Unknown);
 word_field!(RetryOutlook, RetryOutlook::Unknown);
+word_field!(Verdict, Verdict::NotRun);
 
 /// 26 zeros behind the place of a prefix.
 const ZERO_ULID: &str = "_00000000000000000000000000";

@@ -26,7 +26,7 @@ impl Recorder {
     #[new]
     #[pyo3(signature = (*_arguments, **_named))]
     fn new(_arguments: &Bound<'_, PyAny>, _named: Option<&Bound<'_, PyDict>>) -> Self {
-        let inner = trackway_recorder::Recorder::attach();
+        let inner = trackway_recorder::Recorder::attach_as("python");
         Self { inner, complaints: Mutex::new(HashSet::new()) }
     }
 
@@ -41,6 +41,17 @@ impl Recorder {
     #[getter(_ranks)]
     fn ranks(&self) -> (u32, u32) {
         self.inner.group().map_or((0, 1), |group| (group.rank(), group.world_size()))
+    }
+
+    /// The kind of a rehearsal and how many batches it repeats; none in training.
+    #[getter(_rehearsal_plan)]
+    fn rehearsal_plan(&self) -> Option<(&'static str, u64)> {
+        self.inner.rehearsal().map(|plan| (plan.kind.as_str(), plan.batches))
+    }
+
+    #[pyo3(name = "_rehearsal_baseline")]
+    fn rehearsal_baseline(&self, loss: f64) {
+        self.inner.rehearsal_baseline(loss);
     }
 
     /// What cannot be turned into a float is passed over, and an event says so once per name.

@@ -12,6 +12,7 @@ use trackway_core::Step;
 
 use crate::control::{Asked, ControlReader};
 use crate::cost::Pace;
+use crate::rehearsal::LossWatch;
 use crate::segment_writer::SegmentWriter;
 use crate::staged::Pending;
 use crate::together::{Board, Root};
@@ -55,6 +56,7 @@ pub(crate) struct ProcessSlot {
     /// What is said once and not again.
     pub told: Told,
     pace: Mutex<Pace>,
+    losses: Mutex<LossWatch>,
     next: AtomicPtr<ProcessSlot>,
 }
 
@@ -117,6 +119,7 @@ impl ProcessSlot {
             last_save_micros: AtomicI64::new(-1),
             told: Told::default(),
             pace: Mutex::new(Pace::default()),
+            losses: Mutex::new(LossWatch::default()),
             next: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -131,6 +134,11 @@ impl ProcessSlot {
 
     pub fn pace(&self) -> MutexGuard<'_, Pace> {
         self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a rehearsal knows of the loss so far.
+    pub fn losses(&self) -> MutexGuard<'_, LossWatch> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the loop has come this far.

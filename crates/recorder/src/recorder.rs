@@ -79,8 +79,16 @@ impl Recorder {
     /// The recorder of this process, from the environment that `trackway run` sets. Never fails.
     #[must_use]
     pub fn attach() -> Self {
+        Self::attach_as("rust")
+    }
+
+    /// The same for another language: `sdk` is what it calls itself in the handshake of a rehearsal.
+    #[must_use]
+    pub fn attach_as(sdk: &str) -> Self {
         let settings = Settings::from_environment();
-        Self::with(settings, Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM)
+        let run = Self::with(settings, Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM);
+        run.shake_hands(sdk);
+        run
     }
 
     /// A recorder that does nothing.
@@ -139,6 +147,9 @@ impl Recorder {
         let slot = inner.slot();
         slot.see(step);
         slot.segment().metrics(step, values);
+        if inner.settings.rehearsal.is_some() {
+            inner.watch_loss(slot, step, values);
+        }
     }
 
     /// Records something that happened, such as `epoch_finished`.

@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 
 use trackway_checkpoint::{RankError, RankGroup};
-use trackway_core::{AttemptId, RunId, Step};
+use trackway_core::{AttemptId, LaunchKind, RunId, Step};
+
+use crate::rehearsal::RehearsalPlan;
 
 /// What the environment tells the recorder.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,6 +37,9 @@ pub(crate) struct Settings {
     pub group: Option<Result<RankGroup, RankError>>,
     /// `TRACKWAY_GRACE_SECONDS`: what is left to the process after SIGTERM.
     pub grace_seconds: Option<f64>,
+    /// `TRACKWAY_KIND=one_batch` or `overfit`, with `TRACKWAY_REHEARSAL_BATCHES`,
+    /// `TRACKWAY_REHEARSAL_TARGET` and `TRACKWAY_REHEARSAL_TARGET_LOSS`.
+    pub rehearsal: Option<RehearsalPlan>,
 }
 
 impl Settings {
@@ -69,6 +74,7 @@ impl Settings {
             hold_at_step: number("TRACKWAY_HOLD_AT_STEP"),
             hold_in_save: number("TRACKWAY_HOLD_IN_SAVE"),
             grace_seconds: seconds("TRACKWAY_GRACE_SECONDS"),
+            rehearsal: rehearsal(&text),
         }
     }
 
@@ -79,4 +85,20 @@ impl Settings {
     pub fn attempt_id(&self) -> Option<AttemptId> {
         self.attempt.parse().ok()
     }
+}
+
+fn rehearsal(text: impl Fn(&str) -> Option<String>) -> Option<RehearsalPlan> {
+    let (kind, batches) = match text("TRACKWAY_KIND")?.as_str() {
+        "one_batch" => (LaunchKind::OneBatch, 1),
+        "overfit" => (LaunchKind::Overfit, 10),
+        _ => return None,
+    };
+    let asked = text("TRACKWAY_REHEARSAL_BATCHES").and_then(|count| count.parse().ok());
+    let number = |name| text(name).and_then(|number| number.parse().ok());
+    Some(RehearsalPlan {
+        kind,
+        batches: asked.filter(|count| *count > 0).unwrap_or(batches),
+        target_share: number("TRACKWAY_REHEARSAL_TARGET").filter(|share| *share > 0.0),
+        target_loss: number("TRACKWAY_REHEARSAL_TARGET_LOSS"),
+    })
 }

@@ -1,6 +1,6 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
-//! ([`config_checks`]) and its classes even ([`imbalance`]). No clock, no I/O, no randomness: time and jitter come in as
+//! ([`config_checks`]), its classes even ([`imbalance`]) and whether it learns one batch ([`rehearsal`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
@@ -22,5 +22,6 @@ pub mod imbalance;
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
+pub mod rehearsal;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptoms_of};

@@ -22,13 +22,17 @@ pub fn check(root: &Path, next_save_bytes: Option<u64>) -> Vec<Finding> {
     findings
 }
 
-/// Tries out in a scratch folder what the log needs of its file system, and removes it again.
 fn file_system(root: &Path) -> Vec<Finding> {
+    judged(&try_out_file_system(root), "file_system", "file system", "such as ext4 or xfs")
+}
+
+/// Tries out in a scratch folder what the log needs of its file system, and removes it again.
+pub fn try_out_file_system(root: &Path) -> SelfTest {
     let scratch = root.join(format!(".doctor-{:032x}", SystemIds.next_ulid()));
     let tested = selftest(&LocalBackend::new(&scratch, Arc::new(SystemIds)), &SystemClock, &SystemIds);
     // What stays is reported as foreign by the next look.
     let _ = std::fs::remove_dir_all(&scratch);
-    judged(&tested, "file_system", "file system", "such as ext4 or xfs")
+    tested
 }
 
 /// What a storage cannot do, and which ones can.

@@ -39,6 +39,7 @@ pub use there::RemoteAnswer;
 use reading::Reading;
 use there::{Placed, Remote};
 
+pub(crate) use environment::try_out_file_system;
 pub(crate) use fall_back::{Pace, told as fall_back_notice};
 pub(crate) use load_crash::step_back;
 pub(crate) use policy::{keep_variables, policy_of};

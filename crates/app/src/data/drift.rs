@@ -7,10 +7,13 @@ use trackway_data::profile::Profile;
 
 pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, JointDrift, Role};
 
+use super::snapshot::{self, kept_profile};
 use super::table::{Onlooker, TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
+use crate::home::Home;
 
-/// Compares two data sets, each by its profile: one that was kept (a `.json` file), or one that is made now.
+/// Compares two data sets, each by its profile: one that was kept (a `.json` file, or a snapshot of the home), or one
+/// that is made now.
 ///
 /// With `joint`, rows of both are read once more for a model that tells them apart.
 ///
@@ -18,17 +21,20 @@ use crate::error::{AppError, ErrorKind};
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
 /// a file that holds no profile; for a joint shift that is asked of profiles, or of too few rows.
 pub fn drift(
+    home: &Home,
     base: &Path,
     (reference, current): (&TableRequest, &TableRequest),
     (label, joint): (Option<&str>, bool),
     onlooker: &Onlooker<'_>,
 ) -> Result<DriftReport, AppError> {
-    if joint && [reference, current].into_iter().any(is_profile) {
-        let message = "a joint shift cannot be told from a saved profile: it needs the rows of both sides";
-        return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
-    }
-    let before = profile_of(base, reference, "reference", onlooker)?;
-    let after = profile_of(base, current, "current", onlooker)?;
+    let profile = |request: &TableRequest, set: &str| {
+        if joint && (is_profile(request) || is_snapshot(home, base, request)?) {
+            let message = "a joint shift cannot be told from a kept profile: it needs the rows of both sides";
+            return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
+        }
+        profile_of(home, base, request, set, onlooker)
+    };
+    let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
     let mut report = compare(&before, &after, label, &DriftSettings::default());
     if joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
@@ -42,11 +48,18 @@ pub fn drift(
     Ok(report)
 }
 
+fn is_snapshot(home: &Home, base: &Path, request: &TableRequest) -> Result<bool, AppError> {
+    let [word] = request.paths.as_slice() else { return Ok(false) };
+    Ok(snapshot::find(&snapshot::store(home), base, word)?.is_some())
+}
+
 fn is_profile(request: &TableRequest) -> bool {
     matches!(request.paths.as_slice(), [only] if only.ends_with(".json"))
 }
 
-fn profile_of(
+/// The profile of a data set: one that was kept, in a file or with a snapshot, or one that is made now. `set` is what errors call it.
+pub(crate) fn profile_of(
+    home: &Home,
     base: &Path,
     request: &TableRequest,
     set: &str,
@@ -61,6 +74,9 @@ fn profile_of(
             AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
         };
         return Profile::from_json(&text).map_err(usage);
+    }
+    if let Some(kept) = kept_profile(&snapshot::store(home), base, request, None)? {
+        return Ok(kept);
     }
     let mut source = request.open(base, set)?;
     // Correlations with a label are not compared.

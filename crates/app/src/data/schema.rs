@@ -33,13 +33,56 @@ pub fn validate(
     (schema_path, environment): (&Path, Option<&str>),
     onlooker: &Onlooker<'_>,
 ) -> Result<FindingsAnswer, AppError> {
+    let schema = read_schema(base, schema_path)?;
+    let source = table.open(base, "data")?;
+    let path = base.join(schema_path);
+    obey(&source, &schema, (path.parent().unwrap_or(base), environment), onlooker)
+}
+
+/// What a run file says that a data set must obey.
+pub(crate) struct Rules<'r> {
+    /// A schema file.
+    pub(crate) schema: Option<&'r str>,
+    /// Conditions on rows.
+    pub(crate) sql: &'r [String],
+}
+
+/// Checks every row of a source against a run file's rules, as training data. Paths start at `base`.
+///
+/// # Errors
+/// As [`validate`].
+pub(crate) fn validate_with(
+    base: &Path,
+    source: &Source,
+    rules: &Rules<'_>,
+    onlooker: &Onlooker<'_>,
+) -> Result<FindingsAnswer, AppError> {
+    let (mut schema, there) = match rules.schema {
+        None => (Schema::of_rows(), base.to_path_buf()),
+        Some(path) => {
+            let file = base.join(path);
+            (read_schema(base, Path::new(path))?, file.parent().unwrap_or(base).to_path_buf())
+        }
+    };
+    schema.rules.extend(rules.sql.iter().map(|sql| SqlRule { sql: sql.clone(), name: None, severity: None }));
+    obey(source, &schema, (&there, Some("train")), onlooker)
+}
+
+fn read_schema(base: &Path, schema_path: &Path) -> Result<Schema, AppError> {
     let path = base.join(schema_path);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| AppError::file("read the schema in", &path, &error))?;
     let wrong = |error| AppError::new(ErrorKind::Usage, format!("`{}`: {error}", schema_path.display()));
-    let schema = Schema::from_toml(&text).map_err(wrong)?;
-    let source = table.open(base, "data")?;
-    let there = path.parent().unwrap_or(base);
+    Schema::from_toml(&text).map_err(wrong)
+}
+
+/// References of the schema start at `there`.
+fn obey(
+    source: &Source,
+    schema: &Schema,
+    (there, environment): (&Path, Option<&str>),
+    onlooker: &Onlooker<'_>,
+) -> Result<FindingsAnswer, AppError> {
     let surroundings = Surroundings {
         now_micros: SystemClock.now().as_micros(),
         environment,
@@ -48,7 +91,7 @@ pub fn validate(
             Source::open_paths(there, &to.path, &Default::default(), std::slice::from_ref(&to.path))
         },
     };
-    let checked = check(&source, &schema, &surroundings, &onlooker.watch()).map_err(data_error)?;
+    let checked = check(source, schema, &surroundings, &onlooker.watch()).map_err(data_error)?;
     let mut findings = checked.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(FindingsAnswer {

@@ -8,7 +8,7 @@ use trackway_data::pass::{Watch, default_units_in_flight};
 use trackway_data::read::Source;
 use trackway_data::{DataError, DataFormat, DataSpec};
 
-pub use trackway_core::checks::{Finding, Severity};
+pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 
 use crate::error::{AppError, ErrorKind};
 
@@ -28,6 +28,18 @@ pub struct TableRequest {
 }
 
 impl TableRequest {
+    /// How the files are read, and the first path.
+    pub(crate) fn spec(&self) -> DataSpec {
+        DataSpec {
+            path: self.paths.first().cloned().unwrap_or_default(),
+            format: self.format,
+            columns: self.columns.clone(),
+            delimiter: self.delimiter,
+            missing: self.missing.clone(),
+            ..DataSpec::default()
+        }
+    }
+
     /// Opens the files. `set` is what errors call them.
     ///
     /// # Errors
@@ -38,15 +50,7 @@ impl TableRequest {
 
     /// As [`TableRequest::open`], for callers to whom a damaged file is a finding.
     pub(super) fn source(&self, base: &Path, set: &str) -> Result<Source, DataError> {
-        let spec = DataSpec {
-            path: self.paths.first().cloned().unwrap_or_default(),
-            format: self.format,
-            columns: self.columns.clone(),
-            delimiter: self.delimiter,
-            missing: self.missing.clone(),
-            ..DataSpec::default()
-        };
-        Source::open_paths(base, set, &spec, &self.paths)
+        Source::open_paths(base, set, &self.spec(), &self.paths)
     }
 }
 
@@ -59,7 +63,7 @@ pub struct Onlooker<'o> {
 }
 
 impl<'o> Onlooker<'o> {
-    pub(super) fn watch(&self) -> Watch<'o> {
+    pub(crate) fn watch(&self) -> Watch<'o> {
         Watch {
             progress: self.progress,
             cancelled: self.cancelled,
@@ -93,11 +97,12 @@ impl FindingsAnswer {
 }
 
 /// The data's fault as an answer to the user.
-pub(super) fn data_error(error: DataError) -> AppError {
+pub(crate) fn data_error(error: DataError) -> AppError {
     let kind = match &error {
         DataError::Missing { .. } | DataError::EmptyGlob { .. } | DataError::EmptyFolder { .. } => {
             ErrorKind::NotFound
         }
+        DataError::Cancelled { .. } => ErrorKind::Cancelled,
         _ => ErrorKind::Usage,
     };
     AppError::new(kind, error.to_string())

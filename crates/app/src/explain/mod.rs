@@ -24,6 +24,7 @@ use self::page::{
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
+use crate::preflight::{Recorded, recorded};
 use crate::report::Stream;
 use crate::run::remote::RemoteStatus;
 
@@ -42,17 +43,49 @@ impl App {
     pub fn explain(&self, reference: &str) -> Result<Explanation, AppError> {
         let (run, attempt) = match self.find_subject(reference)? {
             Found::Attempt(attempt) => (self.find_run(&attempt.run_id.to_string())?, *attempt),
-            Found::Run(run) => {
-                let attempt = self.attempts_of_kind(run.run_id, run.kind)?.pop().ok_or_else(|| {
-                    AppError::new(
-                        ErrorKind::NotFound,
-                        format!("run `{}` has no attempt to explain", run.name),
-                    )
-                })?;
-                (*run, attempt)
-            }
+            Found::Run(run) => match self.attempts_of_kind(run.run_id, run.kind)?.pop() {
+                Some(attempt) => (*run, attempt),
+                None => return self.page_without_attempt(&run),
+            },
         };
         self.page(&run, &attempt)
+    }
+
+    /// A run that was never launched: pre-flight forbade it, or somebody stopped it before.
+    fn page_without_attempt(&self, run: &RunRow) -> Result<Explanation, AppError> {
+        let preflight = recorded(self, run.run_id)?;
+        if preflight.is_empty() {
+            let message = format!("run `{}` has no attempt to explain", run.name);
+            return Err(AppError::new(ErrorKind::NotFound, message));
+        }
+        let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
+        let last_good = self.last_good_run(run)?;
+        Ok(Explanation {
+            run: run_card(run),
+            attempt: None,
+            attempts: Vec::new(),
+            config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
+            parent_diff: None,
+            data: self.data_card(run.run_id)?,
+            data_diff: last_good.as_ref().map(|good| self.data_diff(good, run)).transpose()?,
+            next_actions: unlaunched_actions(&preflight),
+            preflight,
+            placement: None,
+            timeline: timeline::timeline(&[], &events, &[]),
+            termination: None,
+            checkpoints: Vec::new(),
+            remote: None,
+            fall_back: None,
+            resume_step: None,
+            resume_proof: None,
+            cadence: None,
+            retries: Vec::new(),
+            evaluations: Vec::new(),
+            metrics: Vec::new(),
+            same_inputs: Vec::new(),
+            cost: Cost::default(),
+            last_lines: Vec::new(),
+        })
     }
 
     fn page(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Explanation, AppError> {
@@ -68,12 +101,13 @@ impl App {
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
         Ok(Explanation {
             run: run_card(run),
-            attempt: attempt_card(attempt),
+            attempt: Some(attempt_card(attempt)),
             config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
             parent_diff: parent.map(|parent| parent_diff(parent, attempt)),
             data: self.data_card(run.run_id)?,
             data_diff: last_good.as_ref().map(|good| self.data_diff(good, run)).transpose()?,
-            placement: placement(attempt),
+            preflight: recorded(self, run.run_id)?,
+            placement: Some(placement(attempt)),
             timeline: timeline::timeline(&attempts, &events, &retries),
             termination: termination(attempt),
             resume_step: checkpoints.iter().find(|line| line.state == "committed").map(|line| line.step),
@@ -422,6 +456,19 @@ fn lost_steps(attempt: &AttemptRow) -> Option<Step> {
         .last_step
         .filter(|_| !completed && attempt.termination_reason.is_some())
         .map(|last| last.saturating_sub(kept))
+}
+
+/// What to do about each finding that forbade the launch, worst first.
+fn unlaunched_actions(preflight: &[Recorded]) -> Vec<String> {
+    let blocking = preflight.iter().filter(|check| check.blocks);
+    let findings = blocking.clone().flat_map(|check| &check.findings);
+    let is_block = |finding: &&Value| finding.get("severity").and_then(Value::as_str) == Some("block");
+    let action = |finding: &Value| finding.get("action").and_then(Value::as_str).map(str::to_owned);
+    let mut actions: Vec<String> = findings.filter(is_block).filter_map(action).collect();
+    if let Some(first) = blocking.map(|check| check.name.as_str()).next() {
+        actions.push(format!("or launch all the same: trackway run FILE --skip {first} --why REASON"));
+    }
+    actions
 }
 
 fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<String> {

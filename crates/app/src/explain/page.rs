@@ -7,6 +7,7 @@ pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 use super::diff::Change;
 use crate::checkpoints::FallBackCost;
+pub use crate::preflight::Recorded;
 use crate::run::remote::RemoteStatus;
 
 /// Everything an engineer who never saw the attempt needs to know about it.
@@ -14,8 +15,8 @@ use crate::run::remote::RemoteStatus;
 pub struct Explanation {
     /// The run the attempt belongs to.
     pub run: RunCard,
-    /// The attempt that is explained; of a run, its last one.
-    pub attempt: AttemptCard,
+    /// The attempt that is explained; of a run, its last one. None: the run was never launched.
+    pub attempt: Option<AttemptCard>,
     /// Every attempt of the run, oldest first.
     pub attempts: Vec<AttemptLine>,
     /// How the run's configuration differs from the last good run of the same name; none without such a run.
@@ -26,8 +27,10 @@ pub struct Explanation {
     pub data: DataCard,
     /// How the data differs from the last good run of the same name; none without such a run.
     pub data_diff: Option<Diff>,
+    /// What was checked before the launch; empty when nothing was.
+    pub preflight: Vec<Recorded>,
     /// Where it ran.
-    pub placement: Placement,
+    pub placement: Option<Placement>,
     /// What happened, oldest first.
     pub timeline: Vec<Moment>,
     /// Why it ended; none while it lives.

@@ -1,6 +1,6 @@
 //! What a person or the system asks of the supervisor by signal.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
@@ -8,9 +8,12 @@ static STOP_REQUESTS: AtomicU32 = AtomicU32::new(0);
 static LAST_STOP_SIGNAL: AtomicU32 = AtomicU32::new(0);
 static DETACH_REQUESTS: AtomicU32 = AtomicU32::new(0);
 
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
 extern "C" fn on_stop(signal: nix::libc::c_int) {
     LAST_STOP_SIGNAL.store(signal.unsigned_abs(), Ordering::SeqCst);
     STOP_REQUESTS.fetch_add(1, Ordering::SeqCst);
+    STOPPED.store(true, Ordering::SeqCst);
 }
 
 extern "C" fn on_hangup(_: nix::libc::c_int) {
@@ -27,6 +30,18 @@ pub fn install() {
         let installed = unsafe { sigaction(signal, &action) };
         debug_assert!(installed.is_ok(), "these three signals may be handled");
     }
+}
+
+/// For a command that only reads: the first SIGINT or SIGTERM asks it to end, the second ends it at once. What is given
+/// becomes true when it was asked.
+pub fn install_once() -> &'static AtomicBool {
+    let stop = SigAction::new(SigHandler::Handler(on_stop), SaFlags::SA_RESETHAND, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler only touches atomics, which is async-signal-safe.
+        let installed = unsafe { sigaction(signal, &stop) };
+        debug_assert!(installed.is_ok(), "these two signals may be handled");
+    }
+    &STOPPED
 }
 
 /// How often a stop was asked for since the process began: 1 stops gracefully, 2 kills.

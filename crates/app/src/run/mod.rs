@@ -16,16 +16,18 @@ mod watchdog;
 
 pub(crate) use drive::{Rehearsal, rehearse};
 pub use inject::{Fault, Injection, InjectionError, Moment};
+pub(crate) use job::Job;
 pub use job::{Source, StoredJob};
 pub(crate) use policy::{Decided, budget_limits, decide};
-pub(crate) use prepare::{Prepared, Start, begin, read};
+pub(crate) use prepare::{Prepared, Start, begin, capture_surroundings, read};
 
 use serde::Serialize;
-use trackway_core::{AttemptId, RunId, Step};
-use trackway_ledger::RunState;
+use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Step};
+use trackway_ledger::{EventRow, RunState};
 
 use crate::App;
 use crate::error::AppError;
+use crate::preflight::{PreflightReport, Selection, Told, Verdict, check, record};
 use crate::report::Reporter;
 
 /// What is asked for with `trackway run`.
@@ -37,6 +39,8 @@ pub struct RunRequest {
     pub injection: Option<Injection>,
     /// Launch although the last attempt on the same data and config ended in a data error.
     pub retry_data_error: bool,
+    /// Which checks are made before the launch.
+    pub selection: Selection,
 }
 
 /// How a run ended. Field names are the JSON contract of `trackway run`.
@@ -56,6 +60,8 @@ pub struct RunOutcome {
     pub gates: Vec<serde_json::Value>,
     /// How its remote stands; it has none.
     pub remote: Option<remote::RemoteStatus>,
+    /// What was checked before the launch by this command; nothing was.
+    pub preflight: Option<PreflightReport>,
 }
 
 /// How an attempt ended.
@@ -92,8 +98,78 @@ impl App {
     /// [`crate::error::ErrorKind::Usage`] and `Blocked` before anything is launched. A fault while supervising leaves
     /// the attempt running; the next command takes it up.
     pub fn run(&self, request: RunRequest, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
-        let prepared = prepare::prepare(self, &request, reporter)?;
-        drive::drive(self, prepared, request.injection, reporter)
+        let start = read(self, &request.source, request.retry_data_error, reporter)?;
+        let report = self.check_before_launch(&start, &request, reporter)?;
+        let prepared = begin(self, &start, LaunchKind::Train, reporter)?;
+        let run_id = prepared.run.run_id;
+        let Some(report) = report else {
+            self.tell_unchecked(run_id, &request)?;
+            return drive::drive(self, prepared, request.injection, reporter);
+        };
+        record(self, run_id, &report)?;
+        let state = match report.verdict {
+            _ if report.stopped => RunState::Stopped,
+            Verdict::Block => RunState::Blocked,
+            _ => {
+                let outcome = drive::drive(self, prepared, request.injection, reporter)?;
+                return Ok(RunOutcome { preflight: Some(report), ..outcome });
+            }
+        };
+        self.tell_not_launched(run_id, state, &report)?;
+        Ok(RunOutcome { preflight: Some(report), ..self.outcome(run_id)? })
+    }
+
+    /// A command without a run file names neither data nor settings: there is nothing to check.
+    fn check_before_launch(
+        &self,
+        start: &Start,
+        request: &RunRequest,
+        reporter: &dyn Reporter,
+    ) -> Result<Option<PreflightReport>, AppError> {
+        let has_file = matches!(request.source, Source::File { .. });
+        if !has_file || request.selection.skip_all.is_some() {
+            return Ok(None);
+        }
+        let report = check(self, &start.job, &start.capture, &request.selection, reporter)?;
+        reporter.preflight(&Told::Judged(&report));
+        Ok(Some(report))
+    }
+
+    /// That nothing was checked, and on whose word, is part of the receipt.
+    fn tell_unchecked(&self, run_id: RunId, request: &RunRequest) -> Result<(), AppError> {
+        let Some(why) = &request.selection.skip_all else { return Ok(()) };
+        self.tell(run_id, "preflight_skipped", format!("launched without pre-flight: {why}"))
+    }
+
+    fn tell_not_launched(
+        &self,
+        run_id: RunId,
+        state: RunState,
+        report: &PreflightReport,
+    ) -> Result<(), AppError> {
+        let (kind, text) = match state {
+            RunState::Blocked => {
+                ("preflight_blocked", format!("not launched: {} forbids it", report.blocked_by().join(", ")))
+            }
+            _ => ("preflight_stopped", "stopped before the launch".to_owned()),
+        };
+        self.tell(run_id, kind, text)?;
+        self.set_run_state(run_id, state)
+    }
+
+    fn tell(&self, run_id: RunId, kind: &str, message: String) -> Result<(), AppError> {
+        let event = EventRow {
+            event_id: format!("{run_id}:{kind}"),
+            run_id,
+            attempt_id: None,
+            at: self.clock.now(),
+            kind: kind.into(),
+            step: None,
+            message,
+            fields_json: None,
+            source: "supervisor".into(),
+        };
+        self.ledger_write(|ledger| ledger.append_event(&event)).map(|_| ())
     }
 
     /// Takes up a run whose supervisor is gone: attaches to its live attempt, or goes on with what was decided. Of one that
@@ -127,6 +203,7 @@ impl App {
             evaluation: None,
             gates: Vec::new(),
             remote: remote::RemoteStatus::read(&self.home.run_folder(run_id)),
+            preflight: None,
         })
     }
 }

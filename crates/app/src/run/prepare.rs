@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
+use trackway_data::pass::{UNWATCHED, Watch};
 use trackway_data::{DataManifest, HashCache, Resolver};
 use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilter, RunRow, RunState};
 
-use super::RunRequest;
 use super::job::{Job, Source, StoredJob, data_sha256};
 use super::lock::RunLock;
 use super::remote::RemotePlan;
@@ -40,12 +40,6 @@ pub struct Start {
     /// The hash of all data.
     pub data_sha256: Option<String>,
     manifests: Vec<DataManifest>,
-}
-
-/// Reads the source, resolves the data, captures the surroundings, and stores the plan.
-pub fn prepare(app: &App, request: &RunRequest, reporter: &dyn Reporter) -> Result<Prepared, AppError> {
-    let start = read(app, &request.source, request.retry_data_error, reporter)?;
-    begin(app, &start, LaunchKind::Train, reporter)
 }
 
 /// Reads the source, resolves the data and captures the surroundings; nothing is stored yet.
@@ -84,7 +78,7 @@ pub fn begin(
         .map_err(|error| AppError::file("lock", &folder, &error))?
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
     store_plan(app, run_id, job, data_sha256.clone())?;
-    store_data(app, manifests)?;
+    app.record_data(manifests)?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
     app.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
     reporter.notice(&Notice::RunStarted {
@@ -109,10 +103,10 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
     // Another command may have sealed its attempt since the row was read.
     let run = app.find_run(&run.run_id.to_string())?;
     if run.kind != LaunchKind::Train {
-        let message = format!("run {} took part in a proof; it is not taken up again", run.run_id);
-        return Err(
-            AppError::new(ErrorKind::Usage, message).hint("prove anew with: trackway prove FILE --steps N")
-        );
+        let (run_id, kind) = (run.run_id, run.kind.as_str());
+        let message = format!("run {run_id} is of kind `{kind}`; only a training is taken up again");
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("proofs and rehearsals are made anew: `trackway prove`, `trackway rehearse`"));
     }
     // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
@@ -139,7 +133,8 @@ fn resolve_data(app: &App, job: &Job, reporter: &dyn Reporter) -> Result<Vec<Dat
     let cache_path = app.home.data_cache();
     let cache = HashCache::load(&cache_path);
     let progress = |done_bytes: u64, total_bytes: u64| reporter.reading_data(done_bytes, total_bytes);
-    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &app.clock, progress: &progress };
+    let watch = Watch { progress: &progress, ..*UNWATCHED };
+    let resolver = Resolver { base: &job.base, cache: Some(&cache), clock: &app.clock, watch: &watch };
     let mut manifests = Vec::new();
     for (name, spec) in &job.plan.data {
         let manifest = resolver
@@ -183,7 +178,7 @@ fn refuse_known_data_error(app: &App, job: &Job, data_sha256: Option<&str>) -> R
 }
 
 /// The script's own environment is what this process has and what the plan adds.
-fn capture_surroundings(app: &App, job: &Job) -> Capture {
+pub fn capture_surroundings(app: &App, job: &Job) -> Capture {
     let mut environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
@@ -229,36 +224,39 @@ fn used_by(run_id: RunId, manifest: &DataManifest) -> RunDataRow {
     }
 }
 
-fn store_data(app: &App, manifests: &[DataManifest]) -> Result<(), AppError> {
-    for manifest in manifests {
-        let snapshot = DataSnapshotRow {
-            data_sha256: manifest.data_sha256.clone(),
-            name: manifest.name.clone(),
-            path: manifest.path.clone(),
-            split: split_of(&manifest.name),
-            file_count: manifest.files.len() as u64,
-            size_bytes: manifest.size_bytes,
-            rows: manifest.rows,
-            first_seen_at: app.clock.now(),
-            schema_json: manifest.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
-            notes_json: (!manifest.notes.is_empty()).then(|| json!(manifest.notes)),
-        };
-        let files: Vec<DataSnapshotFileRow> = manifest
-            .files
-            .iter()
-            .map(|file| DataSnapshotFileRow {
+impl App {
+    /// Writes down, in the ledger, data sets that it does not know yet.
+    pub(crate) fn record_data(&self, manifests: &[DataManifest]) -> Result<(), AppError> {
+        for manifest in manifests {
+            let snapshot = DataSnapshotRow {
                 data_sha256: manifest.data_sha256.clone(),
-                path: file.path.clone(),
-                size_bytes: file.size_bytes,
-                blake3: file.blake3.clone(),
-                format: json!(file.format).as_str().unwrap_or("other").into(),
-                rows: file.rows,
-                schema_json: file.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
-            })
-            .collect();
-        app.ledger_write(|ledger| ledger.insert_data_snapshot(&snapshot, &files))?;
+                name: manifest.name.clone(),
+                path: manifest.path.clone(),
+                split: split_of(&manifest.name),
+                file_count: manifest.files.len() as u64,
+                size_bytes: manifest.size_bytes,
+                rows: manifest.rows,
+                first_seen_at: self.clock.now(),
+                schema_json: manifest.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
+                notes_json: (!manifest.notes.is_empty()).then(|| json!(manifest.notes)),
+            };
+            let files: Vec<DataSnapshotFileRow> = manifest
+                .files
+                .iter()
+                .map(|file| DataSnapshotFileRow {
+                    data_sha256: manifest.data_sha256.clone(),
+                    path: file.path.clone(),
+                    size_bytes: file.size_bytes,
+                    blake3: file.blake3.clone(),
+                    format: json!(file.format).as_str().unwrap_or("other").into(),
+                    rows: file.rows,
+                    schema_json: file.schema.as_ref().and_then(|schema| serde_json::to_value(schema).ok()),
+                })
+                .collect();
+            self.ledger_write(|ledger| ledger.insert_data_snapshot(&snapshot, &files))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn split_of(name: &str) -> Option<String> {

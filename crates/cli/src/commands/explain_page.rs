@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 use trackway_app::explain::page::{
-    AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, ProofCard, RetryLine, Termination,
+    AttemptCard, AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, Placement, ProofCard,
+    Recorded, RetryLine, Termination,
 };
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
+use trackway_app::preflight::Verdict;
 
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
@@ -16,22 +18,27 @@ const METRICS_MAX: usize = 12;
 
 pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
-    why(printer, page);
-    attempts(printer, &page.attempts);
-    tried(printer, page);
+    if let Some(attempt) = &page.attempt {
+        why(printer, page, attempt);
+        attempts(printer, &page.attempts);
+        tried(printer, page, attempt);
+    }
+    preflight(printer, &page.preflight);
     for diff in [&page.parent_diff, &page.config_diff, &page.data_diff].into_iter().flatten() {
         difference(printer, diff);
     }
     same_inputs(printer, page);
     timeline(printer, &page.timeline);
-    checkpoints(printer, page);
-    remote(printer, page);
-    resume_proof(printer, page);
-    page.cadence.iter().for_each(|advice| cadence(printer, advice));
-    decisions(printer, &page.retries);
-    metrics(printer, &page.metrics);
-    evaluations(printer, &page.evaluations);
-    cost(printer, page);
+    if page.attempt.is_some() {
+        checkpoints(printer, page);
+        remote(printer, page);
+        resume_proof(printer, page);
+        page.cadence.iter().for_each(|advice| cadence(printer, advice));
+        decisions(printer, &page.retries);
+        metrics(printer, &page.metrics);
+        evaluations(printer, &page.evaluations);
+        cost(printer, page);
+    }
     last_lines(printer, &page.last_lines);
     next(printer, &page.next_actions);
 }
@@ -72,8 +79,40 @@ fn state_tone(state: &str) -> Tone {
     }
 }
 
-fn why(printer: Printer, page: &Explanation) {
-    let attempt = &page.attempt;
+/// What was checked before the launch: a line when all is well, else what was found.
+fn preflight(printer: Printer, checks: &[Recorded]) {
+    let Some(worst) = checks.iter().map(|check| rank(check)).max() else { return };
+    let seconds: f64 = checks.iter().filter_map(|check| check.seconds).fold(0.0, f64::max);
+    let passed = checks.iter().filter(|check| check.verdict == Verdict::Pass).count();
+    section(printer, "Pre-flight");
+    let told = format!("{passed} of {} checks passed, the longest in {}", checks.len(), duration(seconds));
+    fact(printer, "checked", &told);
+    for check in checks.iter().filter(|check| rank(check) > 0 && worst > 0) {
+        let tone = if check.blocks { Tone::Bad } else { Tone::Warning };
+        let word = if check.blocks { "block" } else { check.verdict.as_str() };
+        let word = printer.tone(tone, &word.replace('_', " "));
+        let findings: Vec<&str> =
+            check.findings.iter().filter_map(|finding| finding.get("message")?.as_str()).collect();
+        let said = match (&check.skipped_why, findings.as_slice()) {
+            (Some(why), _) => format!("skipped: {why}"),
+            (None, []) => check.why.clone().unwrap_or_default(),
+            (None, [only]) => (*only).to_owned(),
+            (None, [first, rest @ ..]) => format!("{first} (and {} more)", rest.len()),
+        };
+        printer.line(&format!("  {word} {}: {}", check.name, visible(&said)));
+    }
+}
+
+/// How much a check asks to be looked at.
+fn rank(check: &Recorded) -> u8 {
+    match check.verdict {
+        _ if check.blocks => 2,
+        Verdict::Block | Verdict::Warn | Verdict::NotRun => 1,
+        Verdict::Pass | Verdict::NotApplicable => 0,
+    }
+}
+
+fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     let of = page.attempts.len();
     section(printer, &format!("Attempt {} of {of} · {}", attempt.attempt_number, attempt.attempt_id));
     match &page.termination {
@@ -141,9 +180,8 @@ fn attempts(printer: Printer, attempts: &[AttemptLine]) {
     printer.table(&["  #", "ended", "rule", "from step", "last step", "committed", "took"], rows);
 }
 
-fn tried(printer: Printer, page: &Explanation) {
+fn tried(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     section(printer, "What was tried");
-    let attempt = &page.attempt;
     fact(printer, "command", &attempt.command.join(" "));
     fact(printer, "in", &attempt.working_directory);
     let seed = page.run.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
@@ -179,7 +217,13 @@ fn tried(printer: Printer, page: &Explanation) {
         format!("from step {step} (manifest {manifest})")
     });
     optional(printer, "resumed", resumed);
-    let place = &page.placement;
+    if let Some(place) = &page.placement {
+        placed(printer, place);
+    }
+    fact(printer, "files", &attempt.folder);
+}
+
+fn placed(printer: Printer, place: &Placement) {
     let job = place.job_id.as_deref().map(|job| format!(", process {job}")).unwrap_or_default();
     let host = place.hosts.as_deref().unwrap_or("?");
     let size = match (place.cpu_count, place.memory_bytes) {
@@ -188,7 +232,6 @@ fn tried(printer: Printer, page: &Explanation) {
     };
     fact(printer, "where", &format!("{} on {host}{size}{job}", place.launcher));
     optional(printer, "devices", place.devices.clone());
-    fact(printer, "files", &attempt.folder);
 }
 
 fn difference(printer: Printer, diff: &Diff) {

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use trackway_app::preflight::Told;
 use trackway_app::report::{Notice, Progress, Reporter, Stream};
 
+use super::preflight::summary;
 use crate::printer::Printer;
 use crate::units::{duration, metric};
 
@@ -122,6 +124,16 @@ impl Reporter for Live {
 
     fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
         self.reading.at(done_bytes, total_bytes);
+    }
+
+    fn preflight(&self, told: &Told<'_>) {
+        match told {
+            Told::Began { title } => self.status.iter().for_each(|status| status.set_message(*title)),
+            Told::Judged(report) => {
+                self.aside(|| summary(report).iter().for_each(|line| self.printer.note(line)));
+            }
+            Told::Quote(_) | Told::Reading { .. } | Told::Ended { .. } => {}
+        }
     }
 
     fn uploading(&self, done_bytes: u64, total_bytes: u64) {

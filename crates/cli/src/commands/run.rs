@@ -2,8 +2,9 @@ use trackway_app::App;
 use trackway_app::run::{Injection, RunOutcome, RunRequest, Source, interrupt};
 
 use super::live::Live;
+use super::preflight::selection;
 use crate::args::{ResumeArgs, RunArgs};
-use crate::exit::{Failure, NOT_COMPLETED};
+use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
 use crate::printer::Printer;
 use crate::units::duration;
 
@@ -31,7 +32,11 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
         Some(path) => Source::File { path: path.clone(), overrides: args.overrides.clone() },
         None => Source::Command { argv: args.argv.clone(), name: args.name.clone() },
     };
-    Ok(RunRequest { source, injection, retry_data_error: args.retry_data_error })
+    let mut selection = selection(&args.skip)?;
+    if args.skip_preflight {
+        selection.skip_all.clone_from(&args.skip.why);
+    }
+    Ok(RunRequest { source, injection, retry_data_error: args.retry_data_error, selection })
 }
 
 pub fn run(app: &App, request: RunRequest, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
@@ -62,7 +67,11 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
         if outcome.state == "running" {
             return Ok(exit_code(outcome, exit_with_child));
         }
-        printer.note(&format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)));
+        let text = match outcome.attempts.len() {
+            0 => format!("`{}` {}: nothing was launched", outcome.name, outcome.state),
+            _ => format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)),
+        };
+        printer.note(&text);
         if outcome.state != "completed" {
             printer.note(&format!("see why with: trackway explain {}", outcome.run_id));
         }
@@ -79,6 +88,7 @@ fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
     match of_child {
         Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
         None if outcome.state == "completed" => 0,
+        None if outcome.state == "blocked" && outcome.attempts.is_empty() => BLOCKED,
         None => NOT_COMPLETED,
     }
 }

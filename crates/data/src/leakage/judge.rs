@@ -1,42 +1,97 @@
 //! What an overlap means for a run.
 
-use trackway_core::checks::{Example, Finding, Severity};
+use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
-use super::overlap::{GroupOverlap, Overlap, Roles, RowOverlap, TimeOverlap};
+use super::overlap::{GroupOverlap, Roles, RowOverlap, TimeOverlap};
+use super::twins::Twins;
+use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
 use crate::read::Source;
 
 /// From this share of the test rows on, shared rows make the test worthless. (Deepchecks lets 5 % pass.)
 const SHARED_SHARE_BLOCKS: f64 = 0.01;
 
+/// From this share of a side's rows on, conflicting labels are more than the usual noise.
+const CONFLICTING_SHARE_WARNS: f64 = 0.05;
+
 /// So many times the share that equal rows within the training side explain is still chance.
 const CHANCE_FACTOR: f64 = 2.0;
 
-impl Overlap {
-    /// What a person should know, worst first. `train` and `test` are the sources that were read.
+impl Leakage {
+    /// What each check that was wanted answers, in the order of [`super::CHECKS`]. `train` and `test` are the sources
+    /// that were read.
     #[must_use]
-    pub fn findings(&self, roles: &Roles, train: &Source, test: &Source) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        findings.extend(shared_rows(&self.rows, roles, train, test));
-        findings.extend(conflicting_labels(&self.rows, roles));
-        if let (Some(groups), Some(column)) = (&self.groups, &roles.group) {
-            findings.extend(shared_groups(groups, column));
-        }
-        match (&self.time, &roles.time) {
-            (Some(time), Some(column)) => findings.extend(shared_time(time, column)),
-            (None, Some(column)) => {
-                let message = format!(
-                    "`{column}` is neither a time nor a number on both sides: the order was not checked"
-                );
-                findings.push(Finding::new("leakage.time", Severity::Block, message).about(column));
-            }
-            _ => {}
-        }
+    pub fn results(&self, roles: &Roles, train: &Source, test: &Source) -> Vec<CheckResult> {
+        let label = roles.label.as_deref();
+        let answer = |name: &&str| match *name {
+            ROWS => self.rows(roles, train, test),
+            GROUPS => self.groups(roles),
+            TIME => self.time(roles),
+            CONFLICTS => self.conflicts(roles),
+            NEAR => match &self.near {
+                Some(near) => near.result(train, test),
+                None => CheckResult::not_run(NEAR, "it was not looked for"),
+            },
+            TARGET => match (&self.target, label) {
+                (Some(target), Some(label)) => target.result(label),
+                (_, None) => CheckResult::not_applicable(TARGET, "no column is named as the label"),
+                (None, Some(label)) => CheckResult::not_applicable(
+                    TARGET,
+                    format!(
+                        "`{label}` has fewer than two values, or is known in fewer than 50 training rows"
+                    ),
+                ),
+            },
+            IDENTIFIERS => self.identifiers.result(label, roles.group.as_deref()),
+            _ => preprocessing::result(&self.fitted, self.fitted_looked_at),
+        };
+        self.wanted.iter().map(answer).collect()
+    }
+
+    fn rows(&self, roles: &Roles, train: &Source, test: &Source) -> CheckResult {
         let left_out = |why: &String| {
             Finding::new("leakage.not_compared", Severity::Note, format!("{why}; it was not compared"))
         };
-        findings.extend(self.not_compared.iter().map(left_out));
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-        findings
+        let overlap = &self.overlap;
+        let mut findings: Vec<Finding> = shared_rows(&overlap.rows, roles, train, test).into_iter().collect();
+        findings.extend(overlap.not_compared.iter().map(left_out));
+        let why =
+            format!("{} test rows among {} training rows", overlap.test.rows_read, overlap.train.rows_read);
+        CheckResult { why: Some(why), ..CheckResult::of(ROWS, findings) }
+    }
+
+    fn groups(&self, roles: &Roles) -> CheckResult {
+        match (&self.overlap.groups, &roles.group) {
+            (Some(groups), Some(column)) => CheckResult {
+                why: Some(format!("{} values of `{column}` on the test side", groups.test_groups)),
+                ..CheckResult::of(GROUPS, shared_groups(groups, column).into_iter().collect())
+            },
+            _ => CheckResult::not_applicable(GROUPS, "no column is named as the group"),
+        }
+    }
+
+    fn time(&self, roles: &Roles) -> CheckResult {
+        match (&self.overlap.time, &roles.time) {
+            (Some(time), Some(column)) => CheckResult {
+                why: Some(format!("{} test rows with a time", time.test_rows_timed)),
+                ..CheckResult::of(TIME, shared_time(time, column).into_iter().collect())
+            },
+            (None, Some(column)) => CheckResult::not_run(
+                TIME,
+                format!("`{column}` is neither a time nor a number on both sides: the order was not checked"),
+            ),
+            (_, None) => CheckResult::not_applicable(TIME, "no column is named as the time"),
+        }
+    }
+
+    fn conflicts(&self, roles: &Roles) -> CheckResult {
+        let Some(label) = &roles.label else {
+            return CheckResult::not_applicable(CONFLICTS, "no column is named as the label");
+        };
+        let rows = &self.overlap.rows;
+        let mut findings: Vec<Finding> = conflicting_labels(rows, label).into_iter().collect();
+        findings.extend(conflicts_within(&rows.train_twins, label, "training"));
+        findings.extend(conflicts_within(&rows.test_twins, label, "test"));
+        CheckResult::of(CONFLICTS, findings)
     }
 }
 
@@ -73,18 +128,17 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
     Some(Finding {
         count: Some(rows.shared_rows),
         examples: rows.examples.iter().map(example).collect(),
-        ..Finding::new("leakage.rows", severity, message)
+        ..Finding::new(ROWS, severity, message)
             .action("remove duplicates before the split, or split by the hash of the row")
     })
 }
 
-fn conflicting_labels(rows: &RowOverlap, roles: &Roles) -> Option<Finding> {
-    let label = roles.label.as_ref()?;
+fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
     let conflicting = rows.shared_rows - rows.shared_with_label;
     (conflicting > 0).then(|| Finding {
         count: Some(conflicting),
         ..Finding::new(
-            "leakage.conflicting_labels",
+            CONFLICTS,
             Severity::Warn,
             format!(
                 "{conflicting} test rows have equal features but another `{label}` among the training rows"
@@ -95,11 +149,31 @@ fn conflicting_labels(rows: &RowOverlap, roles: &Roles) -> Option<Finding> {
     })
 }
 
+/// Equal features with different labels within a side: no model is right on all of these.
+fn conflicts_within(twins: &Twins, label: &str, side: &str) -> Option<Finding> {
+    let share = twins.conflicting_share;
+    let severity = if share >= CONFLICTING_SHARE_WARNS { Severity::Warn } else { Severity::Note };
+    (share > 0.0).then(|| Finding {
+        count: Some((share * twins.rows as f64).round() as u64),
+        ..Finding::new(
+            CONFLICTS,
+            severity,
+            format!(
+                "{}{:.2} % of the {side} rows have equal features as another one, but another `{label}`",
+                if twins.exact { "" } else { "about " },
+                share * 100.0
+            ),
+        )
+        .about(label)
+        .action("no model can be right on all of them: look at the labels, or add the feature that tells them apart")
+    })
+}
+
 fn shared_groups(groups: &GroupOverlap, column: &str) -> Option<Finding> {
     (groups.shared_groups > 0).then(|| Finding {
         count: Some(groups.shared_groups),
         ..Finding::new(
-            "leakage.groups",
+            GROUPS,
             Severity::Block,
             format!(
                 "{} of {} values of `{column}` on the test side are on the training side too, with {} test rows",
@@ -124,7 +198,7 @@ fn shared_time(time: &TimeOverlap, column: &str) -> Option<Finding> {
     );
     Some(Finding {
         count: Some(time.test_rows_not_after),
-        ..Finding::new("leakage.time", if only_equal { Severity::Warn } else { Severity::Block }, message)
+        ..Finding::new(TIME, if only_equal { Severity::Warn } else { Severity::Block }, message)
             .about(column)
             .action("split by time: what is tested must be later than what was learnt")
     })

@@ -1,16 +1,253 @@
-//! What one side of a split knows of the other.
+//! What one side of a split knows of the other, and what the features know of the label.
 //!
-//! [`find_overlap`] reads each side once: rows that stand on both sides, with and without the label, groups on both
-//! sides, and moments of the test side that the training side has passed already.
+//! [`examine`] runs the checks of [`CHECKS`]: it reads the test side once and the training side once, or twice where
+//! near-duplicates are looked for. [`find_overlap`] is the part of it that only counts what both sides have.
 
+mod columns;
+mod golden;
+mod identifiers;
 mod judge;
+mod near;
 mod overlap;
+#[cfg(test)]
+mod planted;
+mod power;
+mod preprocessing;
+mod sample;
+mod target;
 mod twins;
 
+pub use golden::GoldenFeature;
+pub use identifiers::{Evidence, Identifier, Identifiers};
+pub use near::{Near, NearPair, NearRows};
 pub use overlap::{
     GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, Roles, RowOverlap, SharedRow, TimeOverlap, find_overlap,
 };
+pub use preprocessing::{Fit, FittedColumn};
+pub use target::{FeaturePower, PairPower, TargetPower};
 pub use twins::{TWIN_KEYS_MAX, Twins};
+
+use crate::error::DataError;
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Source};
+use columns::Columns;
+use near::rows::Plan;
+use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
+use preprocessing::Scales;
+use sample::{Sample, TEST_ROWS_MAX, TRAIN_ROWS_MAX};
+
+const ROWS: &str = "leakage.rows";
+const GROUPS: &str = "leakage.groups";
+const TIME: &str = "leakage.time";
+const CONFLICTS: &str = "leakage.conflicts";
+const NEAR: &str = "leakage.near_duplicates";
+const TARGET: &str = "leakage.target";
+const IDENTIFIERS: &str = "leakage.identifiers";
+const PREPROCESSING: &str = "leakage.preprocessing";
+
+/// The names of all checks.
+pub const CHECKS: [&str; 8] = [ROWS, GROUPS, TIME, CONFLICTS, NEAR, TARGET, IDENTIFIERS, PREPROCESSING];
+
+/// Everything that was found out; [`Leakage::results`] says what it means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leakage {
+    /// Checks that were wanted, in the order of [`CHECKS`].
+    pub wanted: Vec<&'static str>,
+    /// What both sides have. It is always looked for.
+    pub overlap: Overlap,
+    /// Rows and texts that both sides nearly have.
+    pub near: Option<Near>,
+    /// What features know of the label; `None` where none is known.
+    pub target: Option<TargetPower>,
+    /// Columns that name rows.
+    pub identifiers: Identifiers,
+    /// Columns that were scaled before the split.
+    pub fitted: Vec<FittedColumn>,
+    /// Columns of decimal numbers, which could have been.
+    pub fitted_looked_at: usize,
+}
+
+/// Runs the checks that `is_wanted` says yes to. Columns are matched by name. Memory: about 50 bytes for each row of
+/// the test side, samples of at most 64 MiB a side, of longer texts another 64 MiB, and an index of near rows of about
+/// as much as the sample of the test side.
+///
+/// # Errors
+/// [`DataError`]: a column of `roles` that a side does not have, a file that cannot be read, the scan cancelled.
+pub fn examine(
+    train: &mut Source,
+    test: &mut Source,
+    roles: &Roles,
+    is_wanted: &dyn Fn(&str) -> bool,
+    watch: &Watch<'_>,
+) -> Result<Leakage, DataError> {
+    let wanted: Vec<&'static str> = CHECKS.into_iter().filter(|name| is_wanted(name)).collect();
+    let wants = Wants::of(&wanted);
+    let columns = Columns::of(train, test, roles)?;
+    let mut progress = Progress::new(watch, test, train, if wants.near { 2 } else { 1 });
+    let (overlap, train_side, test_side) = read_sides(train, test, &columns, wants, &mut progress)?;
+    let mut leakage = Leakage {
+        wanted,
+        overlap,
+        near: None,
+        target: None,
+        identifiers: Identifiers::default(),
+        fitted: Vec::new(),
+        fitted_looked_at: 0,
+    };
+    if let (Some(train), Some(test)) = (&train_side.scales, &test_side.scales) {
+        (leakage.fitted, leakage.fitted_looked_at) = preprocessing::fitted(&columns.features, train, test);
+    }
+    if let (Some(train), Some(test)) = (&train_side.sample, &test_side.sample) {
+        if wants.power {
+            leakage.target = target::measure(&columns.features, train, test);
+        }
+        leakage.identifiers = identifiers::find(&columns, train, leakage.target.as_ref());
+    }
+    if wants.near {
+        let identifiers = &leakage.identifiers;
+        let near = progress.part(train.size_bytes(), |watch| {
+            look_for_near(train, &columns, [train_side, test_side], identifiers, watch)
+        })?;
+        leakage.near = Some(near);
+    }
+    Ok(leakage)
+}
+
+/// What has to be collected for the checks that are wanted.
+#[derive(Clone, Copy)]
+struct Wants {
+    near: bool,
+    power: bool,
+    scales: bool,
+}
+
+impl Wants {
+    fn of(wanted: &[&str]) -> Self {
+        let any = |names: &[&str]| wanted.iter().any(|name| names.contains(name));
+        Self { near: any(&[NEAR]), power: any(&[TARGET, IDENTIFIERS]), scales: any(&[PREPROCESSING]) }
+    }
+}
+
+/// What is collected of one side beside its fingerprints.
+struct Side {
+    sample: Option<Sample>,
+    scales: Option<Scales>,
+    prints: Option<Prints>,
+}
+
+impl Side {
+    fn new(wants: Wants, columns: &Columns, source: &Source, (rows_max, bytes_max): (usize, usize)) -> Self {
+        let places = || columns.places_in(source);
+        Self {
+            sample: (wants.near || wants.power).then(|| Sample::new(places(), source, rows_max)),
+            scales: wants.scales.then(|| Scales::new(places(), source)),
+            prints: wants.near.then(|| Prints::new(places(), source, bytes_max)),
+        }
+    }
+}
+
+impl Pass for Side {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.sample.observe(chunk);
+        self.scales.observe(chunk);
+        self.prints.observe(chunk);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.sample.merge(later.sample);
+        self.scales.merge(later.scales);
+        self.prints.merge(later.prints);
+    }
+}
+
+/// Reads the test side, then the training side: what both have, and what is collected of each.
+fn read_sides(
+    train: &mut Source,
+    test: &mut Source,
+    columns: &Columns,
+    wants: Wants,
+    progress: &mut Progress<'_>,
+) -> Result<(Overlap, Side, Side), DataError> {
+    let of_test = |source: &Source| {
+        let side = Side::new(wants, columns, source, (TEST_ROWS_MAX, TEST_BYTES_MAX));
+        (overlap::Seen::new(columns.places_in(source)), side)
+    };
+    let ((seen, test_side), test_coverage) =
+        progress.part(test.size_bytes(), |watch| scan(test, &of_test, watch))?;
+    let lookup = overlap::Lookup::of(&seen);
+    let of_train = |source: &Source| {
+        let side = Side::new(wants, columns, source, (TRAIN_ROWS_MAX, CONTROL_BYTES_MAX));
+        (overlap::Met::new(columns.places_in(source), &lookup), side)
+    };
+    let ((met, train_side), train_coverage) =
+        progress.part(train.size_bytes(), |watch| scan(train, &of_train, watch))?;
+    Ok((Overlap::of(&seen, &met, columns, [train_coverage, test_coverage]), train_side, test_side))
+}
+
+/// Reads the training side once more and looks its rows up among those of the test side that nearly equal them.
+fn look_for_near(
+    train: &mut Source,
+    columns: &Columns,
+    sides: [Side; 2],
+    identifiers: &Identifiers,
+    watch: &Watch<'_>,
+) -> Result<Near, DataError> {
+    const COLLECTED: &str = "samples and prints are collected where near-duplicates are wanted";
+    let [train_side, test_side] = sides;
+    let (train_sample, test_sample) =
+        (train_side.sample.expect(COLLECTED), test_side.sample.expect(COLLECTED));
+    let (control, prints) = (train_side.prints.expect(COLLECTED), test_side.prints.expect(COLLECTED));
+    let is_identifier = |name: &String| identifiers.found.iter().any(|it| it.column == *name);
+    let each = columns.features.iter().zip(prints.are_long());
+    let left_out: Vec<bool> = each.map(|(name, is_long)| is_long || is_identifier(name)).collect();
+    let mut near = Near::default();
+    let rows = match Plan::new(&train_sample, &test_sample, &left_out) {
+        Ok(plan) => Some(near::rows::Lookup::new(plan, &train_sample, &test_sample)),
+        Err(why) => {
+            near.not_compared.push(why);
+            None
+        }
+    };
+    let texts = near::texts::Lookup::new(prints, control);
+    if rows.is_none() && texts.is_empty() {
+        return Ok(near);
+    }
+    let make = |source: &Source| {
+        let met = |lookup| near::rows::Met::new(columns.places_in(source), lookup);
+        (rows.as_ref().map(met), near::texts::Met::new(columns.places_in(source), &texts))
+    };
+    let ((met_rows, met_texts), _) = scan(train, &make, watch)?;
+    if let (Some(rows), Some(met)) = (&rows, &met_rows) {
+        near.found.push(rows.found(met, &test_sample));
+    }
+    near.found.extend(texts.found(&met_texts, &columns.features));
+    Ok(near)
+}
+
+/// One progress over several readings.
+struct Progress<'w> {
+    watch: &'w Watch<'w>,
+    before_bytes: u64,
+    total_bytes: u64,
+}
+
+impl<'w> Progress<'w> {
+    fn new(watch: &'w Watch<'w>, test: &Source, train: &Source, train_readings: u64) -> Self {
+        let total_bytes = test.size_bytes() + train_readings * train.size_bytes();
+        Self { watch, before_bytes: 0, total_bytes }
+    }
+
+    fn part<T>(&mut self, bytes: u64, read: impl FnOnce(&Watch<'_>) -> T) -> T {
+        let (before, total) = (self.before_bytes, self.total_bytes);
+        let answer = read(&Watch {
+            progress: &|done, _| (self.watch.progress)(before + done, total),
+            cancelled: self.watch.cancelled,
+            units_in_flight: self.watch.units_in_flight,
+        });
+        self.before_bytes += bytes;
+        answer
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -2,17 +2,14 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use serde::{Deserialize, Serialize};
 
+use super::columns::{Columns, Places};
 use super::twins::{TwinCounts, Twins, keys_of};
 use crate::error::DataError;
 use crate::hashed::{AlreadyHashed, Keys};
-use crate::infer::ColumnType;
 use crate::pass::{Pass, Watch, scan};
 use crate::read::{Chunk, Coverage, Place, Source};
-use crate::rows::RowHashes;
 
 /// The most shared rows that are shown.
 pub const OVERLAP_EXAMPLES_MAX: usize = 5;
@@ -57,6 +54,8 @@ pub struct RowOverlap {
     /// Equal rows (by features) within the training side: with a random split of such data, about this share of the
     /// test rows has a copy among the training rows by chance.
     pub train_twins: Twins,
+    /// Equal rows within the test side.
+    pub test_twins: Twins,
     /// The first shared rows, in the order of the test side.
     pub examples: Vec<SharedRow>,
 }
@@ -98,7 +97,7 @@ pub struct TimeOverlap {
     pub test_rows_timed: u64,
 }
 
-/// Reads each side once and says what they share. Columns are matched by name. Memory: about 40 bytes for each row of
+/// Reads each side once and says what they share. Columns are matched by name. Memory: about 50 bytes for each row of
 /// the test side, and a bounded part for the training side.
 ///
 /// # Errors
@@ -109,148 +108,41 @@ pub fn find_overlap(
     roles: &Roles,
     watch: &Watch<'_>,
 ) -> Result<Overlap, DataError> {
-    // Which columns can be compared is known when both are typed by all of their rows, hence the order.
     let columns = Columns::of(train, test, roles)?;
     let (seen, test_coverage) = scan(test, &|source| Seen::new(columns.places_in(source)), watch)?;
     let lookup = Lookup::of(&seen);
     let (met, train_coverage) = scan(train, &|source| Met::new(columns.places_in(source), &lookup), watch)?;
-    Ok(Overlap {
-        rows: seen.rows_shared(&met),
-        groups: roles.group.as_ref().map(|_| seen.groups_shared(&met)),
-        time: seen.time_shared(&met),
-        not_compared: columns.not_compared,
-        train: train_coverage,
-        test: test_coverage,
-    })
+    Ok(Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]))
 }
 
-/// Names of what is compared, in one order for both sides.
-struct Columns {
-    features: Vec<String>,
-    label: Option<String>,
-    group: Option<String>,
-    time: Option<String>,
-    not_compared: Vec<String>,
-}
-
-/// Indexes of [`Columns`] in one source.
-#[derive(Clone)]
-struct Places {
-    features: Vec<usize>,
-    label: Option<usize>,
-    group: Option<usize>,
-    time: Option<usize>,
-}
-
-impl Columns {
-    fn of(train: &Source, test: &Source, roles: &Roles) -> Result<Self, DataError> {
-        for source in [train, test] {
-            for (name, role) in [(&roles.label, "label"), (&roles.group, "group"), (&roles.time, "time")] {
-                if let Some(name) = name {
-                    source.index_of(name, role)?;
-                }
-            }
-        }
-        let mut features = Vec::new();
-        let mut not_compared = Vec::new();
-        for column in train.columns().iter().filter(|column| Some(&column.name) != roles.label.as_ref()) {
-            match test.columns().iter().find(|other| other.name == column.name) {
-                None => not_compared.push(format!("`{}` is not on the test side", column.name)),
-                Some(other) if !comparable(column.kind, other.kind) => not_compared.push(format!(
-                    "`{}` is {:?} on one side and {:?} on the other",
-                    column.name, column.kind, other.kind
-                )),
-                Some(_) => features.push(column.name.clone()),
-            }
-        }
-        let Roles { label, group, time } = roles.clone();
-        Ok(Self { features, label, group, time, not_compared })
-    }
-
-    fn places_in(&self, source: &Source) -> Places {
-        let find = |name: &String| source.columns().iter().position(|column| column.name == *name);
-        let maybe = |name: &Option<String>| name.as_ref().and_then(find);
-        Places {
-            features: self.features.iter().filter_map(find).collect(),
-            label: maybe(&self.label),
-            group: maybe(&self.group),
-            time: maybe(&self.time),
+impl Overlap {
+    pub(super) fn of(seen: &Seen, met: &Met<'_>, columns: &Columns, [train, test]: [Coverage; 2]) -> Self {
+        Self {
+            rows: seen.rows_shared(met),
+            groups: columns.group.as_ref().map(|_| seen.groups_shared(met)),
+            time: seen.time_shared(met),
+            not_compared: columns.not_compared.clone(),
+            train,
+            test,
         }
     }
-}
-
-/// Whether equal values of the two types have equal fingerprints.
-fn comparable(one: ColumnType, other: ColumnType) -> bool {
-    let number = |kind| matches!(kind, ColumnType::Int | ColumnType::Float);
-    let null = |kind| kind == ColumnType::Null;
-    one == other || (number(one) && number(other)) || null(one) || null(other)
-}
-
-/// What one chunk says: fingerprints without and with the label, of the group, and moments.
-struct Read {
-    features: Vec<u64>,
-    with_label: Vec<u64>,
-    /// 0 for a row without a group.
-    groups: Vec<u64>,
-    /// NaN for a row without a moment.
-    moments: Vec<f64>,
-}
-
-impl Places {
-    fn read(&self, chunk: &Chunk) -> Read {
-        let column = |index: usize| chunk.batch.column(index);
-        let mut rows = RowHashes::new(chunk.batch.num_rows());
-        self.features.iter().for_each(|index| rows.add(column(*index)));
-        let features = rows.values().to_vec();
-        if let Some(label) = self.label {
-            rows.add(column(label));
-        }
-        Read {
-            features,
-            with_label: rows.values().to_vec(),
-            groups: self.group.map_or_else(Vec::new, |index| group_keys(column(index))),
-            moments: self.time.map_or_else(Vec::new, |index| moments(column(index))),
-        }
-    }
-}
-
-fn group_keys(column: &ArrayRef) -> Vec<u64> {
-    let mut keys = RowHashes::new(column.len());
-    keys.add(column);
-    let nulls = column.logical_nulls();
-    let keyed = |(row, key): (usize, &u64)| match &nulls {
-        Some(nulls) if nulls.is_null(row) => 0,
-        _ => (*key).max(1),
-    };
-    keys.values().iter().enumerate().map(keyed).collect()
-}
-
-/// Moments as numbers: exact for whole numbers below 2⁵³, so for microseconds until the year 2255.
-fn moments(column: &ArrayRef) -> Vec<f64> {
-    let value = |row: usize| match column.data_type() {
-        DataType::Int64 => column.as_primitive::<Int64Type>().value(row) as f64,
-        DataType::Float64 => column.as_primitive::<Float64Type>().value(row),
-        DataType::Timestamp(_, _) => column.as_primitive::<TimestampMicrosecondType>().value(row) as f64,
-        _ => f64::NAN,
-    };
-    (0..column.len()).map(|row| if column.is_null(row) { f64::NAN } else { value(row) }).collect()
 }
 
 /// All of the test side.
-struct Seen {
+pub(super) struct Seen {
     places: Places,
     features: Vec<u64>,
     with_label: Vec<u64>,
     groups: Vec<u64>,
     moments: Vec<f64>,
-    /// Where chunks begin: rows before it, and the place of each of its rows.
     rows: Vec<Place>,
+    twins: TwinCounts,
 }
 
 impl Seen {
-    fn new(places: Places) -> Self {
-        let (features, with_label, groups, moments, rows) = Default::default();
-        Self { places, features, with_label, groups, moments, rows }
+    pub(super) fn new(places: Places) -> Self {
+        let (features, with_label, groups, moments, rows, twins) = Default::default();
+        Self { places, features, with_label, groups, moments, rows, twins }
     }
 
     fn rows_shared(&self, met: &Met<'_>) -> RowOverlap {
@@ -260,6 +152,7 @@ impl Seen {
             shared_rows: 0,
             shared_with_label: 0,
             train_twins: met.twins.twins(),
+            test_twins: self.twins.twins(),
             examples: Vec::new(),
         };
         for (row, features) in self.features.iter().enumerate() {
@@ -301,6 +194,7 @@ impl Seen {
 impl Pass for Seen {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
+        self.twins.observe(&read.features, &read.labels);
         self.features.extend(read.features);
         self.with_label.extend(read.with_label);
         self.groups.extend(read.groups);
@@ -309,6 +203,7 @@ impl Pass for Seen {
     }
 
     fn merge(&mut self, later: Self) {
+        self.twins.merge(later.twins);
         self.features.extend(later.features);
         self.with_label.extend(later.with_label);
         self.groups.extend(later.groups);
@@ -318,14 +213,14 @@ impl Pass for Seen {
 }
 
 /// What the training side is looked up in.
-struct Lookup {
+pub(super) struct Lookup {
     features: Keys,
     with_label: Keys,
     groups: Keys,
 }
 
 impl Lookup {
-    fn of(seen: &Seen) -> Self {
+    pub(super) fn of(seen: &Seen) -> Self {
         Self {
             features: keys_of(&seen.features),
             with_label: keys_of(&seen.with_label),
@@ -335,7 +230,7 @@ impl Lookup {
 }
 
 /// What the training side has of the test side.
-struct Met<'l> {
+pub(super) struct Met<'l> {
     places: Places,
     lookup: &'l Lookup,
     /// With the first place of each.
@@ -347,7 +242,7 @@ struct Met<'l> {
 }
 
 impl<'l> Met<'l> {
-    fn new(places: Places, lookup: &'l Lookup) -> Self {
+    pub(super) fn new(places: Places, lookup: &'l Lookup) -> Self {
         let (features, with_label, groups, twins) = Default::default();
         Self { places, lookup, features, with_label, groups, last_moment: None, twins }
     }
@@ -356,7 +251,7 @@ impl<'l> Met<'l> {
 impl Pass for Met<'_> {
     fn observe(&mut self, chunk: &Chunk) {
         let read = self.places.read(chunk);
-        self.twins.observe(&read.features);
+        self.twins.observe(&read.features, &read.labels);
         for (row, features) in read.features.iter().enumerate() {
             if self.lookup.features.contains(features) {
                 self.features.entry(*features).or_insert_with(|| chunk.place(row));

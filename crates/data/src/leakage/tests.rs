@@ -43,6 +43,7 @@ fn rows_on_both_sides() {
         rows.examples.iter().map(|it| (it.test.row, it.train.row, it.same_label)).collect();
     assert_eq!(examples, [(2, 2, true), (3, 3, false), (4, 5, true)]);
     assert_eq!((rows.train_twins.share, rows.train_twins.surplus_rows), (0.8, 2));
+    assert_eq!((rows.train_twins.conflicting_share, rows.test_twins.conflicting_share), (0.4, 0.0));
     assert_eq!((found.groups, found.time, found.not_compared.len()), (None, None, 0));
     assert_eq!((found.train.rows_read, found.test.rows_read), (5, 4));
 }
@@ -94,10 +95,10 @@ fn twins_of_large_tables() {
     let fingerprints: Vec<u64> =
         (0..1_200_000u64).map(|row| key(if row < 600_000 { row / 2 } else { row })).collect();
     let mut whole = TwinCounts::default();
-    whole.observe(&fingerprints);
+    whole.observe(&fingerprints, &[]);
     let (mut first, mut second) = (TwinCounts::default(), TwinCounts::default());
-    first.observe(&fingerprints[..500_000]);
-    second.observe(&fingerprints[500_000..]);
+    first.observe(&fingerprints[..500_000], &[]);
+    second.observe(&fingerprints[500_000..], &[]);
     first.merge(second);
     let (whole, merged) = (whole.twins(), first.twins());
     assert_eq!(whole, merged);

@@ -1,4 +1,4 @@
-//! How many rows of one table have an equal one in it.
+//! How many rows of one table have an equal one in it, and how many of those another label.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,39 @@ pub const TWIN_KEYS_MAX: usize = 1 << 18;
 /// part, and an unbiased estimate of the whole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TwinCounts {
-    keys: HashMap<u64, u64, AlreadyHashed>,
+    keys: HashMap<u64, Copies, AlreadyHashed>,
     /// Only fingerprints with so many trailing zeros are kept.
     zeros: u32,
     rows: u64,
+}
+
+/// Rows of one fingerprint.
+#[derive(Debug, Clone, Copy)]
+struct Copies {
+    count: u32,
+    label: u32,
+}
+
+/// No copy has a label.
+const NO_LABEL: u32 = 0;
+
+/// Copies have different labels.
+const CONFLICT: u32 = u32::MAX;
+
+/// Half of a label's fingerprint: enough to tell the few labels of equal rows apart. A missing label is 0.
+fn short(label: u64) -> u32 {
+    if label == 0 { NO_LABEL } else { ((label >> 32) as u32).clamp(1, CONFLICT - 1) }
+}
+
+impl Copies {
+    fn add(&mut self, more: Self) {
+        self.count = self.count.saturating_add(more.count);
+        self.label = match (self.label, more.label) {
+            (NO_LABEL, label) | (label, NO_LABEL) => label,
+            (one, other) if one == other => one,
+            _ => CONFLICT,
+        };
+    }
 }
 
 /// Equal rows within one table.
@@ -28,6 +57,8 @@ pub struct Twins {
     pub share: f64,
     /// Rows beyond the first of each: what removing duplicates would remove.
     pub surplus_rows: u64,
+    /// The share of rows that have an equal one (the label aside) with another label. 0 without a label.
+    pub conflicting_share: f64,
     /// Whether every row was counted; otherwise the numbers are estimates from this many distinct rows.
     pub exact: bool,
     /// Distinct rows that were counted.
@@ -35,11 +66,13 @@ pub struct Twins {
 }
 
 impl TwinCounts {
-    pub(crate) fn observe(&mut self, fingerprints: &[u64]) {
+    /// `labels` is empty, or has the fingerprint of each row's label, 0 where it is missing.
+    pub(crate) fn observe(&mut self, fingerprints: &[u64], labels: &[u64]) {
         self.rows += fingerprints.len() as u64;
-        for fingerprint in fingerprints {
+        for (row, fingerprint) in fingerprints.iter().enumerate() {
             if fingerprint.trailing_zeros() >= self.zeros {
-                self.add(*fingerprint, 1);
+                let label = labels.get(row).map_or(NO_LABEL, |label| short(*label));
+                self.add(*fingerprint, Copies { count: 1, label });
             }
         }
     }
@@ -47,26 +80,35 @@ impl TwinCounts {
     pub(crate) fn merge(&mut self, later: Self) {
         self.rows += later.rows;
         self.thin_to(later.zeros);
-        for (fingerprint, count) in later.keys {
+        for (fingerprint, copies) in later.keys {
             if fingerprint.trailing_zeros() >= self.zeros {
-                self.add(fingerprint, count);
+                self.add(fingerprint, copies);
             }
         }
     }
 
     pub(crate) fn twins(&self) -> Twins {
-        let counted: u64 = self.keys.values().sum();
-        let twice: u64 = self.keys.values().filter(|count| **count > 1).sum();
+        let rows_where = |holds: &dyn Fn(&Copies) -> bool| -> u64 {
+            self.keys.values().filter(|copies| holds(copies)).map(|copies| u64::from(copies.count)).sum()
+        };
+        let counted = rows_where(&|_| true);
         let surplus = counted - self.keys.len() as u64;
         let share_of = |part: u64| if counted == 0 { 0.0 } else { part as f64 / counted as f64 };
         let exact = self.zeros == 0;
         let surplus_rows =
             if exact { surplus } else { (share_of(surplus) * self.rows as f64).round() as u64 };
-        Twins { rows: self.rows, share: share_of(twice), surplus_rows, exact, keys_counted: self.keys.len() }
+        Twins {
+            rows: self.rows,
+            share: share_of(rows_where(&|copies| copies.count > 1)),
+            surplus_rows,
+            conflicting_share: share_of(rows_where(&|copies| copies.label == CONFLICT)),
+            exact,
+            keys_counted: self.keys.len(),
+        }
     }
 
-    fn add(&mut self, fingerprint: u64, count: u64) {
-        *self.keys.entry(fingerprint).or_default() += count;
+    fn add(&mut self, fingerprint: u64, copies: Copies) {
+        self.keys.entry(fingerprint).and_modify(|known| known.add(copies)).or_insert(copies);
         if self.keys.len() > TWIN_KEYS_MAX {
             self.thin_to(self.zeros + 1);
         }

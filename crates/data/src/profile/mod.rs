@@ -31,11 +31,13 @@ mod summary;
 mod tests;
 mod text;
 mod values;
+mod wide;
 
 use serde::{Deserialize, Serialize};
 
 pub use column::ColumnProfile;
 pub use distinct::DISTINCT_STANDARD_ERROR;
+pub(crate) use hash::hash_bytes;
 pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS};
 pub use moments::{CoMoments, Moments};
 pub use number::Order;
@@ -49,7 +51,7 @@ pub use text::Lengths;
 pub use values::{MAX_KEPT_BYTES, MAX_VALUES};
 
 use crate::error::DataError;
-use crate::pass::{Pass, Watch, scan};
+use crate::pass::{Pass, Watch};
 use crate::read::{Chunk, Coverage, Source};
 use label::Classes;
 use number::Scratch;
@@ -62,12 +64,6 @@ pub const MIN_QUANTILE_ROWS: u64 = 2 << 20;
 
 /// Of no more neighbours than this one stands for all.
 const MAX_QUANTILE_STEP: u64 = 64;
-
-/// What one column of an accumulator takes at most in memory, about.
-const COLUMN_BYTES: u64 = 128 << 10;
-
-/// What the accumulators in flight may take together. With very many columns fewer units are read at a time.
-const PROFILE_BYTES: u64 = 256 << 20;
 
 /// A data set's statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,15 +116,17 @@ impl Profile {
         if let Some(label) = label {
             source.index_of(label, "label")?;
         }
-        let columns = source.columns().len() as u64;
-        let affordable =
-            usize::try_from(PROFILE_BYTES / (COLUMN_BYTES * columns.max(1))).unwrap_or(usize::MAX);
-        let units_in_flight = watch.units_in_flight.min(affordable).max(1);
-        let watch = Watch { units_in_flight, ..*watch };
-        let (profiler, coverage) = scan(source, &|source| Profiler::new(source, label), &watch)?;
+        let (profiler, coverage) = wide::scan_in_groups(source, label, watch)?;
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         Ok((profile, coverage))
+    }
+
+    /// Says which file of its set the rows of this profile come from: places are then those of the set.
+    pub(crate) fn is_of_file(&mut self, file: usize) {
+        for column in &mut self.columns {
+            column.faults.examples.iter_mut().for_each(|example| example.place.file = file);
+        }
     }
 
     /// Adds the profile of further rows. A column that only one side has is taken over, all null in the other's rows.
@@ -201,6 +199,16 @@ impl ColumnProfile {
         self.rows += rows;
         self.null_count += rows;
         self.faults.absent += rows;
+    }
+
+    /// Gives back memory that only further rows would need; what is stored stays.
+    fn shorten(&mut self) {
+        if let Some(numbers) = &mut self.numbers {
+            numbers.quantiles.shorten();
+        }
+        if let Some(values) = &mut self.values {
+            values.shorten();
+        }
     }
 
     /// Ranks of the finite values: for distances between two data sets. `None` for other than numbers and times.

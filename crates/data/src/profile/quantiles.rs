@@ -120,6 +120,21 @@ impl Quantiles {
         self.buffer = buffer;
     }
 
+    /// Keeps what is stored: no value waits any more.
+    pub(crate) fn shorten(&mut self) {
+        if self.buffer.len() > TOP_LENGTH {
+            self.flush();
+        }
+        let mut sorted = std::mem::take(&mut self.buffer);
+        sorted.sort_unstable_by(f64::total_cmp);
+        match self.levels.first_mut() {
+            Some(lowest) => *lowest = merge_sorted(std::mem::take(lowest), sorted),
+            None if sorted.is_empty() => {}
+            None => self.levels.push(sorted),
+        }
+        self.levels.iter_mut().for_each(Vec::shrink_to_fit);
+    }
+
     fn add_sorted(&mut self, values: Vec<f64>, level: usize) {
         if values.is_empty() {
             return;
@@ -259,19 +274,7 @@ struct Stored {
 impl Serialize for Quantiles {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut flushed = self.clone();
-        if flushed.buffer.len() > TOP_LENGTH {
-            flushed.flush();
-        }
-        let buffer = std::mem::take(&mut flushed.buffer);
-        if !buffer.is_empty() {
-            let mut sorted = buffer;
-            sorted.sort_unstable_by(f64::total_cmp);
-            if flushed.levels.is_empty() {
-                flushed.levels.push(sorted);
-            } else {
-                flushed.levels[0] = merge_sorted(std::mem::take(&mut flushed.levels[0]), sorted);
-            }
-        }
+        flushed.shorten();
         let encode = |values: &Vec<f64>| {
             STANDARD_NO_PAD.encode(values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
         };

@@ -219,3 +219,35 @@ fn the_adult_files_show_their_labels() {
     assert_eq!((train.columns[1].null_count, train.columns[1].faults.missing_texts["?"]), (1836, 1836));
     assert!(train.columns[7].summary().label_association.unwrap().value > 0.4);
 }
+
+/// Proves that a table so wide that its columns are read in groups has the very profile of a narrow one in each column,
+/// the label's correlations included, and that every row is accounted for once.
+#[test]
+fn a_wide_table_is_profiled_in_groups() {
+    let rows = 120;
+    let folder = tempfile::tempdir().unwrap();
+    let cell = |row: usize, column: usize| ((row * 31 + column * 7) % 97) as f64;
+    let write = |name: &str, columns: usize| {
+        let mut text: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
+        text.push("label".into());
+        let mut text = text.join(",") + "\n";
+        for row in 0..rows {
+            let cells: Vec<String> = (0..columns).map(|column| cell(row, column).to_string()).collect();
+            text += &format!("{},{}\n", cells.join(","), ["no", "yes"][row % 2]);
+        }
+        text += "short\n";
+        std::fs::write(folder.path().join(name), text).unwrap();
+        let spec = DataSpec { path: name.into(), ..DataSpec::default() };
+        let mut source = Source::open(folder.path(), "data", &spec).unwrap();
+        Profile::of(&mut source, Some("label"), &UNWATCHED).unwrap()
+    };
+    let (wide, account) = write("wide.csv", 2_000);
+    let (narrow, _) = write("narrow.csv", 40);
+    assert_eq!((wide.rows, wide.rows_rejected, wide.columns.len()), (rows as u64, 1, 2_001));
+    assert_eq!((account.rows_read, account.columns.len()), (rows as u64, 2_001));
+    for index in [0, 7, 39] {
+        assert_eq!(wide.columns[index].summary(), narrow.columns[index].summary());
+    }
+    assert_eq!(wide.columns[2_000].summary(), narrow.columns[40].summary());
+    assert!(wide.columns[1_999].summary().label_association.is_some());
+}

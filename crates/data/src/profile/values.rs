@@ -159,6 +159,19 @@ impl ValueCounts {
         self.rebuild(MAX_SLOTS, median);
     }
 
+    /// Keeps what is stored of a column: of very many values the most frequent ones.
+    pub(crate) fn shorten(&mut self) {
+        if self.is_exact() || self.used <= MAX_STORED_INEXACT {
+            return;
+        }
+        let mut counts: Vec<u64> = self.occupied().map(|slot| self.counts[slot]).collect();
+        let rank = counts.len() - MAX_STORED_INEXACT - 1;
+        let (_, least, _) = counts.select_nth_unstable(rank);
+        let least = *least;
+        self.error += least;
+        self.rebuild(2 * MAX_STORED_INEXACT, least);
+    }
+
     fn stop_being_exact(&mut self) {
         if self.distinct.is_none() {
             let mut distinct = Distinct::default();
@@ -314,14 +327,7 @@ struct Stored {
 impl Serialize for ValueCounts {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut kept = self.clone();
-        if !kept.is_exact() && kept.used > MAX_STORED_INEXACT {
-            let mut counts: Vec<u64> = kept.occupied().map(|slot| kept.counts[slot]).collect();
-            let rank = counts.len() - MAX_STORED_INEXACT - 1;
-            let (_, least, _) = counts.select_nth_unstable(rank);
-            let least = *least;
-            kept.error += least;
-            kept.rebuild(MAX_SLOTS, least);
-        }
+        kept.shorten();
         let mut texts: Vec<_> = kept.stored_texts().collect();
         texts.sort_unstable_by(|one, other| other.2.cmp(&one.2).then(one.0.cmp(&other.0)));
         Stored {

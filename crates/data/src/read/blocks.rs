@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::bytes::{ByteSource, read_full};
 use super::split::{QUOTE, opens_quote, quote_end};
-use crate::scan::MAX_RECORD_BYTES;
+
+/// The longest row of a text file. A longer one is most often an unclosed quote.
+pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// Bytes of a file that become one unit of work.
 pub(crate) const BLOCK_BYTES: usize = 8 << 20;

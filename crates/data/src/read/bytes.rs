@@ -1,4 +1,4 @@
-//! Where the bytes of a file come from. Local files today; whatever can read a range fits.
+//! Where the bytes of a file come from: a local file, or whatever else can read a range.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -9,6 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
+
+use super::remote::{remote, url_of};
 
 /// A file of known size of which any range can be read, from several threads at once.
 pub trait ByteSource: Send + Sync {
@@ -23,13 +25,13 @@ pub trait ByteSource: Send + Sync {
 }
 
 /// A file on a local disk.
-pub(crate) struct LocalFile {
+struct LocalFile {
     file: File,
     size_bytes: u64,
 }
 
 impl LocalFile {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let size_bytes = file.metadata()?.len();
         Ok(Self { file, size_bytes })
@@ -43,6 +45,14 @@ impl ByteSource for LocalFile {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
+    }
+}
+
+/// Opens a local file or, where the path is a URL, an object.
+pub(crate) fn open(path: &Path) -> io::Result<Arc<dyn ByteSource>> {
+    match url_of(path) {
+        Some(url) => remote()?.open(url),
+        None => Ok(Arc::new(LocalFile::open(path)?)),
     }
 }
 

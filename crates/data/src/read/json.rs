@@ -9,6 +9,7 @@ use arrow::array::TimestampMicrosecondBuilder;
 use arrow::array::{ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringBuilder};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 
 use super::blocks::Block;
 use super::cells::{Missing, parse_timestamp, to_text};
@@ -17,7 +18,47 @@ use super::coverage::{CellFaults, Coverage, Place, RejectKind};
 use super::csv::CHUNK_ROWS;
 use super::{ChunkSink, Stop};
 use crate::infer::{ColumnType, is_timestamp};
-use crate::jsonl::{Key, describe};
+
+/// The most different keys that become columns; data with more is keyed by values.
+pub(crate) const MAX_COLUMNS: usize = 10_000;
+
+/// What is wrong with a line, without its content: a manifest is stored, and data may be private.
+pub(crate) fn describe(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Data => "a JSON value that is no object".into(),
+        Category::Eof => "ends in the middle of a value".into(),
+        Category::Syntax | Category::Io => {
+            let message = error.to_string();
+            let what = message.split(" at line ").next().unwrap_or_default();
+            format!("{what}, column {}", error.column())
+        }
+    }
+}
+
+/// A key, borrowed from the line unless it holds escapes.
+pub(crate) struct Key<'k>(pub(crate) Cow<'k, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
 
 /// One value of a line.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,15 +18,18 @@ mod cells;
 mod chunk;
 mod coverage;
 mod csv;
+mod dialect;
 mod json;
 mod lines;
 mod parquet_file;
+mod remote;
 mod sample;
 mod split;
 #[cfg(test)]
 mod tests;
 mod units;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,19 +38,22 @@ use arrow::datatypes::{Field, Schema};
 use rayon::prelude::*;
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
+pub use blocks::MAX_RECORD_BYTES;
 pub use bytes::ByteSource;
+pub(crate) use bytes::{open, read_full};
 pub use cells::USUAL_MISSING;
 pub use chunk::{Chunk, Texts};
 pub use coverage::{
     CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
 };
 pub use lines::LINE_COLUMN;
+pub use remote::{RemoteFile, RemoteFiles, use_remote};
+pub(crate) use remote::{remote, url_of};
 pub(crate) use units::{Unit, Units};
 
-use crate::error::{DataError, did_you_mean};
+use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::infer::{Column, ColumnType};
 use crate::select::select;
-use bytes::LocalFile;
 pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
 use chunk::RowNumbers;
@@ -85,6 +91,21 @@ pub struct SourceFile {
     columns: Vec<Column>,
 }
 
+impl SourceFile {
+    /// CSV: whether the first row is a header, and the separator.
+    pub(crate) fn dialect(&self) -> Option<(bool, char)> {
+        match &self.kind {
+            FileKind::Csv(layout) => Some((layout.has_header, char::from(layout.delimiter))),
+            _ => None,
+        }
+    }
+
+    /// Whether it has no byte.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self.kind, FileKind::Empty)
+    }
+}
+
 #[derive(Clone)]
 pub(crate) enum FileKind {
     Parquet(ParquetFile),
@@ -118,6 +139,11 @@ impl Source {
         Self::open_files(base, set, spec, files)
     }
 
+    /// One file of a data set, opened.
+    pub(crate) fn open_one(base: &Path, set: &str, spec: &DataSpec, path: &Path) -> Result<Self, DataError> {
+        Self::open_files(base, set, spec, vec![path.to_owned()])
+    }
+
     fn open_files(base: &Path, set: &str, spec: &DataSpec, paths: Vec<PathBuf>) -> Result<Self, DataError> {
         let missing = Missing::new(&spec.missing);
         let (tables, others): (Vec<_>, Vec<_>) =
@@ -147,8 +173,8 @@ impl Source {
 
     fn add(&mut self, file: SourceFile, tallies: Vec<Tally>) -> Result<(), DataError> {
         let mut extra = Vec::new();
-        for (column, tally) in file.columns.iter().zip(tallies) {
-            match self.columns.iter().position(|known| known.name == column.name) {
+        for (place, (column, tally)) in file.columns.iter().zip(tallies).enumerate() {
+            match position_of(&self.columns, &column.name, place) {
                 Some(index) => {
                     tally.0.iter().for_each(|(kind, count)| self.tallies[index].add(*kind, *count))
                 }
@@ -282,6 +308,47 @@ impl Source {
         self.rows().unwrap_or_else(guess)
     }
 
+    /// How a scan can share out its work and its memory.
+    pub(crate) fn layout(&self) -> Layout {
+        let mut layout = Layout { open_bytes: vec![0; self.columns.len()], units: Some(0), by_column: true };
+        let index: HashMap<&str, usize> =
+            self.columns.iter().enumerate().map(|(index, column)| (column.name.as_str(), index)).collect();
+        for file in &self.files {
+            match &file.kind {
+                FileKind::Parquet(parquet) => {
+                    layout.units = layout.units.map(|units| units + parquet.ranges().len());
+                    for (column, bytes) in file.columns.iter().zip(parquet.open_bytes()) {
+                        if let Some(index) = index.get(column.name.as_str()) {
+                            layout.open_bytes[*index] = layout.open_bytes[*index].max(bytes);
+                        }
+                    }
+                }
+                FileKind::Empty => {}
+                // A key may turn up that is no column yet.
+                FileKind::Json => (layout.units, layout.by_column) = (None, false),
+                FileKind::Csv(_) | FileKind::Lines => layout.units = None,
+            }
+        }
+        layout
+    }
+
+    /// The same files with these columns only.
+    pub(crate) fn only(&self, columns: &[usize]) -> Self {
+        let mut only = self.clone();
+        only.columns = columns.iter().map(|index| self.columns[*index].clone()).collect();
+        only.tallies = columns.iter().map(|index| self.tallies[*index].clone()).collect();
+        only.columns_are_chosen = true;
+        only
+    }
+
+    /// Takes over the types that a scan of these columns needed.
+    pub(crate) fn adopt(&mut self, columns: &[usize], scanned: &Self) {
+        for (from, to) in columns.iter().enumerate() {
+            self.columns[*to] = scanned.columns[from].clone();
+            self.tallies[*to] = scanned.tallies[from].clone();
+        }
+    }
+
     /// Types that hold what a scan met, if those of the source do not; never when types are fixed.
     pub(crate) fn wider(&self, coverage: &Coverage) -> Option<Self> {
         if self.types_are_fixed {
@@ -308,6 +375,16 @@ impl Source {
         }
         (wider.columns != self.columns).then_some(wider)
     }
+}
+
+/// What a plan for a scan needs to know of a source.
+pub(crate) struct Layout {
+    /// About how many bytes each column takes while it is read; 0 where all columns are read together anyway.
+    pub(crate) open_bytes: Vec<u64>,
+    /// Units of work; unknown for texts, which are cut while they are read.
+    pub(crate) units: Option<usize>,
+    /// Whether some columns can be read without the others.
+    pub(crate) by_column: bool,
 }
 
 /// Hands chunks of one unit to the pass and keeps the account.
@@ -382,7 +459,7 @@ impl Opener<'_> {
         let unreadable =
             |source| DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source };
         let shown = display(self.base, path);
-        let bytes: Arc<dyn ByteSource> = Arc::new(LocalFile::open(path).map_err(unreadable)?);
+        let bytes = bytes::open(path).map_err(unreadable)?;
         let format = table_format(path, self.spec).expect("only tables are opened");
         let corrupt = |message| DataError::Corrupt {
             set: self.set.to_owned(),
@@ -417,6 +494,12 @@ impl Opener<'_> {
     }
 }
 
+/// Where the column of this name is; most often in the same place as in the file before.
+fn position_of(columns: &[Column], name: &str, place: usize) -> Option<usize> {
+    let is_there = columns.get(place).is_some_and(|known| known.name == name);
+    if is_there { Some(place) } else { columns.iter().position(|known| known.name == name) }
+}
+
 /// The tally of a column whose type the file declares.
 fn certain(kind: ColumnType) -> Tally {
     let mut tally = Tally::default();
@@ -443,16 +526,19 @@ impl TableFormat {
     }
 }
 
+/// Whether a file is plain text by its name.
+pub(crate) fn is_text(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    extension.is_some_and(|extension| matches!(extension.as_str(), "txt" | "text" | "log" | "md"))
+}
+
 /// How a file is read as a table; `None` if its name does not tell.
 fn table_format(path: &Path, spec: &DataSpec) -> Option<TableFormat> {
     match spec.format.unwrap_or_else(|| crate::manifest::format_of(path)) {
         DataFormat::Parquet => Some(TableFormat::Parquet),
         DataFormat::Csv => Some(TableFormat::Csv),
         DataFormat::Jsonl => Some(TableFormat::Jsonl),
-        DataFormat::Other => {
-            let extension = path.extension()?.to_string_lossy().to_ascii_lowercase();
-            matches!(extension.as_str(), "txt" | "text" | "log" | "md").then_some(TableFormat::Lines)
-        }
+        DataFormat::Other => is_text(path).then_some(TableFormat::Lines),
     }
 }
 
@@ -463,8 +549,9 @@ fn display(base: &Path, path: &Path) -> String {
 fn passed_over(base: &Path, others: &[&PathBuf]) -> Vec<String> {
     let Some(first) = others.first() else { return Vec::new() };
     let first = display(base, first);
+    let advice = compression_advice(&first);
     vec![match others.len() {
-        1 => format!("`{first}` is no table and was passed over"),
-        count => format!("{count} files are no tables and were passed over, the first `{first}`"),
+        1 => format!("`{first}` is no table and was passed over{advice}"),
+        count => format!("{count} files are no tables and were passed over, the first `{first}`{advice}"),
     }]
 }

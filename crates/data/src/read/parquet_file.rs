@@ -31,6 +31,9 @@ const CHUNK_BYTES: u64 = 8 << 20;
 /// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the text.
 const MAX_DICTIONARY_BYTES: i64 = 1 << 20;
 
+/// What one column takes while it is read, at most, with the usual page sizes: a page, a dictionary, and what comes out.
+const OPEN_COLUMN_BYTES: u64 = 2 << 20;
+
 /// An opened Parquet file.
 #[derive(Clone)]
 pub(crate) struct ParquetFile {
@@ -88,6 +91,20 @@ impl ParquetFile {
         let column =
             |field: &Arc<Field>| Column { name: field.name().clone(), kind: kind_of(field.data_type()) };
         self.metadata.schema().fields().iter().map(column).collect()
+    }
+
+    /// About how many bytes of memory each column takes while it is read.
+    pub(crate) fn open_bytes(&self) -> Vec<u64> {
+        let mut most = vec![0; self.metadata.schema().fields().len()];
+        for group in self.footer().row_groups() {
+            let mut sums = vec![0; most.len()];
+            for (leaf, column) in group.columns().iter().enumerate() {
+                let bytes = column.uncompressed_size().unsigned_abs().min(OPEN_COLUMN_BYTES);
+                sums[self.metadata.parquet_schema().get_column_root_idx(leaf)] += bytes;
+            }
+            most.iter_mut().zip(sums).for_each(|(most, sum)| *most = sum.max(*most));
+        }
+        most
     }
 
     /// Cuts the file into units of about [`UNIT_ROWS`].

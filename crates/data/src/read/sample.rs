@@ -11,12 +11,11 @@ use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
 use super::bytes::{ByteSource, read_full};
 use super::cells::{Missing, Tally};
 use super::csv::CsvLayout;
-use super::json::{Cell, parse_line};
+use super::dialect::{self, column_names, detect_delimiter, is_header};
+use super::json::{Cell, MAX_COLUMNS, describe, parse_line};
 use super::lines::LINE_COLUMN;
 use super::split::{RowEnd, Splitter};
-use crate::csv::{column_names, detect_delimiter, is_header};
 use crate::infer::{Column, ColumnType, trim, type_of};
-use crate::jsonl::MAX_COLUMNS;
 
 /// Bytes of all files of a set that are read as samples.
 const SAMPLE_BUDGET_BYTES: usize = 64 << 20;
@@ -68,7 +67,7 @@ pub(crate) fn csv(
 ) -> Result<Sampled, SampleError> {
     // Line ends alone first: to know where rows end, the delimiter must be known.
     let first =
-        BlockReader::open(Arc::clone(bytes), RecordEnd::Line, crate::csv::SAMPLE_BYTES)?.next(Vec::new())?;
+        BlockReader::open(Arc::clone(bytes), RecordEnd::Line, dialect::SAMPLE_BYTES)?.next(Vec::new())?;
     let Some(first) = first else { return Ok(EMPTY) };
     if let Some(at) = memchr::memchr(0, &first.text) {
         let line = memchr::memchr_iter(b'\n', &first.text[..at]).count() + 1;
@@ -188,8 +187,7 @@ pub(crate) fn json(
     texts.extend(places(bytes, sample_bytes).map_err(SampleError::Read)?);
     for (number, line) in texts.iter().flat_map(|text| text.split(|byte| *byte == b'\n')).enumerate() {
         if let Err(error) = keys.add_line(line, missing) {
-            first_error
-                .get_or_insert_with(|| format!(" (line {}: {})", number + 1, crate::jsonl::describe(&error)));
+            first_error.get_or_insert_with(|| format!(" (line {}: {})", number + 1, describe(&error)));
         }
     }
     if keys.names.len() > MAX_COLUMNS {

@@ -268,6 +268,49 @@ fn parquet_is_read_in_order_with_dictionaries() {
     }
 }
 
+/// Proves that Parquet of every codec that writers use is read.
+#[test]
+fn parquet_of_every_codec_is_read() {
+    use parquet::basic::Compression;
+    let batch = RecordBatch::try_from_iter([(
+        "number",
+        Arc::new(Int32Array::from_iter_values((0..5000).map(|row| row % 100))) as ArrayRef,
+    )])
+    .unwrap();
+    for codec in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::BROTLI(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(Default::default()),
+    ] {
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        let folder = folder(&[("a.parquet", &writer.into_inner().unwrap())]);
+        let spec = DataSpec { path: "a.parquet".into(), ..DataSpec::default() };
+        let (rows, ..) = read_all(folder.path(), &spec).unwrap();
+        assert_eq!((rows.len(), rows[4999].as_str()), (5000, "0.5000: 99"), "{codec:?}");
+    }
+}
+
+/// Proves that a packed text file is refused, or passed over beside tables, with what to do about it.
+#[test]
+fn packed_text_is_told_what_to_do_about() {
+    let folder = folder(&[("a.csv.gz", b"\x1f\x8b"), ("b.csv", b"x\n1\n")]);
+    let error = |path: &str| Source::open(folder.path(), "train", &spec_of(path));
+    let refused = error("a.csv.gz").err().unwrap().to_string();
+    assert!(refused.contains("is no table") && refused.ends_with("which is packed within"), "{refused}");
+    let beside = error("*").unwrap();
+    assert!(beside.notes()[0].contains("passed over; a packed file"), "{:?}", beside.notes());
+}
+
+fn spec_of(path: &str) -> DataSpec {
+    DataSpec { path: path.into(), ..DataSpec::default() }
+}
+
 /// Proves that a Parquet file cut anywhere, or with any byte changed, ends in an error that names it or in rows that
 /// add up, never in a panic.
 #[test]

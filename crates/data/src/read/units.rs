@@ -93,8 +93,9 @@ impl Source {
     /// For each column that is read: which column of the file it is, and its type.
     fn mapping(&self, file: usize) -> Vec<(Option<usize>, ColumnType)> {
         let names = &self.files[file].columns;
-        let find = |name: &str| names.iter().position(|column| column.name == name);
-        self.columns.iter().map(|column| (find(&column.name), column.kind)).collect()
+        let find = |place: usize, name: &str| super::position_of(names, name, place);
+        let columns = self.columns.iter().enumerate();
+        columns.map(|(place, column)| (find(place, &column.name), column.kind)).collect()
     }
 
     /// Reads one unit into the sink.

@@ -206,6 +206,17 @@ impl Schema {
         Ok(schema)
     }
 
+    /// A schema that asks for nothing: a place for conditions on rows.
+    #[must_use]
+    pub fn of_rows() -> Self {
+        let table = TableRules {
+            rejected_share_max: 1.0,
+            other_columns: OtherColumns::Allow,
+            ..TableRules::default()
+        };
+        Self { version: SCHEMA_VERSION, table, columns: Vec::new(), rules: Vec::new() }
+    }
+
     /// The rules of a column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnRules> {

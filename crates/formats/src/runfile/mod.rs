@@ -4,10 +4,12 @@
 //! [`SCHEMA`]; `docs/run-file.md` describes each. Overrides (`--set key.path=value`) change the document before it
 //! is read. There is no interpolation: `${…}` is plain text.
 
+mod checks;
 mod error;
 mod overrides;
 mod plan;
 mod read;
+mod read_checks;
 mod schema;
 mod sections;
 #[cfg(test)]
@@ -17,14 +19,16 @@ mod unsupported;
 mod values;
 mod walker;
 
+pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
 pub use error::RunFileError;
 pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
 pub use read::INFRASTRUCTURE;
+pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, EvaluateSection, Goal,
-    KeepBest, LaunchOn, LaunchSection, OwnerSection, PreflightSection, ResourcesSection, RetryRule,
-    RetrySection, RunFile, RunSection, StagesSection, SuperviseSection, Unsupported,
+    KeepBest, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile,
+    RunSection, StagesSection, SuperviseSection, Unsupported,
 };
 pub use values::{MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::sections::{
     CheckpointSection, ContainerSection, DataSpec, EvaluateSection, LaunchSection, OwnerSection,
-    PreflightSection, ResourcesSection, RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
+    ResourcesSection, RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
 };
 
 /// The version of the plan's layout.
@@ -28,8 +29,14 @@ pub struct Plan {
     pub container: Option<ContainerSection>,
     /// The data sets by name.
     pub data: BTreeMap<String, DataSpec>,
-    /// Rehearsals.
+    /// What is checked before the launch.
     pub preflight: Option<PreflightSection>,
+    /// Who answers for what.
+    #[serde(default)]
+    pub governance: GovernanceSection,
+    /// What the script will do, for checks.
+    #[serde(default)]
+    pub training: Option<TrainingSection>,
     /// The data ladder.
     pub stages: Option<StagesSection>,
     /// Checkpoint cadence and retention.
@@ -55,6 +62,8 @@ impl From<RunFile> for Plan {
             container: file.container,
             data: file.data,
             preflight: file.preflight,
+            governance: file.governance,
+            training: file.training,
             stages: file.stages,
             checkpoint: file.checkpoint,
             retry: file.retry,
@@ -79,6 +88,8 @@ impl Plan {
             container: None,
             data: BTreeMap::new(),
             preflight: None,
+            governance: GovernanceSection::default(),
+            training: None,
             stages: None,
             checkpoint: CheckpointSection::default(),
             retry: RetrySection::default(),
@@ -92,17 +103,14 @@ impl Plan {
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
     ///
     /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world
-    /// size and the arithmetic); the image's digest; data sets but for their rules; stages; checkpoint cadence (it
+    /// size and the arithmetic); the image's digest; data sets but for what is only checked; stages; checkpoint cadence (it
     /// decides where an interrupted run resumes). Out: names, family, owner, prices and budgets, retries,
-    /// supervision, retention, rehearsals, evaluation, launcher, `pass_environment` (it decides what is
+    /// supervision, retention, checks before the launch, evaluation, launcher, `pass_environment` (it decides what is
     /// recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {
-        let data: BTreeMap<&String, DataSpec> = self
-            .data
-            .iter()
-            .map(|(name, set)| (name, DataSpec { rules: Vec::new(), ..set.clone() }))
-            .collect();
+        let data: BTreeMap<&String, DataSpec> =
+            self.data.iter().map(|(name, set)| (name, set.without_checks())).collect();
         json!({
             "version": self.version,
             "command": self.run.command,

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::TerminationReason;
 
+use super::read_checks::{governance, preflight, role, training};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerSection, DataFormat, DataSpec, EvaluateSection, Goal, KeepBest, LaunchOn,
-    LaunchSection, OwnerSection, PreflightSection, ResourcesSection, RetryRule, RetrySection, RunFile,
-    RunSection, StagesSection, SuperviseSection,
+    LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
+    StagesSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported;
@@ -37,6 +38,11 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         container: top.section("container", problems).and_then(|scope| container(&scope, problems)),
         data: top.section("data", problems).map(|scope| data(&scope, problems)).unwrap_or_default(),
         preflight: top.section("preflight", problems).map(|scope| preflight(&scope, problems)),
+        governance: top
+            .section("governance", problems)
+            .map(|scope| governance(&scope, problems))
+            .unwrap_or_default(),
+        training: top.section("training", problems).map(|scope| training(&scope, problems)),
         stages: top.section("stages", problems).map(|scope| stages(&scope, problems)),
         checkpoint: top
             .section("checkpoint", problems)
@@ -132,6 +138,10 @@ fn data_set(scope: &Scope, problems: &mut Problems) -> DataSpec {
         delimiter: scope.read("delimiter", problems, delimiter),
         missing: scope.read("missing", problems, one_or_more_texts).unwrap_or_default(),
         rules: scope.read("rules", problems, list(0, text)).unwrap_or_default(),
+        schema: scope.read("schema", problems, text),
+        reference: scope.read("reference", problems, text),
+        group_by: scope.read("group_by", problems, one_or_more_texts).unwrap_or_default(),
+        role: scope.read("role", problems, role),
     }
 }
 
@@ -169,13 +179,6 @@ fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
         Value::Text(text) => Ok(vec![text.clone()]),
         Value::List(_) => list(0, plain_text)(node),
         _ => Err(node.not("a text or a list of texts")),
-    }
-}
-
-fn preflight(scope: &Scope, problems: &mut Problems) -> PreflightSection {
-    PreflightSection {
-        one_batch: scope.read("one_batch", problems, flag).unwrap_or(false),
-        overfit_batches: scope.read("overfit_batches", problems, count(1)),
     }
 }
 
@@ -342,7 +345,7 @@ fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {
     }
 }
 
-fn positive_duration(node: &Node) -> Result<f64, Fault> {
+pub(super) fn positive_duration(node: &Node) -> Result<f64, Fault> {
     let seconds = duration(node)?;
     if seconds > 0.0 {
         Ok(seconds)

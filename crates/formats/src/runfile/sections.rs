@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::checks::{DataRole, GovernanceSection, PreflightSection, TrainingSection};
+
 /// A run file that was read without a mistake.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFile {
@@ -18,6 +20,10 @@ pub struct RunFile {
     pub data: BTreeMap<String, DataSpec>,
     /// `[preflight]`
     pub preflight: Option<PreflightSection>,
+    /// `[governance]`
+    pub governance: GovernanceSection,
+    /// `[training]`
+    pub training: Option<TrainingSection>,
     /// `[stages]`
     pub stages: Option<StagesSection>,
     /// `[checkpoint]`
@@ -131,17 +137,35 @@ pub struct DataSpec {
     pub delimiter: Option<char>,
     /// Texts that stand for a missing value, besides the empty one.
     pub missing: Vec<String>,
-    /// Predicates every row must obey.
+    /// Conditions in SQL that every row must obey.
     pub rules: Vec<String>,
+    /// A schema file that every row is checked against; relative to the run file's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// What the data is compared with: a kept profile (`.json`), a snapshot, or files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Columns by whose values rows and label rates are told apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group_by: Vec<String>,
+    /// What it is for; told by its name when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<DataRole>,
 }
 
-/// Rehearsals before the run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PreflightSection {
-    /// Run the script with one batch first.
-    pub one_batch: bool,
-    /// Overfit this many batches first.
-    pub overfit_batches: Option<u32>,
+impl DataSpec {
+    /// The part that decides what is learned: without what is only checked.
+    #[must_use]
+    pub fn without_checks(&self) -> Self {
+        Self {
+            rules: Vec::new(),
+            schema: None,
+            reference: None,
+            group_by: Vec::new(),
+            role: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// The data ladder.

@@ -31,6 +31,10 @@ label = "income"
 group = "household"
 time  = "year"
 rules = ["age between 17 and 90"]
+schema = "schema.toml"
+reference = "last.json"
+group_by = ["sex", "race"]
+role = "train"
 
 [data.test]
 path = "data/test.csv"
@@ -42,6 +46,22 @@ missing = "?"
 [preflight]
 one_batch = true
 overfit_batches = 10
+require = ["leakage", "data.drift"]
+skip = [{ check = "data.representation", why = "no groups" }]
+severity = { "data.duplicates" = "block" }
+rehearsal_timeout = "5m"
+target_loss = 0.1
+
+[governance]
+personal_data = [{ column = "email", kinds = ["email"], approved_by = "ana", why = "spam filter", until = "2027-01-31" }]
+
+[training]
+parameters = 7e9
+precision = "bf16"
+strategy = "fully_sharded"
+gradient_clip_norm = 1
+loader = { workers = 4, pin_memory = true }
+hours_expected = 12
 
 [stages]
 ladder  = ["1%", "10%", "100%"]
@@ -111,6 +131,23 @@ fn every_key_reaches_its_value() {
         (test.format, test.delimiter, &test.missing[..]),
         (Some(DataFormat::Csv), Some('\t'), &["?".to_owned()][..])
     );
+    let train = &file.data["train"];
+    assert_eq!((train.role, train.group_by.len()), (Some(DataRole::Train), 2));
+    assert_eq!(
+        (train.schema.as_deref(), train.reference.as_deref()),
+        (Some("schema.toml"), Some("last.json"))
+    );
+    let preflight = file.preflight.unwrap();
+    assert_eq!((preflight.require.len(), preflight.skip[0].why.as_str()), (2, "no groups"));
+    assert_eq!(preflight.severity["data.duplicates"].as_str(), "block");
+    assert_eq!((preflight.rehearsal_timeout_seconds, preflight.target_loss), (Some(300.0), Some(0.1)));
+    assert_eq!(file.governance.personal_data[0].until.as_deref(), Some("2027-01-31"));
+    let training = file.training.unwrap();
+    assert_eq!((training.parameters, training.gradient_clip_norm), (Some(7_000_000_000), Some(1.0)));
+    assert_eq!(
+        (training.strategy.as_deref(), training.loader.unwrap().workers),
+        (Some("fully_sharded"), Some(4))
+    );
     assert_eq!(file.stages.unwrap().ladder, [0.01, 0.1, 1.0]);
     assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
     assert_eq!((file.checkpoint.keep_last, file.checkpoint.keep_every_steps), (Some(3), Some(1000)));
@@ -141,9 +178,6 @@ fn what_is_not_done_is_named() {
         .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
         .collect();
     let expected = [
-        "data.train.path as a URL at \"\\\"s3://bucket/train.parquet\\\"\"",
-        "data.train.rules at \"rules\"",
-        "preflight at \"preflight\"",
         "stages at \"stages\"",
         "retry.infrastructure.max_usd at \"max_usd\"",
         "evaluate at \"evaluate\"",
@@ -301,6 +335,30 @@ fn bad_values_are_told_with_what_is_wanted() {
             "`stages.ladder` must hold percentages from above 0% to 100%, not `0%`",
         ),
         (
+            "[preflight]\nskip = [{ chekc = \"a\", why = \"b\" }]",
+            "unknown key `chekc` in `preflight.skip[0]` (hint: did you mean `check`?)",
+        ),
+        (
+            "[preflight]\nskip = [{ check = \"a\" }]",
+            "`preflight.skip[0].why` is missing (hint: add `why = \"…\"`)",
+        ),
+        (
+            "[preflight]\nseverity = { \"data.rows\" = \"blok\" }",
+            "`preflight.severity.data.rows` must be one of `note`, `warn`, `block`, not `blok` (hint: did you mean `block`?)",
+        ),
+        (
+            "[training]\nprecison = \"bf16\"",
+            "unknown key `precison` in `training` (hint: did you mean `precision`?)",
+        ),
+        (
+            "[training]\nparameters = 1e16",
+            "`training.parameters` must be a number from 1 to 1e15, not 10000000000000000",
+        ),
+        (
+            "[governance]\npersonal_data = [{ column = \"a\", kinds = [\"email\"], approved_by = \"x\", why = \"y\", until = \"2027-13-01\" }]",
+            "`governance.personal_data[0].until` must be a day, not `2027-13-01` (hint: such as `\"2027-01-31\"`)",
+        ),
+        (
             "[checkpoint]\nremote = \"bucket\"",
             "`checkpoint.remote` must be an object store URL, not `bucket` (hint: such as `\"s3://bucket/prefix\"`)",
         ),
@@ -426,6 +484,11 @@ fn the_config_hash_follows_what_decides_the_result() {
         "evaluate.gates=[]",
         "launch.on=local",
         "data.train.rules=[]",
+        "data.train.schema=other.toml",
+        "data.train.group_by=age",
+        "preflight.one_batch=false",
+        "training.parameters=8e9",
+        "governance.personal_data=[]",
         "run.pass_environment=[]",
     ] {
         assert_eq!(hash(&[does_not]), original, "{does_not}");

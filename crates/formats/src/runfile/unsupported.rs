@@ -19,12 +19,10 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     for (key, entry) in top.entries() {
         let place = &entry.key_place;
         match key.as_str() {
-            "preflight" => found.push(note(place, key, "remove the section: no rehearsal would run")),
             "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),
-            "data" => found.extend(data_sets(&entry.node)),
             _ => {}
         }
     }
@@ -60,25 +58,6 @@ fn retry(node: &Node) -> Vec<Unsupported> {
                 let hint = format!("use `retry.{key}`: it bounds all attempts together");
                 found.push(note(&entry.key_place, &format!("retry.{name}.{key}"), &hint));
             }
-        }
-    }
-    found
-}
-
-fn data_sets(node: &Node) -> Vec<Unsupported> {
-    let Value::Table(sets) = &node.value else { return Vec::new() };
-    let mut found = Vec::new();
-    for (name, set) in sets {
-        let Value::Table(table) = &set.node.value else { continue };
-        if let Some(rules) = table.get("rules") {
-            let hint = "remove the key: no rule would be checked";
-            found.push(note(&rules.key_place, &format!("data.{name}.rules"), hint));
-        }
-        if let Some(path) = table.get("path")
-            && matches!(&path.node.value, Value::Text(text) if is_url(text))
-        {
-            let hint = "copy the data to a local folder and name that";
-            found.push(note(&path.node.place, &format!("data.{name}.path as a URL"), hint));
         }
     }
     found

@@ -22,6 +22,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0002_resume_proofs.sql"),
         postgres: include_str!("../../migrations/postgres/0002_resume_proofs.sql"),
     },
+    Migration {
+        version: 3,
+        sqlite: include_str!("../../migrations/sqlite/0003_preflight_checks.sql"),
+        postgres: include_str!("../../migrations/postgres/0003_preflight_checks.sql"),
+    },
 ];
 
 /// The version that this program writes.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
+use trackway_core::checks::Verdict;
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason,
     Timestamp,
@@ -13,8 +14,8 @@ use crate::find::{AttemptFilter, Found, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, ProofVerdict, ResumeProofRow,
-    RetryRow, RunDataRow, RunRow, RunState,
+    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, PreflightCheckRow, ProofVerdict,
+    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -148,6 +149,7 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     );
     children_come_back(ledger, &run);
     proofs_come_back(ledger);
+    checks_come_back(ledger);
     data_and_evaluations_come_back(ledger, &run);
 }
 
@@ -203,6 +205,30 @@ fn proofs_come_back(ledger: &Ledger) {
     assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), std::slice::from_ref(&proof));
     let other = ResumeProofRow { verdict: ProofVerdict::Equal, ..proof };
     assert_eq!(ledger.insert_resume_proof(&other).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+/// Checks come back in the order of the report, may be told twice, and are not told differently later.
+fn checks_come_back(ledger: &Ledger) {
+    let run = stored_run(ledger, "checked");
+    let check = |place: u32, name: &str, verdict| PreflightCheckRow {
+        run_id: run.run_id,
+        check_name: name.into(),
+        place,
+        verdict,
+        blocks: verdict == Verdict::Block,
+        seconds: Some(0.25),
+        why: Some("3 rows read".into()),
+        skipped_why: None,
+        finding_count: 1,
+        findings_json: Some(json!([{ "message": "no label" }])),
+        at: at(3),
+    };
+    let checks = [check(1, "data.readable", Verdict::Pass), check(2, "data.label", Verdict::Block)];
+    ledger.insert_preflight_checks(&[checks[1].clone(), checks[0].clone()]).unwrap();
+    ledger.insert_preflight_checks(&checks).unwrap();
+    assert_eq!(ledger.preflight_checks_of(run.run_id).unwrap(), checks);
+    let softened = PreflightCheckRow { verdict: Verdict::Warn, ..checks[1].clone() };
+    assert_eq!(ledger.insert_preflight_checks(&[softened]).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
 fn proof(run: &RunRow) -> ResumeProofRow {

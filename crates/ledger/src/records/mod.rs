@@ -4,6 +4,7 @@
 mod attempt;
 mod data;
 mod history;
+mod preflight;
 mod progress;
 mod proof;
 mod run;
@@ -11,6 +12,7 @@ mod run;
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
 pub use history::{AmendmentRow, CostRow, Decision, EventRow, ParameterRow, RetryRow};
+pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
 pub use run::{RunRow, RunState};
@@ -35,4 +37,5 @@ pub const TABLES: &[&Table] = &[
     RunDataRow::TABLE,
     EvaluationRow::TABLE,
     ResumeProofRow::TABLE,
+    PreflightCheckRow::TABLE,
 ];

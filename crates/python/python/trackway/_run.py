@@ -6,7 +6,8 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from . import _state
 from ._loader import Cursor
 from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
+from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
 from ._trackway import Loaded, Recorder, Stage
 from .errors import InputError
@@ -66,6 +68,9 @@ class Run(Recorder):
         self._saved_step: int | None = None
         self._prepared = False
         self._rank, self._world_size = self._ranks
+        plan = self._rehearsal_plan
+        # What this launch rehearses; None in training and outside an attempt.
+        self.rehearsal: Rehearsal | None = Rehearsal(self, *plan) if plan else None
         # An attempt may have no place for checkpoints.
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
@@ -197,8 +202,14 @@ class Run(Recorder):
         where loading an item draws no random numbers, and much faster. A loader that keeps its own place
         (`state_dict()`) is not replayed.
 
+        In a rehearsal the first batch, or the first few, come again and again, until the loss is at its target or the
+        steps of the rehearsal are done; `steps`, `epochs` and `replay` do not count then.
+
         Raises InputError when the loader is empty or shorter than it was."""
         step = max(self._next_step, int(start or 1))
+        if self.rehearsal is not None:
+            yield from self._rehearse(self.rehearsal, loader, step, steps)
+            return
         if epochs is None and steps is not None:
             epochs = sys.maxsize
         self._last_step = steps
@@ -216,6 +227,36 @@ class Run(Recorder):
             if step == steps or self._stop_asked():
                 return
             step += 1
+
+    def _rehearse(
+        self, rehearsal: Rehearsal, loader: Iterable[Batch], step: int, steps: int | None
+    ) -> Iterator[tuple[int, Batch]]:
+        self._watch_sigterm()
+        if self._stop_asked():
+            return  # a loop over epochs comes here again
+        rehearsal.first_step, rehearsal.total_steps = step, steps
+        with closing(rehearsal.repeat(loader, self._rng_to_come)) as batches:
+            self._rng_to_come = None
+            for batch in batches:
+                self._begin_step(step)
+                self._next_step = step + 1
+                yield step, batch
+                if self._stop_asked():
+                    return
+                step += 1
+
+    def evaluating(self, step: int, *, every: int) -> bool:
+        """Whether to evaluate at the end of this step: at each multiple of `every`. In a rehearsal at the first step
+        that asks, and then not again, so that the evaluation is tried however short the rehearsal is."""
+        if self.rehearsal is not None:
+            return self.rehearsal.evaluating()
+        return step % every == 0
+
+    def probe(self, loss_of: Callable[[Any], Any], batch: Any) -> None:
+        """In a rehearsal: records once what `loss_of(batch)` gives for this batch and for one whose inputs are zeros,
+        which a model that looks at its input must beat. Does nothing otherwise. `loss_of` must change nothing."""
+        if self.rehearsal is not None:
+            self.rehearsal.probe(loss_of, batch)
 
     @property
     def epoch(self) -> int:
@@ -278,6 +319,8 @@ class Run(Recorder):
         if force or last or wait:
             self._wait(True)
         values = as_floats(metrics)
+        if self.rehearsal is not None:
+            self.rehearsal.saving(step, components)
         stage = self._begin(step)
         if stage is None:
             return False
@@ -312,6 +355,8 @@ class Run(Recorder):
         exits; recording afterwards begins another segment.
 
         Raises what went wrong with the checkpoint."""
+        if self.rehearsal is not None:
+            self.rehearsal.conclude()
         try:
             self._wait()
         finally:
@@ -319,6 +364,8 @@ class Run(Recorder):
 
     def _at_exit(self) -> None:
         if os.getpid() == self._process:
+            if self.rehearsal is not None:
+                self.rehearsal.conclude()
             self._finish()
 
     def __enter__(self) -> Run:

@@ -4,7 +4,7 @@ use trackway_core::checks::CheckResult;
 
 /// What the run is expected to cost against what it may.
 pub(super) fn budget(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.budget";
+    const NAME: &str = "cost";
     let Some(plan) = config.cost else {
         return CheckResult::not_run(NAME, "nobody told price and hours");
     };

@@ -10,7 +10,7 @@ const SCALING_IMPLAUSIBLE: f64 = 1.05;
 
 /// A run that surely does not fit is blocked before it costs anything.
 pub(super) fn memory(config: &TrainingConfig) -> CheckResult {
-    const NAME: &str = "config.memory";
+    const NAME: &str = "memory";
     if config.without_gpu() {
         return CheckResult::not_applicable(NAME, "the run has no GPU");
     }

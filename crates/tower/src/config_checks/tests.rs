@@ -95,8 +95,8 @@ fn one_change_turns_one_verdict() {
         ("config.loader", |it| it.loader.as_mut().unwrap().prefetch = Some(100), Warn),
         ("config.loader", |it| it.loader.as_mut().unwrap().persistent_workers = Some(false), Warn),
         ("config.loader", |it| it.loader = Some(Loader::default()), NotRun),
-        ("config.memory", |it| it.usable_bytes = Some(1 << 30), Block),
-        ("config.memory", |it| it.memory = None, NotRun),
+        ("memory", |it| it.usable_bytes = Some(1 << 30), Block),
+        ("memory", |it| it.memory = None, NotRun),
         ("config.strategy", |it| it.usable_bytes = Some(1 << 30), Block),
         ("config.strategy", |it| it.strategy = Some(Strategy::FullySharded), Warn),
         ("config.strategy", |it| it.strategy = Some(Strategy::Single), Block),
@@ -105,9 +105,9 @@ fn one_change_turns_one_verdict() {
         ("config.scaling", |it| it.throughput.as_mut().unwrap().samples_per_second = 900.0, NotRun),
         ("config.scaling", |it| it.nodes = Some(2), NotApplicable),
         ("config.scaling", |it| it.gpus = Some(1), NotApplicable),
-        ("config.budget", |it| it.budget_usd = Some(40.0), Warn),
-        ("config.budget", |it| it.budget_usd = Some(35.0), Block),
-        ("config.budget", |it| it.budget_usd = None, NotApplicable),
+        ("cost", |it| it.budget_usd = Some(40.0), Warn),
+        ("cost", |it| it.budget_usd = Some(35.0), Block),
+        ("cost", |it| it.budget_usd = None, NotApplicable),
     ];
     for (number, (name, change, expected)) in table.iter().enumerate() {
         let mut config = healthy();

@@ -4,10 +4,10 @@ use trackway_app::data::check::{
     CheckAnswer, CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs,
 };
 
-use super::findings::{BLOCKED, print_finding};
+use super::findings::print_finding;
 use super::{reading, request, table};
 use crate::args::CheckArgs;
-use crate::exit::Failure;
+use crate::exit::{BLOCKED, Failure};
 use crate::printer::{Printer, Tone, visible};
 
 /// Groups that are printed; `--json` has all.

@@ -1,16 +1,17 @@
 use std::path::Path;
 
 use trackway_app::data::drift::{ColumnDrift, DriftReport, JointDrift, Role, drift as compare};
+use trackway_app::home::Home;
 
 use super::{reading, request};
 use crate::args::DriftArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone, visible};
 
-pub fn drift(args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
     let asked = (args.label.as_deref(), args.joint);
-    let report = reading(|onlooker| compare(Path::new(""), sides, asked, onlooker))?;
+    let report = reading(|onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {
         printer.document(&report);
     } else {
@@ -19,7 +20,7 @@ pub fn drift(args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn print(printer: Printer, report: &DriftReport) {
+pub(super) fn print(printer: Printer, report: &DriftReport) {
     let mut columns: Vec<&ColumnDrift> = report.columns.iter().collect();
     columns.sort_by_key(|column| !column.drifted);
     let header =

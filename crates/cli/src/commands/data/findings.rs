@@ -1,11 +1,9 @@
 //! What a check of data found, for people and programs.
 
-use trackway_app::data::table::{Finding, FindingsAnswer, Severity};
+use trackway_app::data::table::{CheckResult, Finding, FindingsAnswer, Severity, Verdict};
 
+use crate::exit::BLOCKED;
 use crate::printer::{Printer, Tone, visible};
-
-/// Something was found that must not be trained on.
-pub(super) const BLOCKED: u8 = 3;
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {
@@ -13,10 +11,31 @@ pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     } else {
         print(printer, answer);
     }
+    code(answer)
+}
+
+/// The exit code.
+pub fn code(answer: &FindingsAnswer) -> u8 {
     if answer.blocks() { BLOCKED } else { 0 }
 }
 
-fn print(printer: Printer, answer: &FindingsAnswer) {
+/// Each check with its verdict and what it looked at.
+pub fn table(printer: Printer, checks: &[CheckResult]) {
+    let row = |check: &CheckResult| {
+        let tone = match check.verdict {
+            Verdict::Pass => Tone::Good,
+            Verdict::Warn | Verdict::NotRun => Tone::Warning,
+            Verdict::Block => Tone::Bad,
+            Verdict::NotApplicable => Tone::Dim,
+        };
+        let verdict = printer.tone(tone, &check.verdict.as_str().replace('_', " "));
+        vec![check.name.clone(), verdict, check.why.clone().unwrap_or_default()]
+    };
+    printer.table(&["check", "verdict", "what was looked at"], checks.iter().map(row).collect());
+    printer.line("");
+}
+
+pub fn print(printer: Printer, answer: &FindingsAnswer) {
     answer.findings.iter().for_each(|finding| print_finding(printer, finding));
     for why in &answer.not_run {
         printer.line(&format!("{} {}", printer.tone(Tone::Warning, "not run"), visible(why)));
@@ -30,7 +49,7 @@ fn print(printer: Printer, answer: &FindingsAnswer) {
     printer.line(&format!("{found}: {} rows read, {} rejected{rules}", answer.rows, answer.rows_rejected));
 }
 
-pub(super) fn print_finding(printer: Printer, finding: &Finding) {
+pub fn print_finding(printer: Printer, finding: &Finding) {
     let tone = match finding.severity {
         Severity::Block => Tone::Bad,
         Severity::Warn => Tone::Warning,

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::leakage::{Roles, leakage as find};
+use trackway_app::data::leakage::{LeakageAnswer, Roles, Selection, leakage as find};
 
 use super::{findings, reading, request};
 use crate::args::LeakageArgs;
@@ -10,6 +10,17 @@ use crate::printer::Printer;
 pub fn leakage(args: &LeakageArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.train, &args.reading), &request(&args.test, &args.reading));
     let roles = Roles { label: args.label.clone(), group: args.group.clone(), time: args.time.clone() };
-    let answer = reading(|onlooker| find(Path::new(""), sides, &roles, onlooker))?;
-    Ok(findings::show(printer, &answer))
+    let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
+    let answer = reading(|onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
+    show(printer, &answer);
+    Ok(findings::code(&answer.found))
+}
+
+fn show(printer: Printer, answer: &LeakageAnswer) {
+    if printer.is_json() {
+        printer.document(answer);
+        return;
+    }
+    findings::table(printer, &answer.checks);
+    findings::print(printer, &answer.found);
 }

@@ -1,29 +1,45 @@
-//! Commands about data: no run, no home.
+//! Commands about data: no run and, but for snapshots, no home.
 
 mod check;
+mod diff;
 mod drift;
 mod findings;
+mod images;
 mod leakage;
 mod profile;
 mod schema;
+mod snapshot;
+mod split;
 
-use std::sync::atomic::AtomicBool;
-
+use trackway_app::App;
 use trackway_app::data::table::{Onlooker, TableRequest};
+use trackway_app::home::Home;
+use trackway_app::run::interrupt;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
 use crate::commands::live::BytesBar;
 use crate::exit::Failure;
 use crate::printer::Printer;
 
-pub fn data(command: &DataCommand, printer: Printer) -> Result<u8, Failure> {
+/// `open` makes the home where there is none.
+pub fn data(
+    command: &DataCommand,
+    home: &Home,
+    open: impl Fn() -> Result<App, Failure>,
+    printer: Printer,
+) -> Result<u8, Failure> {
     match command {
         DataCommand::Profile(args) => profile::profile(args, printer),
         DataCommand::Infer(args) => schema::infer(args, printer),
         DataCommand::Validate(args) => schema::validate(args, printer),
         DataCommand::Check(args) => check::check(args, printer),
-        DataCommand::Drift(args) => drift::drift(args, printer),
+        DataCommand::Images(args) => images::images(args, printer),
+        DataCommand::Drift(args) => drift::drift(home, args, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, printer),
+        DataCommand::Snapshot(args) => snapshot::snapshot(&open()?, args, printer),
+        DataCommand::Ls => snapshot::list(home, printer),
+        DataCommand::Diff(args) => diff::diff(home, args, printer),
+        DataCommand::Split(args) => split::split(args, printer),
     }
 }
 
@@ -41,12 +57,11 @@ fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
     }
 }
 
-/// Calls `read` with a progress bar that looks on.
+/// Calls `read` with a progress bar that looks on, and with the first interrupt as a wish to end.
 fn reading<T>(read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
     let bar = BytesBar::new("reading");
-    let never = AtomicBool::new(false);
     read(&Onlooker {
         progress: &|done_bytes, total_bytes| bar.at(done_bytes, total_bytes),
-        cancelled: &never,
+        cancelled: interrupt::install_once(),
     })
 }

@@ -1,0 +1,219 @@
+//! Everything that can be known before a run costs anything: checks of data, settings, memory, cost and storage, planned
+//! from the run file, done side by side, answered in one verdict.
+//!
+//! [`plan`] is pure: it decides from facts which steps apply, what they need and what they read. [`graph`] runs the
+//! steps on a few threads. A step is a line of [`steps::STEPS`] and a function in [`steps`]; what it answers are
+//! [`CheckResult`]s, and nothing else is believed: what could not run is *not run*, never *passed*.
+
+mod charts;
+mod graph;
+mod plan;
+mod quote;
+mod record;
+mod select;
+mod sets;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+use trackway_core::Clock as _;
+pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_tower::cost::CostEstimate;
+use trackway_tower::imbalance::ImbalanceReport;
+use trackway_tower::memory::MemoryReport;
+
+pub use self::charts::{ColumnChart, Scale, Series};
+pub use self::quote::{Quote, SetQuote};
+pub use self::record::Recorded;
+pub(crate) use self::record::{record, recorded};
+pub use self::select::Selection;
+use self::sets::DataSets;
+use self::steps::{Shared, Work};
+use crate::App;
+use crate::capture::Capture;
+use crate::error::AppError;
+use crate::report::Reporter;
+use crate::run::{Job, Source, interrupt};
+
+/// How often a request to stop is looked for.
+const STOP_TURN: Duration = Duration::from_millis(50);
+
+/// What is asked for with `trackway preflight`.
+#[derive(Debug, Clone)]
+pub struct PreflightRequest {
+    /// The run file.
+    pub source: Source,
+    /// Which of its checks.
+    pub selection: Selection,
+}
+
+/// What pre-flight found. Field names are the JSON contract of `trackway preflight`.
+#[derive(Debug, Clone, Serialize)]
+pub struct PreflightReport {
+    /// The name of the run file's run.
+    pub name: String,
+    /// `pass`, `warn` or `block`.
+    pub verdict: Verdict,
+    /// Somebody asked for it to stop before it was through.
+    pub stopped: bool,
+    /// Every check, in a fixed order.
+    pub checks: Vec<CheckResult>,
+    /// Checks that were left out because somebody said so.
+    pub skipped: Vec<Skipped>,
+    /// Checks that block when they cannot run.
+    pub required: Vec<String>,
+    /// What the checks were expected to take.
+    pub quote: Quote,
+    /// What they took.
+    pub seconds: f64,
+    /// What the run is expected to cost; none without price and hours.
+    pub cost: Option<CostEstimate>,
+    /// How uneven the classes of the training set's label are; none without classes.
+    pub imbalance: Option<ImbalanceReport>,
+    /// What the run needs of a device; none without a model.
+    pub memory: Option<MemoryReport>,
+    /// Distributions for pages; `trackway data profile` has the statistics.
+    #[serde(skip)]
+    pub charts: Vec<ColumnChart>,
+}
+
+/// A check that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// Its name.
+    pub check: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What pre-flight tells while it works.
+#[derive(Debug, Clone)]
+pub enum Told<'t> {
+    /// What it is going to read.
+    Quote(&'t Quote),
+    /// A step begins.
+    Began {
+        /// What it does, in words.
+        title: &'static str,
+    },
+    /// A step reads: bytes done of bytes in all.
+    Reading {
+        /// What it does.
+        title: &'static str,
+        /// Bytes done.
+        done_bytes: u64,
+        /// Bytes in all.
+        total_bytes: u64,
+    },
+    /// All of them ended, and the run is launched or not.
+    Judged(&'t PreflightReport),
+    /// A step ended with these answers.
+    Ended {
+        /// What it did.
+        title: &'static str,
+        /// What it answers.
+        results: &'t [CheckResult],
+    },
+}
+
+impl PreflightReport {
+    /// What forbids the launch, in words; none when nothing does.
+    #[must_use]
+    pub fn blocked_by(&self) -> Vec<&str> {
+        let blocks = |result: &&CheckResult| self.blocks(result);
+        self.checks.iter().filter(blocks).map(|result| result.name.as_str()).collect()
+    }
+
+    /// Whether this check alone forbids the launch.
+    #[must_use]
+    pub fn blocks(&self, result: &CheckResult) -> bool {
+        let is_required = || self.required.contains(&result.name);
+        match result.verdict {
+            Verdict::Block => true,
+            Verdict::NotRun => is_required() && !self.was_skipped(&result.name),
+            Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => false,
+        }
+    }
+
+    fn was_skipped(&self, name: &str) -> bool {
+        self.skipped.iter().any(|skipped| skipped.check == name)
+    }
+}
+
+impl App {
+    /// Checks what a run file asks for, without launching the run.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::Usage`] and `NotFound` for a run file, a name of a check or data that make no sense.
+    /// What a check finds, or why it could not run, is in the report.
+    pub fn preflight(
+        &self,
+        request: &PreflightRequest,
+        reporter: &dyn Reporter,
+    ) -> Result<PreflightReport, AppError> {
+        let job = Job::read(&request.source, &self.redactor)?;
+        job.check_command()?;
+        let capture = crate::run::capture_surroundings(self, &job);
+        check(self, &job, &capture, &request.selection, reporter)
+    }
+}
+
+/// Plans and does the checks of a job.
+pub(crate) fn check(
+    app: &App,
+    job: &Job,
+    capture: &Capture,
+    selection: &Selection,
+    reporter: &dyn Reporter,
+) -> Result<PreflightReport, AppError> {
+    let began = app.clock.monotonic_micros();
+    let sets = DataSets::open(job)?;
+    let policy = select::Policy::of(&job.plan, selection, &steps::names())?;
+    let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan), &policy);
+    let quote = quote::quote(&planned, &sets);
+    reporter.preflight(&Told::Quote(&quote));
+    let cancelled = AtomicBool::new(false);
+    let shared = Shared::default();
+    let work = Work { app, job, capture, sets: &sets, shared: &shared, cancelled: &cancelled, reporter };
+    let results = watched(&cancelled, || graph::execute(&planned, &|step| steps::run(&work, step)));
+    let checks = policy.judge(&planned, results);
+    let stopped = cancelled.load(Ordering::Relaxed);
+    let mut report = PreflightReport {
+        name: job.plan.run.name.clone(),
+        verdict: policy.verdict(&checks),
+        stopped,
+        checks,
+        skipped: policy.skipped(),
+        required: policy.required(),
+        quote,
+        seconds: 0.0,
+        cost: shared.cost.into_inner(),
+        imbalance: shared.imbalance.into_inner(),
+        memory: shared.memory.into_inner(),
+        charts: charts::charts(&charts::in_order(sets.profiles(shared.profiles))),
+    };
+    report.seconds = (app.clock.monotonic_micros() - began) as f64 / 1e6;
+    Ok(report)
+}
+
+/// Sets `cancelled` as soon as a person asks for a stop, while `work` goes on.
+fn watched<T>(cancelled: &AtomicBool, work: impl FnOnce() -> T) -> T {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if interrupt::stop_requests() > 0 {
+                    cancelled.store(true, Ordering::Relaxed);
+                }
+                std::thread::park_timeout(STOP_TURN);
+            }
+        });
+        let answer = work();
+        done.store(true, Ordering::Relaxed);
+        answer
+    })
+}

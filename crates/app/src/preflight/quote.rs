@@ -1,0 +1,42 @@
+//! What the checks will take, told before they begin.
+
+use serde::Serialize;
+
+use super::plan::Planned;
+use super::sets::DataSets;
+
+/// Bytes of a file that one core reads and checks in a second. A CSV profile reads 300 MB on a core; a schema, a
+/// fingerprint of each row and Parquet's compression take longer.
+const BYTES_PER_CORE_SECOND: f64 = 80e6;
+
+/// What is going to be read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quote {
+    /// Bytes of all readings.
+    pub bytes: u64,
+    /// What that takes, about.
+    pub seconds: f64,
+    /// The data sets.
+    pub sets: Vec<SetQuote>,
+}
+
+/// One data set of a quote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetQuote {
+    /// Its name in the run file.
+    pub name: String,
+    /// Its files.
+    pub file_count: usize,
+    /// Their bytes.
+    pub size_bytes: u64,
+}
+
+/// Adds up what the steps that will be done read.
+pub fn quote(planned: &[Planned], sets: &DataSets) -> Quote {
+    let readings: u64 =
+        planned.iter().filter(|step| step.answered.is_none()).map(|step| step.spec.readings).sum();
+    let sets = sets.quotes();
+    let bytes = sets.iter().map(|set| set.size_bytes).sum::<u64>().saturating_mul(readings);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Quote { bytes, seconds: bytes as f64 / (BYTES_PER_CORE_SECOND * cores as f64), sets }
+}

@@ -1,0 +1,185 @@
+//! The data sets of a run, opened for checking.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trackway_data::DataError;
+use trackway_data::profile::Profile;
+use trackway_data::read::Source;
+use trackway_formats::runfile::{DataFormat, DataRole, DataSpec, Plan};
+
+use super::plan::{Facts, SetFacts};
+use super::quote::SetQuote;
+use crate::data::table::{TableRequest, data_error};
+use crate::error::{AppError, ErrorKind};
+use crate::run::Job;
+
+/// All of them, by name.
+pub struct DataSets {
+    sets: Vec<DataSet>,
+}
+
+/// One data set.
+pub struct DataSet {
+    /// Its name in the run file.
+    pub name: String,
+    /// How the run file declares it.
+    pub spec: DataSpec,
+    /// What it is for.
+    pub role: Option<DataRole>,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a data set turned out to be when it was opened.
+pub enum Content {
+    /// A table.
+    Table(Source),
+    /// Files that are no table: images, texts of unknown form.
+    Files,
+    /// A table that cannot be opened, for this reason.
+    Unreadable(String),
+}
+
+/// What a data set is like, for pages.
+#[derive(Debug, Clone)]
+pub struct SetProfile {
+    /// Its name in the run file.
+    pub name: String,
+    /// What it is for.
+    pub role: Option<DataRole>,
+    /// The column that is predicted.
+    pub label: Option<String>,
+    /// Its statistics.
+    pub profile: Arc<Profile>,
+}
+
+impl DataSets {
+    /// Finds the files of every data set and opens those that are tables.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] and [`ErrorKind::Usage`] for a path that names nothing, or a column that is not there.
+    pub fn open(job: &Job) -> Result<Self, AppError> {
+        let mut sets = Vec::new();
+        for (name, spec) in &job.plan.data {
+            let role = spec.role.or_else(|| DataRole::of_name(name));
+            let content = match spec.format {
+                Some(DataFormat::Other) => Content::Files,
+                _ => open(job, name, spec)?,
+            };
+            sets.push(DataSet { name: name.clone(), spec: spec.clone(), role, content });
+        }
+        Ok(Self { sets })
+    }
+
+    /// What planning needs to know.
+    pub fn facts<'f>(&'f self, plan: &'f Plan) -> Facts<'f> {
+        let facts = |set: &'f DataSet| SetFacts {
+            spec: &set.spec,
+            role: set.role,
+            is_table: !matches!(set.content, Content::Files),
+        };
+        Facts { plan, sets: self.sets.iter().map(facts).collect() }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[DataSet] {
+        &self.sets
+    }
+
+    /// Those that are tables, with their sources.
+    pub fn tables(&self) -> impl Iterator<Item = (&DataSet, &Source)> {
+        self.sets.iter().filter_map(|set| match &set.content {
+            Content::Table(source) => Some((set, source)),
+            Content::Files | Content::Unreadable(_) => None,
+        })
+    }
+
+    /// What is learned from, beside each set that judges it.
+    pub fn pairs(&self) -> Vec<(&DataSet, &DataSet)> {
+        let of = |wanted: fn(DataRole) -> bool| {
+            self.sets.iter().filter(move |set| set.role.is_some_and(wanted) && set.is_table())
+        };
+        let train = of(|role| role == DataRole::Train).next();
+        let judges = of(|role| role != DataRole::Train);
+        train.map(|train| judges.map(|judge| (train, judge)).collect()).unwrap_or_default()
+    }
+
+    /// Sizes, for the quote.
+    pub fn quotes(&self) -> Vec<SetQuote> {
+        let quote = |(set, source): (&DataSet, &Source)| SetQuote {
+            name: set.name.clone(),
+            file_count: source.files().len(),
+            size_bytes: source.size_bytes(),
+        };
+        self.tables().map(quote).collect()
+    }
+
+    /// The profiles that were made, in the order of the sets.
+    pub fn profiles(&self, profiles: Profiles) -> Vec<SetProfile> {
+        let mut made = profiles.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let of = |set: &DataSet| {
+            let profile = made.remove(&set.name)?;
+            Some(SetProfile {
+                name: set.name.clone(),
+                role: set.role,
+                label: set.spec.label.clone(),
+                profile,
+            })
+        };
+        self.sets.iter().filter_map(of).collect()
+    }
+}
+
+impl DataSet {
+    fn is_table(&self) -> bool {
+        !matches!(self.content, Content::Files)
+    }
+
+    /// The data set as the commands about data take it.
+    pub fn request(&self) -> TableRequest {
+        TableRequest {
+            paths: vec![self.spec.path.clone()],
+            format: self.spec.format,
+            columns: self.spec.columns.clone(),
+            delimiter: self.spec.delimiter,
+            missing: self.spec.missing.clone(),
+        }
+    }
+}
+
+/// Profiles by data set, made once and used by every step that needs them.
+#[derive(Default)]
+pub struct Profiles(Mutex<BTreeMap<String, Arc<Profile>>>);
+
+impl Profiles {
+    /// Keeps one.
+    pub fn keep(&self, set: &str, profile: Profile) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(set.to_owned(), Arc::new(profile));
+    }
+
+    /// The profile of a set, if it could be made.
+    pub fn of(&self, set: &str) -> Option<Arc<Profile>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(set).cloned()
+    }
+}
+
+fn open(job: &Job, name: &str, spec: &DataSpec) -> Result<Content, AppError> {
+    let source = match Source::open(&job.base, name, spec) {
+        Ok(source) => source,
+        Err(DataError::NotATable { .. }) if spec.format.is_none() => return Ok(Content::Files),
+        Err(
+            error @ (DataError::Corrupt { .. } | DataError::Unreadable { .. } | DataError::Changed { .. }),
+        ) => {
+            return Ok(Content::Unreadable(error.to_string()));
+        }
+        // Of a run file, everything it names must be there.
+        Err(error) => return Err(AppError { kind: ErrorKind::Usage, ..data_error(error) }),
+    };
+    for (role, column) in [("label", &spec.label), ("group", &spec.group), ("time", &spec.time)] {
+        let Some(column) = column else { continue };
+        source.index_of(column, role).map_err(data_error)?;
+    }
+    Ok(Content::Table(source))
+}

@@ -1,0 +1,430 @@
+//! Steps over the data sets. Each set is read once for its profile, which most of them share.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use trackway_core::checks::{CheckResult, Example, Finding, Severity, Verdict};
+use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, Role, compare};
+use trackway_data::profile::{ColumnProfile, Profile};
+use trackway_data::read::{Coverage, Source};
+use trackway_formats::runfile::DataRole;
+use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
+
+use super::{Looker, Work};
+use crate::data::drift::profile_of;
+use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
+use crate::data::schema::{Rules, validate_with};
+use crate::data::table::{Onlooker, TableRequest};
+use crate::error::AppError;
+use crate::preflight::plan::Facts;
+use crate::preflight::sets::{Content, DataSet};
+
+/// A label of more different values is a quantity, not a class.
+const CLASSES_MAX: u64 = 100;
+/// Values that a message names.
+const NAMED_MAX: usize = 5;
+/// Findings of one comparison that are told one by one.
+const DRIFTS_TOLD_MAX: usize = 20;
+
+pub fn has_tables(facts: &Facts<'_>) -> Result<(), String> {
+    facts.tables().next().map(|_| ()).ok_or_else(|| "the run file names no table".into())
+}
+
+pub fn has_rules(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    let ruled = facts.tables().any(|set| set.spec.schema.is_some() || !set.spec.rules.is_empty());
+    if ruled { Ok(()) } else { Err("no data set has a `schema` or `rules`".into()) }
+}
+
+pub fn has_label(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    if facts.has_label() { Ok(()) } else { Err("no data set has a `label`".into()) }
+}
+
+pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    if facts.has_split() {
+        Ok(())
+    } else {
+        Err("there is no training set beside a test or validation set".into())
+    }
+}
+
+pub fn has_reference(facts: &Facts<'_>) -> Result<(), String> {
+    has_tables(facts)?;
+    let referred = facts.tables().any(|set| set.spec.reference.is_some());
+    if referred || facts.has_split() {
+        Ok(())
+    } else {
+        Err("no data set has a `reference`, and there is no second one to compare with".into())
+    }
+}
+
+/// Bytes done of several readings, told as one.
+struct Readings<'r> {
+    looker: &'r Looker<'r>,
+    before_bytes: u64,
+    all_bytes: u64,
+    cancelled: &'r AtomicBool,
+}
+
+impl<'r> Readings<'r> {
+    fn new(work: &'r Work<'_>, looker: &'r Looker<'r>, all_bytes: u64) -> Self {
+        Self { looker, before_bytes: 0, all_bytes, cancelled: work.cancelled }
+    }
+
+    /// One more reading, of so many bytes.
+    fn next<T>(&mut self, size_bytes: u64, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+        let progress =
+            |done_bytes: u64, _: u64| self.looker.at(self.before_bytes + done_bytes, self.all_bytes);
+        let answer = read(&Onlooker { progress: &progress, cancelled: self.cancelled });
+        self.before_bytes += size_bytes;
+        answer
+    }
+}
+
+/// Reads every table to its end: what cannot be read, and what every later step looks at.
+pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.readable";
+    let all_bytes = work.sets.tables().map(|(_, source)| source.size_bytes()).sum();
+    let mut readings = Readings::new(work, looker, all_bytes);
+    let (mut findings, mut rows, mut stopped) = (Vec::new(), 0, None);
+    for set in work.sets.all() {
+        let source = match &set.content {
+            Content::Files => continue,
+            Content::Unreadable(why) => {
+                findings.push(unreadable(NAME, why));
+                continue;
+            }
+            Content::Table(source) => source,
+        };
+        let mut source = source.clone();
+        let label = label_of(work, set).filter(|label| source.index_of(label, "label").is_ok());
+        let profiled = readings.next(source.size_bytes(), |onlooker| {
+            Profile::of(&mut source, label.as_deref(), &onlooker.watch())
+        });
+        match profiled {
+            Ok((profile, coverage)) => {
+                rows += coverage.rows_read;
+                findings.extend(rejected(NAME, set, &source, &coverage));
+                work.shared.profiles.keep(&set.name, profile);
+            }
+            Err(trackway_data::DataError::Cancelled { .. }) => stopped = Some("pre-flight was stopped"),
+            Err(error) => findings.push(unreadable(NAME, &error.to_string())),
+        }
+    }
+    if let Some(why) = stopped {
+        return Ok(vec![CheckResult::not_run(NAME, why)]);
+    }
+    let looked_at = format!("{rows} rows read");
+    Ok(vec![CheckResult { why: Some(looked_at), ..CheckResult::of(NAME, findings) }])
+}
+
+fn unreadable(check: &str, why: &str) -> Finding {
+    Finding::new(check, Severity::Block, why)
+        .action("mend the file, or fetch it again: what a training script makes of it nobody knows")
+}
+
+fn rejected(check: &str, set: &DataSet, source: &Source, coverage: &Coverage) -> Option<Finding> {
+    if coverage.rows_rejected == 0 {
+        return None;
+    }
+    let rows = coverage.rows_read + coverage.rows_rejected;
+    let message = format!("`{}`: {} of {rows} rows cannot be read", set.name, coverage.rows_rejected);
+    let faults = coverage.rejects.iter().flat_map(|rejects| &rejects.examples);
+    let example = |fault: &trackway_data::read::Fault| Example {
+        file: source.files().get(fault.place.file).map(|file| file.path.clone()),
+        row: Some(fault.place.row),
+        value: Some(fault.detail.clone()),
+    };
+    Some(Finding {
+        count: Some(coverage.rows_rejected),
+        examples: faults.take(NAMED_MAX).map(example).collect(),
+        ..Finding::new(check, Severity::Warn, message)
+            .action("mend these rows, or make sure that the script leaves them out as well")
+    })
+}
+
+/// Checks every row against schema files and the run file's rules.
+pub fn schema(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.schema";
+    let ruled =
+        || work.sets.tables().filter(|(set, _)| set.spec.schema.is_some() || !set.spec.rules.is_empty());
+    let mut readings = Readings::new(work, looker, ruled().map(|(_, source)| source.size_bytes()).sum());
+    let (mut findings, mut not_run, mut rules_checked) = (Vec::new(), Vec::new(), 0);
+    for (set, source) in ruled() {
+        let rules = Rules { schema: set.spec.schema.as_deref(), sql: &set.spec.rules };
+        let answer = readings
+            .next(source.size_bytes(), |onlooker| validate_with(&work.job.base, source, &rules, onlooker))?;
+        rules_checked += answer.rules_checked.unwrap_or(0);
+        findings.extend(answer.findings.into_iter().map(|finding| of_set(finding, set, work)));
+        not_run.extend(answer.not_run.into_iter().map(|why| format!("`{}`: {why}", set.name)));
+    }
+    let result = CheckResult::of(NAME, findings);
+    if not_run.is_empty() {
+        let why = format!("{rules_checked} rules checked");
+        return Ok(vec![CheckResult { why: Some(why), ..result }]);
+    }
+    // A rule that was asked for and could not be checked leaves the question open, whatever the others say.
+    let unanswered = CheckResult::not_run(NAME, not_run.join("; "));
+    let findings = result.findings.clone();
+    let blocks = result.verdict == trackway_core::checks::Verdict::Block;
+    Ok(vec![if blocks { result } else { CheckResult { findings, ..unanswered } }])
+}
+
+/// Names the data set in a finding, where there is more than one.
+fn of_set(mut finding: Finding, set: &DataSet, work: &Work<'_>) -> Finding {
+    if work.sets.all().len() > 1 {
+        finding.message = format!("`{}`: {}", set.name, finding.message);
+    }
+    finding
+}
+
+/// The label of a set; a set that names none has the training set's.
+fn label_of(work: &Work<'_>, set: &DataSet) -> Option<String> {
+    let of_training = || {
+        let train = work.sets.all().iter().find(|set| set.role == Some(DataRole::Train));
+        train.and_then(|train| train.spec.label.clone())
+    };
+    set.spec.label.clone().or_else(of_training)
+}
+
+fn profile(work: &Work<'_>, set: &DataSet) -> Result<Arc<Profile>, AppError> {
+    work.shared.profiles.of(&set.name).ok_or_else(|| {
+        let message = format!("`{}` could not be read (see `data.readable`)", set.name);
+        AppError::new(crate::error::ErrorKind::Usage, message)
+    })
+}
+
+/// Whether there is a label to learn, and whether it has the same values on every side.
+pub fn label(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.label";
+    let mut findings = Vec::new();
+    for (set, _) in work.sets.tables() {
+        let profile = profile(work, set)?;
+        let Some(column) = label_of(work, set).and_then(|label| profile.column(&label).cloned()) else {
+            continue;
+        };
+        findings.extend(without_values(NAME, set, &column));
+    }
+    for (train, other) in work.sets.pairs() {
+        let Some(label) = label_of(work, train) else { continue };
+        let (there, here) = (profile(work, train)?, profile(work, other)?);
+        let report = compare(&there, &here, Some(&label), &DriftSettings::default());
+        let column = report.columns.iter().find(|column| column.role == Role::Label);
+        findings.extend(column.and_then(|column| disagreeing(NAME, (train, other), column)));
+    }
+    Ok(vec![CheckResult::of(NAME, findings)])
+}
+
+fn without_values(check: &str, set: &DataSet, column: &ColumnProfile) -> Option<Finding> {
+    if column.null_count == 0 {
+        return None;
+    }
+    let (name, label) = (&set.name, &column.name);
+    if column.null_count == column.rows {
+        let message = format!("`{name}`: no row has a value of the label `{label}`");
+        let finding = Finding::new(check, Severity::Block, message).about(label);
+        return Some(finding.action("look whether the label has another name, or was never joined"));
+    }
+    let message = format!("`{name}`: {} of {} rows have no label", column.null_count, column.rows);
+    let finding = Finding::new(check, Severity::Warn, message).about(label);
+    Some(Finding { count: Some(column.null_count), ..finding }.action("leave these rows out, or label them"))
+}
+
+fn disagreeing(check: &str, (train, other): (&DataSet, &DataSet), column: &ColumnDrift) -> Option<Finding> {
+    if column.new_values.is_empty() {
+        return None;
+    }
+    let named = |values: &[trackway_data::profile::ValueCount]| {
+        let named: Vec<String> = values.iter().take(NAMED_MAX).map(|it| format!("`{}`", it.value)).collect();
+        named.join(", ")
+    };
+    let new = named(&column.new_values);
+    let (told, action) = if column.only_spelling {
+        let gone = named(&column.gone_values);
+        (
+            format!("{new} where `{}` has {gone}: the same values, written differently", train.name),
+            "write the label alike on both sides (here: without the full stop, blank or case that differs)",
+        )
+    } else {
+        let word = format!("{new}, which `{}` does not have", train.name);
+        (word, "no model can answer a value it never saw: mend the label, or split anew")
+    };
+    let message = format!("`{}`: the label `{}` has {told}", other.name, column.name);
+    let count = column.new_values.iter().map(|it| it.count).sum();
+    let finding = Finding::new(check, Severity::Block, message).about(&column.name).action(action);
+    Some(Finding { count: Some(count), ..finding })
+}
+
+/// How uneven the classes of the training set are.
+pub fn imbalance(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.imbalance";
+    let labelled = |(set, _): &(&DataSet, &Source)| set.spec.label.is_some();
+    let is_training = |(set, _): &(&DataSet, &Source)| set.role == Some(DataRole::Train);
+    let mut tables: Vec<_> = work.sets.tables().filter(labelled).collect();
+    tables.sort_by_key(|table| !is_training(table));
+    let Some((set, _)) = tables.first() else {
+        return Ok(vec![CheckResult::not_applicable(NAME, "no table has a label")]);
+    };
+    let profile = profile(work, set)?;
+    let column = set.spec.label.as_ref().and_then(|label| profile.column(label));
+    let counts = column.and_then(classes);
+    let Some(report) = counts.as_deref().and_then(measure) else {
+        return Ok(vec![CheckResult::not_applicable(NAME, "the label is a quantity, not a class")]);
+    };
+    let result = CheckResult::of(NAME, uneven(NAME, set, &report).into_iter().collect());
+    let why = format!(
+        "{} classes, {:.1} rows of the largest for one of the smallest",
+        report.classes.len(),
+        report.ratio
+    );
+    let _ = work.shared.imbalance.set(report);
+    Ok(vec![CheckResult { why: Some(why), ..result }])
+}
+
+/// The rows of each class; none where values are too many, or are measured rather than named.
+fn classes(column: &ColumnProfile) -> Option<Vec<(String, u64)>> {
+    use trackway_data::ColumnType;
+    let named = matches!(column.kind, ColumnType::Text | ColumnType::Bool | ColumnType::Int);
+    let few = column.values_are_exact() && column.summary().distinct_estimate <= CLASSES_MAX;
+    let values = || column.top_values(usize::MAX).into_iter().map(|it| (it.value.to_string(), it.count));
+    (named && few).then(|| values().collect())
+}
+
+fn uneven(check: &str, set: &DataSet, report: &ImbalanceReport) -> Option<Finding> {
+    let severity = match report.level {
+        Level::Even => return None,
+        Level::Mild => Severity::Note,
+        Level::Uneven | Level::Extreme => Severity::Warn,
+    };
+    let (largest, smallest) = (report.classes.first()?, report.classes.last()?);
+    let message = format!(
+        "`{}`: `{}` has {} rows, `{}` has {}: {:.0} to 1",
+        set.name, largest.name, largest.rows, smallest.name, smallest.rows, report.ratio
+    );
+    let finding = Finding::new(check, severity, message).action(report.advice.join("; "));
+    Some(set.spec.label.iter().fold(finding, |finding, label| finding.about(label)))
+}
+
+/// Compares each set with its reference, and what judges with what is learned from.
+pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    const NAME: &str = "data.drift";
+    let mut readings = Readings::new(work, looker, 0);
+    let (mut findings, mut compared) = (Vec::new(), 0);
+    for (set, _) in work.sets.tables() {
+        let Some(reference) = &set.spec.reference else { continue };
+        let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
+        let there = readings.next(0, |onlooker| {
+            profile_of(&work.app.home, &work.job.base, &request, "reference", onlooker)
+        })?;
+        let label = label_of(work, set);
+        let report = compare(&there, &*profile(work, set)?, label.as_deref(), &DriftSettings::default());
+        compared += report.columns.len();
+        findings.extend(drifted(NAME, &set.name, "its reference", &report));
+    }
+    for (train, other) in work.sets.pairs() {
+        let label = label_of(work, train);
+        let (there, here) = (profile(work, train)?, profile(work, other)?);
+        let report = compare(&there, &here, label.as_deref(), &DriftSettings::default());
+        compared += report.columns.len();
+        findings.extend(drifted(NAME, &other.name, &format!("`{}`", train.name), &report));
+    }
+    let why = format!("{compared} columns compared");
+    Ok(vec![CheckResult { why: Some(why), ..CheckResult::of(NAME, findings) }])
+}
+
+fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<Finding> {
+    let changed = report.schema_changes.iter().map(|change| {
+        let what = match (change.reference, change.current) {
+            (Some(_), None) => format!("`{set}` lacks the column `{}` of {against}", change.name),
+            (None, _) => format!("`{set}` has a column `{}` that {against} does not have", change.name),
+            (Some(before), Some(now)) => {
+                let (before, now) = (type_name(before), type_name(now));
+                format!("`{}` is {now} in `{set}` and {before} in {against}", change.name)
+            }
+        };
+        Finding::new(check, Severity::Warn, what)
+            .about(&change.name)
+            .action("mend the columns before anything is learned")
+    });
+    let shifted = report.columns.iter().filter(|column| column.drifted).map(|column| {
+        let message = format!(
+            "`{}` of `{set}` is not distributed as in {against}: {} {:.3}, threshold {:.3}, adjusted p {:.1e}",
+            column.name,
+            test_name(column),
+            column.statistic,
+            column.threshold,
+            column.adjusted_p_value
+        );
+        let action = "look whether the data changed its meaning or its source, or whether the split is by time";
+        Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
+    });
+    let mut findings: Vec<Finding> = changed.chain(shifted).collect();
+    let hidden = findings.len().saturating_sub(DRIFTS_TOLD_MAX);
+    findings.truncate(DRIFTS_TOLD_MAX);
+    if hidden > 0 {
+        let message = format!("{hidden} more columns of `{set}` differ from {against}");
+        findings.push(
+            Finding::new(check, Severity::Warn, message).action("`trackway data drift` lists all of them"),
+        );
+    }
+    findings
+}
+
+fn type_name(kind: trackway_data::ColumnType) -> String {
+    serde_json::to_value(kind).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn test_name(column: &ColumnDrift) -> String {
+    let word = serde_json::to_value(column.test).ok().and_then(|word| word.as_str().map(str::to_owned));
+    word.unwrap_or_default().replace('_', " ")
+}
+
+/// What the sets that judge share with the one that is learned from.
+pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let size = |set: &DataSet| match &set.content {
+        Content::Table(source) => source.size_bytes(),
+        Content::Files | Content::Unreadable(_) => 0,
+    };
+    let pairs = work.sets.pairs();
+    // The training side is read again for what is nearly the same.
+    let bytes = |train: &DataSet, other: &DataSet| 2 * size(train) + size(other);
+    let all_bytes = pairs.iter().map(|(train, other)| bytes(train, other)).sum();
+    let mut readings = Readings::new(work, looker, all_bytes);
+    let mut answers: Vec<CheckResult> = Vec::new();
+    for (train, other) in pairs {
+        let of = |column: fn(&DataSet) -> Option<&String>| column(train).or(column(other)).cloned();
+        let roles = Roles {
+            label: label_of(work, train),
+            group: of(|set| set.spec.group.as_ref()),
+            time: of(|set| set.spec.time.as_ref()),
+        };
+        let requests = (train.request(), other.request());
+        let answer = readings.next(bytes(train, other), |onlooker| {
+            let all = Selection::default();
+            find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, onlooker)
+        })?;
+        answers.extend(answer.checks.into_iter().map(|mut check| {
+            let findings = std::mem::take(&mut check.findings);
+            check.findings = findings.into_iter().map(|finding| of_set(finding, other, work)).collect();
+            check
+        }));
+    }
+    Ok(LEAKAGE_CHECKS.into_iter().map(|name| together(name, &answers)).collect())
+}
+
+/// What one check answers for all sets: its findings of each; what could not run or does not apply only where that is
+/// so for every set.
+fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
+    let own: Vec<&CheckResult> = answers.iter().filter(|answer| answer.name == name).collect();
+    let findings: Vec<Finding> = own.iter().flat_map(|answer| answer.findings.clone()).collect();
+    let ran = |answer: &&&CheckResult| !matches!(answer.verdict, Verdict::NotRun | Verdict::NotApplicable);
+    let speaks =
+        own.iter().find(|answer| answer.verdict == Verdict::NotRun).or(own.iter().find(ran)).or(own.first());
+    match speaks {
+        Some(one) if findings.is_empty() => (*one).clone(),
+        Some(one) => CheckResult { why: one.why.clone(), ..CheckResult::of(name, findings) },
+        None => CheckResult::not_run(name, "the check gave no answer"),
+    }
+}

@@ -1,0 +1,129 @@
+//! Where checkpoints go: whether it does what the log needs of it, and whether there is room.
+
+use trackway_checkpoint::MIN_KEPT;
+use trackway_core::RunId;
+use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_ledger::RunFilter;
+use trackway_store::{Outcome, SelfTest};
+
+use super::{Looker, Work};
+use crate::checkpoints::try_out_file_system;
+use crate::error::AppError;
+use crate::preflight::plan::Facts;
+use crate::run::remote::{Patience, RemotePlan, remote_error};
+
+const STORE: &str = "checkpoint.store";
+const SPACE: &str = "checkpoint.space";
+/// With less than this, logs and records have no room either.
+const FREE_BYTES_MIN: u64 = 1 << 30;
+/// Runs of the same config that are asked for the size of their checkpoints.
+const RUNS_ASKED_MAX: usize = 5;
+
+pub fn has_checkpoints(facts: &Facts<'_>) -> Result<(), String> {
+    let section = &facts.plan.checkpoint;
+    let named = section.every_steps.is_some() || section.every_seconds.is_some() || section.remote.is_some();
+    if named { Ok(()) } else { Err("the run file asks for no checkpoints".into()) }
+}
+
+/// Tries out the local root and the remote, and looks for room.
+pub fn storage(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    Ok(vec![store(work), space(work)?])
+}
+
+fn store(work: &Work<'_>) -> CheckResult {
+    let mut findings = Vec::new();
+    let folder = work.app.home.folder().join("checkpoints");
+    if let Err(error) = std::fs::create_dir_all(&folder) {
+        let message = format!("`{}` cannot be made: {error}", folder.display());
+        findings
+            .push(Finding::new(STORE, Severity::Block, message).action("choose another place with --home"));
+    } else {
+        let tested = try_out_file_system(&folder);
+        findings.extend(failures(&tested, "this file system", "use one such as ext4 or xfs"));
+    }
+    let run_id = RunId::new(&work.app.ids);
+    let Some(remote) = RemotePlan::of(work.app, run_id, &work.job.plan.checkpoint) else {
+        return CheckResult { why: Some("the local disk".into()), ..CheckResult::of(STORE, findings) };
+    };
+    match remote.selftest(Patience::Short) {
+        Ok(tested) => findings.extend(failures(&tested, &remote.location(), "use a store that does")),
+        Err(error) => {
+            let error = remote_error("the remote cannot be used", &error);
+            findings.push(
+                Finding::new(STORE, Severity::Block, error.message)
+                    .action("mend `checkpoint.remote` or its credentials: nothing is launched without it"),
+            );
+        }
+    }
+    let why = format!("the local disk and {}", remote.location());
+    CheckResult { why: Some(why), ..CheckResult::of(STORE, findings) }
+}
+
+fn failures(tested: &SelfTest, storage: &str, action: &str) -> Vec<Finding> {
+    let finding = |primitive: &trackway_store::Primitive| {
+        let severity = if primitive.required { Severity::Block } else { Severity::Warn };
+        let (what, why) = match &primitive.outcome {
+            Outcome::Holds => return None,
+            Outcome::Fails { why } => ("does not hold", why),
+            Outcome::NotTested { why, .. } => ("could not be tried out", why),
+        };
+        let message = format!("{storage}: `{}` {what}: {why}", primitive.name);
+        Some(Finding::new(STORE, severity, message).action(action))
+    };
+    tested.primitives.iter().filter_map(finding).collect()
+}
+
+/// Room for what retention keeps, and for the one that is being written.
+fn space(work: &Work<'_>) -> Result<CheckResult, AppError> {
+    let folder = work.app.home.folder();
+    let Ok(found) = nix::sys::statvfs::statvfs(folder) else {
+        return Ok(CheckResult::not_run(
+            SPACE,
+            format!("nobody tells what is free in `{}`", folder.display()),
+        ));
+    };
+    let free_bytes = found.blocks_available().saturating_mul(found.fragment_size());
+    let gib = |bytes: u64| bytes as f64 / 1_073_741_824.0;
+    let free = format!("{:.1} GiB are free", gib(free_bytes));
+    let Some((size_bytes, source)) = size_of_one(work)? else {
+        if free_bytes < FREE_BYTES_MIN {
+            let finding = Finding::new(SPACE, Severity::Warn, free)
+                .action("make room, or choose another place with --home");
+            return Ok(CheckResult::of(SPACE, vec![finding]));
+        }
+        return Ok(CheckResult::pass(SPACE, format!("{free}; how large a checkpoint is nobody knows yet")));
+    };
+    let kept = work.job.plan.checkpoint.keep_last.map_or(MIN_KEPT as u64, u64::from).max(MIN_KEPT as u64) + 1;
+    let needed_bytes = size_bytes.saturating_mul(kept);
+    let told = format!(
+        "{free}; {kept} checkpoints of {:.2} GiB ({source}) need {:.1}",
+        gib(size_bytes),
+        gib(needed_bytes)
+    );
+    if needed_bytes <= free_bytes {
+        return Ok(CheckResult::pass(SPACE, told));
+    }
+    let severity = if size_bytes > free_bytes { Severity::Block } else { Severity::Warn };
+    let action = "make room, keep fewer (`checkpoint.keep`), or choose another place with --home";
+    Ok(CheckResult::of(SPACE, vec![Finding::new(SPACE, severity, told).action(action)]))
+}
+
+/// The largest checkpoint of earlier runs of the same config, else what the model's states take.
+fn size_of_one(work: &Work<'_>) -> Result<Option<(u64, &'static str)>, AppError> {
+    let same = RunFilter {
+        config_sha256: Some(work.job.config_sha256.clone()),
+        limit: Some(RUNS_ASKED_MAX),
+        ..RunFilter::default()
+    };
+    let mut largest = None;
+    for run in work.app.ledger_read(|ledger| ledger.list_runs(&same))? {
+        let checkpoints = work.app.ledger_read(|ledger| ledger.checkpoints_of_run(run.run_id))?;
+        largest = checkpoints.iter().filter_map(|checkpoint| checkpoint.size_bytes).max().max(largest);
+    }
+    if let Some(bytes) = largest {
+        return Ok(Some((bytes, "as in earlier runs")));
+    }
+    let parts = work.shared.memory.get().map(|report| report.estimate.parts);
+    Ok(parts
+        .map(|parts| (parts.parameters + parts.optimizer + parts.master_weights, "weights and optimizer")))
+}

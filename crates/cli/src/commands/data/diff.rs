@@ -1,0 +1,75 @@
+use std::path::Path;
+
+use trackway_app::data::snapshot::{DiffAnswer, SHORT_ID_LENGTH, diff as compare};
+use trackway_app::home::Home;
+
+use super::{drift, reading, request, snapshot};
+use crate::args::DiffArgs;
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone, visible};
+use crate::units::bytes;
+
+/// Files of one kind that are shown; `--json` has all.
+const SHOWN_FILES: usize = 20;
+
+pub fn diff(home: &Home, args: &DiffArgs, printer: Printer) -> Result<u8, Failure> {
+    let side = |word: &String| request(std::slice::from_ref(word), &args.reading);
+    let sides = (&side(&args.before), &side(&args.after));
+    let label = args.label.as_deref();
+    let answer = reading(|onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(0)
+}
+
+fn print(printer: Printer, answer: &DiffAnswer) {
+    let diff = &answer.diff;
+    let short = |id: &str| id[..SHORT_ID_LENGTH].to_owned();
+    if diff.same {
+        printer.line(&format!("the same data: {}", short(&answer.before)));
+        return;
+    }
+    let side = |index: usize| {
+        let rows = snapshot::rows(diff.rows[index], diff.rows_rejected[index]);
+        format!("{}{rows}", bytes(diff.size_bytes[index]))
+    };
+    printer.line(&format!("before {}: {}", short(&answer.before), side(0)));
+    printer.line(&format!("after  {}: {}", short(&answer.after), side(1)));
+    let moved: Vec<String> =
+        diff.files.moved.iter().map(|moved| format!("{} → {}", moved.from, moved.to)).collect();
+    printer.line("");
+    printer.line(&format!("{} files are as they were", diff.files.unchanged));
+    files(printer, "changed", &diff.files.changed);
+    files(printer, "moved", &moved);
+    files(printer, "added", &diff.files.added);
+    files(printer, "removed", &diff.files.removed);
+    for change in &diff.schema {
+        let what = match (change.before, change.after) {
+            (Some(_), None) => "is gone".to_owned(),
+            (None, Some(kind)) => format!("is new: {kind:?}").to_lowercase(),
+            (before, after) => {
+                format!("was {before:?}, is {after:?}").replace("Some(", "").replace(')', "").to_lowercase()
+            }
+        };
+        let line = format!("column `{}` {what}", change.column);
+        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+    }
+    if let Some(report) = &answer.drift {
+        printer.line("");
+        drift::print(printer, report);
+    }
+}
+
+fn files(printer: Printer, what: &str, paths: &[String]) {
+    if paths.is_empty() {
+        return;
+    }
+    printer.line(&format!("{} {what}:", paths.len()));
+    paths.iter().take(SHOWN_FILES).for_each(|path| printer.line(&format!("  {}", visible(path))));
+    if paths.len() > SHOWN_FILES {
+        printer.line(&format!("  … and {} more", paths.len() - SHOWN_FILES));
+    }
+}

@@ -1,0 +1,33 @@
+use std::path::Path;
+
+use trackway_app::data::images::{ImagesAnswer, MediaCount, MediaRequest, images as look};
+
+use super::{findings, reading};
+use crate::args::ImagesArgs;
+use crate::exit::{BLOCKED, Failure};
+use crate::printer::Printer;
+
+pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
+    let request =
+        MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
+    let answer = reading(|onlooker| look(Path::new(""), &request, onlooker))?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(if answer.blocks() { BLOCKED } else { 0 })
+}
+
+fn print(printer: Printer, answer: &ImagesAnswer) {
+    findings::table(printer, &answer.found.checks);
+    answer.findings.iter().for_each(|finding| findings::print_finding(printer, finding));
+    printer.line(&summary(&answer.found.count));
+}
+
+fn summary(count: &MediaCount) -> String {
+    let MediaCount { files, images, texts, broken, not_checked, others } = count;
+    format!(
+        "{files} files: {images} images and {texts} texts read, {broken} broken, {not_checked} not decoded, {others} others"
+    )
+}

@@ -1,0 +1,80 @@
+use std::path::Path;
+
+use trackway_app::App;
+use trackway_app::data::snapshot::{
+    KeptSnapshot, SHORT_ID_LENGTH, SnapshotAnswer, SnapshotRequest, list as read,
+};
+use trackway_app::home::Home;
+
+use super::{reading, table};
+use crate::args::SnapshotArgs;
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone, visible};
+use crate::units::bytes;
+
+pub fn snapshot(app: &App, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
+    let request =
+        SnapshotRequest { table: table(&args.table), label: args.label.clone(), name: args.name.clone() };
+    let answer = reading(|onlooker| app.snapshot_data(Path::new(""), &request, onlooker))?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(0)
+}
+
+fn print(printer: Printer, answer: &SnapshotAnswer) {
+    let named = answer.name.as_ref().map_or_else(String::new, |name| format!(", named `{name}`"));
+    let known = if answer.is_new { "" } else { ", known already" };
+    printer.line(&format!("snapshot {}{named}{known}", answer.data_sha256));
+    printer.line(&format!(
+        "{}, {} of them read, {}{}",
+        files(answer.files),
+        answer.files_read,
+        bytes(answer.size_bytes),
+        rows(answer.rows, answer.rows_rejected),
+    ));
+    for note in &answer.notes {
+        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(note)));
+    }
+}
+
+/// `, N rows` and, where there are any, those that could not be read.
+pub(super) fn rows(rows: Option<u64>, rejected: u64) -> String {
+    let rejected = if rejected > 0 { format!(", {rejected} rejected") } else { String::new() };
+    rows.map_or_else(String::new, |rows| format!(", {rows} rows{rejected}"))
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
+    let list = read(home)?;
+    if printer.is_json() {
+        printer.document(&list);
+        return Ok(0);
+    }
+    if list.snapshots.is_empty() && list.damaged.is_empty() {
+        printer.line("no snapshots; make one with: trackway data snapshot PATH --name NAME");
+        return Ok(0);
+    }
+    let header = ["snapshot", "names", "named at", "files", "size", "rows"];
+    printer.table(&header, list.snapshots.iter().map(cells).collect());
+    for damaged in &list.damaged {
+        printer.line(&format!("{} {}", printer.tone(Tone::Bad, "·"), visible(damaged)));
+    }
+    Ok(0)
+}
+
+fn cells(snapshot: &KeptSnapshot) -> Vec<String> {
+    vec![
+        snapshot.data_sha256[..SHORT_ID_LENGTH].to_owned(),
+        snapshot.names.join(", "),
+        snapshot.named_at.map(|at| at.to_string()).unwrap_or_default(),
+        snapshot.files.to_string(),
+        bytes(snapshot.size_bytes),
+        snapshot.rows.map(|rows| rows.to_string()).unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,60 @@
+//! `trackway preflight`, and what `trackway run` shows of it.
+
+mod live;
+mod page;
+mod text;
+
+use trackway_app::App;
+use trackway_app::preflight::{PreflightReport, PreflightRequest, Selection, Skipped, Verdict};
+use trackway_app::run::{Source, interrupt};
+
+use self::live::StepLines;
+pub use self::text::summary;
+use crate::args::{PreflightArgs, SkipArgs};
+use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
+use crate::printer::Printer;
+
+pub fn preflight(app: &App, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
+    interrupt::install();
+    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    let selection = Selection { only: args.only.clone(), ..selection(&args.skip)? };
+    let lines = StepLines::new(printer);
+    let report = app.preflight(&PreflightRequest { source, selection }, &lines);
+    lines.finish();
+    let report = report?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, page::page(&report))
+            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+        printer.note(&format!("the report is in {}", path.display()));
+    }
+    if printer.is_json() {
+        printer.document(&report);
+    } else {
+        text::print(printer, &report);
+    }
+    Ok(exit_code(&report))
+}
+
+/// What is left out, and why.
+pub fn selection(args: &SkipArgs) -> Result<Selection, Failure> {
+    let why = match (&args.why, args.skip.is_empty()) {
+        (Some(why), _) if !why.trim().is_empty() => why.clone(),
+        (None, true) => return Ok(Selection::default()),
+        _ => {
+            return Err(Failure::usage(
+                "a check is left out for a reason",
+                "say it with --why; it stands in the receipt",
+            ));
+        }
+    };
+    let skipped = |check: &String| Skipped { check: check.clone(), why: why.clone() };
+    Ok(Selection { skip: args.skip.iter().map(skipped).collect(), ..Selection::default() })
+}
+
+fn exit_code(report: &PreflightReport) -> u8 {
+    match report.verdict {
+        Verdict::Block => BLOCKED,
+        _ if report.stopped => NOT_COMPLETED,
+        _ => 0,
+    }
+}

@@ -1,0 +1,136 @@
+//! The report as text: a table of checks, then findings, worst first, then the verdict.
+
+use trackway_app::preflight::{CheckResult, Finding, PreflightReport, Severity, Verdict};
+
+use crate::printer::{Printer, Tone, visible};
+use crate::units::duration;
+
+/// Letters of a line in the table.
+const LINE_LETTERS: usize = 96;
+/// Findings of a check that are shown; `--json` has all of them.
+const FINDINGS_SHOWN: usize = 10;
+/// Examples of a finding that are shown.
+const EXAMPLES_SHOWN: usize = 3;
+
+pub fn print(printer: Printer, report: &PreflightReport) {
+    let rows = report.checks.iter().map(|check| row(printer, check)).collect();
+    printer.table(&["check", "verdict", "took", ""], rows);
+    for severity in [Severity::Block, Severity::Warn, Severity::Note] {
+        for check in &report.checks {
+            let findings = check.findings.iter().filter(|finding| finding.severity == severity);
+            let findings: Vec<&Finding> = findings.collect();
+            findings.iter().take(FINDINGS_SHOWN).for_each(|finding| print_finding(printer, finding));
+            if let Some(hidden) = findings.len().checked_sub(FINDINGS_SHOWN + 1) {
+                let text = format!("      … {} more of `{}` (`--json` has all)", hidden + 1, check.name);
+                printer.line(&printer.tone(Tone::Dim, &text));
+            }
+        }
+    }
+    printer.line("");
+    printer.line(&verdict(printer, report));
+    if let Some(cost) = &report.cost {
+        printer.line(&format!(
+            "expected cost: {:.2} USD, {:.2} with failures ({:.1} GPU hours)",
+            cost.total_usd, cost.with_failures_usd, cost.gpu_hours
+        ));
+    }
+}
+
+fn row(printer: Printer, check: &CheckResult) -> Vec<String> {
+    let word = check.verdict.as_str().replace('_', " ");
+    let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
+    // The table counts letters, and colours would count too.
+    let _ = printer;
+    vec![check.name.clone(), word, took.unwrap_or_default(), short(&line_of(check))]
+}
+
+/// What is told of a check in one line.
+fn line_of(check: &CheckResult) -> String {
+    let first = check.findings.iter().find(|finding| finding.severity != Severity::Note);
+    let more = check.findings.iter().filter(|finding| finding.severity != Severity::Note).count();
+    match (first, more) {
+        (Some(finding), 1) => finding.message.clone(),
+        (Some(finding), more) => format!("{} findings, the first: {}", more, finding.message),
+        (None, _) => check.why.clone().unwrap_or_default(),
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(LINE_LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Block => Tone::Bad,
+        Severity::Warn => Tone::Warning,
+        Severity::Note => Tone::Dim,
+    }
+}
+
+fn print_finding(printer: Printer, finding: &Finding) {
+    let severity = printer.tone(tone(finding.severity), finding.severity.as_str());
+    let check = printer.tone(Tone::Dim, &finding.check);
+    printer.line("");
+    printer.line(&format!("{severity} {}  {check}", visible(&finding.message)));
+    for example in finding.examples.iter().take(EXAMPLES_SHOWN) {
+        let place = [example.file.clone(), example.row.map(|row| row.to_string())];
+        let place: Vec<_> = place.into_iter().flatten().collect();
+        let value = example.value.as_deref().unwrap_or_default();
+        printer.line(&format!("      {}  {}", visible(&place.join(":")), visible(value)));
+    }
+    if let Some(action) = &finding.action {
+        printer.line(&format!("      → {}", visible(action)));
+    }
+}
+
+fn verdict(printer: Printer, report: &PreflightReport) -> String {
+    let (tone, text) = match report.verdict {
+        Verdict::Block => (Tone::Bad, format!("{} forbids the launch", report.blocked_by().join(", "))),
+        _ if report.stopped => (Tone::Warning, "stopped before it was through".into()),
+        Verdict::Warn => (Tone::Warning, "the run may start; look at what is above".into()),
+        _ => (Tone::Good, "the run may start".into()),
+    };
+    let word = printer.tone(tone, report.verdict.as_str());
+    format!("{word}: {text} ({}, {})", counted(report), duration(report.seconds))
+}
+
+/// `12 passed, 1 warns, 3 do not apply`.
+fn counted(report: &PreflightReport) -> String {
+    let count = |verdict: Verdict| report.checks.iter().filter(|check| check.verdict == verdict).count();
+    let skipped = report.skipped.len();
+    let parts = [
+        (count(Verdict::Block), "blocked"),
+        (count(Verdict::NotRun) - skipped.min(count(Verdict::NotRun)), "not run"),
+        (skipped, "skipped"),
+        (count(Verdict::Warn), "with warnings"),
+        (count(Verdict::Pass), "passed"),
+        (count(Verdict::NotApplicable), "not applicable"),
+    ];
+    let told: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
+    told.join(", ")
+}
+
+/// What `trackway run` tells of its pre-flight: a line when all is well, else the findings too.
+pub fn summary(report: &PreflightReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    for severity in [Severity::Block, Severity::Warn] {
+        for check in &report.checks {
+            let findings = check.findings.iter().filter(|finding| finding.severity == severity);
+            for finding in findings.take(FINDINGS_SHOWN) {
+                let action = finding.action.as_deref().map(|action| format!(" → {action}"));
+                let action = action.filter(|_| severity == Severity::Block).unwrap_or_default();
+                lines.push(format!("{severity} {}: {}{action}", finding.check, visible(&finding.message)));
+            }
+        }
+    }
+    for check in report.checks.iter().filter(|check| check.verdict == Verdict::NotRun) {
+        let word = if report.blocks(check) { "block" } else { "not run" };
+        lines.push(format!("{word} {}: {}", check.name, check.why.as_deref().unwrap_or_default()));
+    }
+    lines.push(format!("pre-flight: {} ({}, {})", report.verdict, counted(report), duration(report.seconds)));
+    lines
+}

@@ -1,0 +1,141 @@
+//! Near-duplicates: rows that are not equal and yet cannot both be there by chance.
+//!
+//! **Tables** ([`rows`]): two rows are near when they agree in at least 80 % of their columns, where numbers agree
+//! within 2 % of their column's spread, and when that agreement holds more bits than chance would bring among all the
+//! pairs there are. Candidates come from bands: a few columns together that two rows agree in, chosen so that chance
+//! rarely makes a pair, tried several times; each candidate is then compared column by column.
+//!
+//! **Texts** ([`texts`]): texts are near when at least 80 % of their five-word pieces are common.
+//!
+//! What real data does by chance (columns depend on one another, texts quote one another) is measured, not assumed:
+//! rows of the training side are looked up in the rest of it in the same way. Any random split of the same data
+//! shares about as many.
+
+pub(super) mod index;
+pub(super) mod minhash;
+pub(super) mod rows;
+pub(super) mod texts;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+
+use crate::read::{Place, Source};
+
+/// The most pairs that are shown.
+const EXAMPLES_MAX: usize = 5;
+
+/// So many times the share that the training side has within itself is still chance.
+const CHANCE_FACTOR: f64 = 2.0;
+
+/// Near pairs of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NearRows {
+    /// The text column, or `None` for whole rows.
+    pub column: Option<String>,
+    /// Test rows that were looked up (equal ones are counted by the rows check, not here).
+    pub test_rows: u64,
+    /// Test rows there are.
+    pub test_rows_all: u64,
+    /// Those with a near row on the training side.
+    pub near_rows: u64,
+    /// Rows of the training side that were looked up in the rest of it.
+    pub control_rows: u64,
+    /// Those with a near row there.
+    pub control_near_rows: u64,
+    /// The closest pairs.
+    pub examples: Vec<NearPair>,
+    /// What was compared, in words.
+    pub compared: String,
+}
+
+/// Two rows that are near.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NearPair {
+    /// Where on the test side.
+    pub test: Place,
+    /// Where on the training side.
+    pub train: Place,
+    /// The share of columns, or of pieces, that agree.
+    pub similarity: f64,
+}
+
+/// What was found out about near-duplicates.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Near {
+    /// Whole rows, and each column of longer texts.
+    pub found: Vec<NearRows>,
+    /// What could not be compared, with the reason.
+    pub not_compared: Vec<String>,
+}
+
+impl NearRows {
+    fn share(part: u64, whole: u64) -> f64 {
+        if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    }
+
+    fn finding(&self, train: &Source, test: &Source) -> Option<Finding> {
+        if self.near_rows == 0 {
+            return None;
+        }
+        let (share, by_chance) = (
+            Self::share(self.near_rows, self.test_rows),
+            Self::share(self.control_near_rows, self.control_rows),
+        );
+        let explained = share <= by_chance * CHANCE_FACTOR;
+        let what = match &self.column {
+            Some(column) => format!("test rows have a `{column}` that is nearly one of"),
+            None => "test rows are nearly equal to one of".to_owned(),
+        };
+        let chance = match explained {
+            true => format!(
+                "; so are {:.2} % of the training rows among themselves: any random split shares as many",
+                by_chance * 100.0
+            ),
+            false => format!("; of the training rows among themselves, {:.2} % are", by_chance * 100.0),
+        };
+        let message = format!(
+            "{} of {} {what} the training rows ({:.2} %){chance}",
+            self.near_rows,
+            self.test_rows,
+            share * 100.0
+        );
+        let example = |pair: &NearPair| Example {
+            file: Some(test.files()[pair.test.file].path.clone()),
+            row: Some(pair.test.row),
+            value: Some(format!(
+                "≈ {} {} ({:.0} %)",
+                train.files()[pair.train.file].path,
+                pair.train.row,
+                pair.similarity * 100.0
+            )),
+        };
+        let finding = Finding {
+            count: Some(self.near_rows),
+            examples: self.examples.iter().map(example).collect(),
+            column: self.column.clone(),
+            ..Finding::new("leakage.near_duplicates", Severity::Warn, message)
+        };
+        Some(finding.action("keep what was made from one original on one side: split by the original"))
+    }
+}
+
+impl Near {
+    /// `leakage.near_duplicates`. `train` and `test` are the sources that were read.
+    #[must_use]
+    pub fn result(&self, train: &Source, test: &Source) -> CheckResult {
+        const NAME: &str = "leakage.near_duplicates";
+        if self.found.is_empty() {
+            return CheckResult::not_applicable(NAME, self.not_compared.join("; "));
+        }
+        let findings = self.found.iter().filter_map(|it| it.finding(train, test)).collect();
+        let looked_up = self.found.iter().map(|it| {
+            let part = match it.test_rows < it.test_rows_all {
+                true => format!("{} of {} test rows", it.test_rows, it.test_rows_all),
+                false => format!("{} test rows", it.test_rows),
+            };
+            format!("{part} by {}", it.compared)
+        });
+        let why = looked_up.chain(self.not_compared.iter().cloned()).collect::<Vec<_>>().join("; ");
+        CheckResult { why: Some(why), ..CheckResult::of(NAME, findings) }
+    }
+}

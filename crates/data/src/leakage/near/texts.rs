@@ -1,0 +1,248 @@
+//! Nearly equal texts in columns of longer ones.
+
+use std::collections::HashMap;
+
+use super::index::BandIndex;
+use super::minhash::{BANDS, Print};
+use super::{EXAMPLES_MAX, NearPair, NearRows};
+use crate::infer::ColumnType;
+use crate::leakage::columns::Places;
+use crate::leakage::sample::spread;
+use crate::pass::Pass;
+use crate::read::{Chunk, Place, Source, Texts};
+use crate::rows::RowHashes;
+
+/// What is kept of the texts of the test side, in bytes. Of more, a random part is looked up.
+pub(in crate::leakage) const TEST_BYTES_MAX: usize = 64 << 20;
+
+/// What is kept of the texts of the training side for the control.
+pub(in crate::leakage) const CONTROL_BYTES_MAX: usize = 4 << 20;
+
+/// Texts are near when this part of their pieces is common.
+const SIMILARITY_MIN: f64 = 0.8;
+
+/// A column holds longer texts when at least this part of its rows do.
+const LONG_SHARE_MIN: f64 = 0.5;
+
+/// A text, where it stands and the fingerprint of its row.
+struct Kept {
+    place: Place,
+    row: u64,
+    print: Print,
+}
+
+/// The longer texts of a random part of the rows, by column.
+pub(in crate::leakage) struct Prints {
+    columns: Places,
+    bytes_max: usize,
+    bytes: usize,
+    zeros: u32,
+    rows_seen: u64,
+    rows_kept: u64,
+    /// For each feature; always empty where it is no column of texts.
+    kept: Vec<Vec<Kept>>,
+    texts: Vec<usize>,
+}
+
+impl Prints {
+    pub(in crate::leakage) fn new(columns: Places, source: &Source, bytes_max: usize) -> Self {
+        let kept = columns.features.iter().map(|_| Vec::new()).collect();
+        let texts = text_features(&columns, source);
+        Self { columns, bytes_max, bytes: 0, zeros: 0, rows_seen: 0, rows_kept: 0, kept, texts }
+    }
+
+    /// For each feature, whether it is a column of longer texts.
+    pub(in crate::leakage) fn are_long(&self) -> Vec<bool> {
+        let least = (self.rows_kept as f64 * LONG_SHARE_MIN).max(1.0);
+        self.kept.iter().map(|kept| kept.len() as f64 >= least).collect()
+    }
+
+    fn thin(&mut self) {
+        while self.bytes > self.bytes_max {
+            self.thin_to(self.zeros + 1);
+        }
+    }
+
+    fn thin_to(&mut self, zeros: u32) {
+        if zeros <= self.zeros {
+            return;
+        }
+        self.zeros = zeros;
+        self.kept.iter_mut().for_each(|kept| kept.retain(|it| spread(it.place).trailing_zeros() >= zeros));
+        self.bytes = self.kept.iter().flatten().map(|it| it.print.size_bytes()).sum();
+        self.rows_kept = self.rows_seen >> zeros;
+    }
+}
+
+fn text_features(columns: &Places, source: &Source) -> Vec<usize> {
+    let is_text = |feature: &usize| source.columns()[columns.features[*feature]].kind == ColumnType::Text;
+    (0..columns.features.len()).filter(is_text).collect()
+}
+
+fn fingerprints(columns: &Places, chunk: &Chunk) -> RowHashes {
+    let mut rows = RowHashes::new(chunk.batch.num_rows());
+    columns.features.iter().for_each(|index| rows.add(chunk.batch.column(*index)));
+    rows
+}
+
+impl Pass for Prints {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.rows_seen += chunk.batch.num_rows() as u64;
+        self.rows_kept = self.rows_seen >> self.zeros;
+        if self.texts.is_empty() {
+            return;
+        }
+        let rows = fingerprints(&self.columns, chunk);
+        for feature in &self.texts {
+            let Some(texts) = Texts::of(chunk.batch.column(self.columns.features[*feature])) else {
+                continue;
+            };
+            for row in 0..chunk.batch.num_rows() {
+                let place = chunk.place(row);
+                if spread(place).trailing_zeros() < self.zeros {
+                    continue;
+                }
+                if let Some(print) = texts.get(row).and_then(Print::of) {
+                    self.bytes += print.size_bytes();
+                    self.kept[*feature].push(Kept { place, row: rows.values()[row], print });
+                }
+            }
+        }
+        self.thin();
+    }
+
+    fn merge(&mut self, mut later: Self) {
+        self.rows_seen += later.rows_seen;
+        let zeros = self.zeros.max(later.zeros);
+        self.thin_to(zeros);
+        later.thin_to(zeros);
+        self.rows_kept = self.rows_seen >> self.zeros;
+        self.bytes += later.bytes;
+        self.kept.iter_mut().zip(later.kept).for_each(|(kept, more)| kept.extend(more));
+        self.thin();
+    }
+}
+
+/// One column's texts of the test side, then the control's, by their bands.
+struct Column {
+    feature: usize,
+    kept: Vec<Kept>,
+    test_rows: usize,
+    bands: Vec<BandIndex>,
+}
+
+/// Texts that are looked up.
+pub(in crate::leakage) struct Lookup {
+    columns: Vec<Column>,
+    test_rows_all: u64,
+}
+
+impl Lookup {
+    pub(in crate::leakage) fn new(test: Prints, control: Prints) -> Self {
+        let is_long = test.are_long();
+        let test_rows_all = test.rows_seen;
+        let both = test.kept.into_iter().zip(control.kept).enumerate();
+        let columns = both
+            .filter(|(feature, _)| is_long[*feature])
+            .map(|(feature, (mut kept, control))| {
+                let test_rows = kept.len();
+                kept.extend(control);
+                let index = |band: usize| BandIndex::new(kept.iter().map(|it| it.print.bands[band]));
+                Column { feature, bands: (0..BANDS).map(index).collect(), kept, test_rows }
+            })
+            .collect();
+        Self { columns, test_rows_all }
+    }
+
+    pub(in crate::leakage) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    pub(in crate::leakage) fn found(&self, met: &Met<'_>, names: &[String]) -> Vec<NearRows> {
+        let columns = self.columns.iter().zip(&met.closest);
+        columns.map(|(column, closest)| column.found(closest, names, self.test_rows_all)).collect()
+    }
+}
+
+impl Column {
+    fn found(&self, closest: &Closest, names: &[String], test_rows_all: u64) -> NearRows {
+        let is_test = |row: &u32| (*row as usize) < self.test_rows;
+        let (of_test, of_control): (Vec<_>, Vec<_>) = closest.iter().partition(|(row, _)| is_test(row));
+        let pair = |(row, (similarity, train)): &(&u32, &(f64, Place))| NearPair {
+            test: self.kept[**row as usize].place,
+            train: *train,
+            similarity: *similarity,
+        };
+        let mut examples: Vec<NearPair> = of_test.iter().map(pair).collect();
+        examples.sort_by(|one, other| {
+            other.similarity.total_cmp(&one.similarity).then(one.test.cmp(&other.test))
+        });
+        examples.truncate(EXAMPLES_MAX);
+        let column = names[self.feature].clone();
+        NearRows {
+            test_rows: self.test_rows as u64,
+            test_rows_all,
+            near_rows: of_test.len() as u64,
+            control_rows: (self.kept.len() - self.test_rows) as u64,
+            control_near_rows: of_control.len() as u64,
+            examples,
+            compared: format!("80 % of the five-word pieces of `{column}`"),
+            column: Some(column),
+        }
+    }
+}
+
+/// For each text that was found: its similarity to the closest one, and where that is.
+type Closest = HashMap<u32, (f64, Place)>;
+
+/// Texts of the training side that are near to texts that are looked up.
+pub(in crate::leakage) struct Met<'l> {
+    places: Places,
+    lookup: &'l Lookup,
+    closest: Vec<Closest>,
+}
+
+impl<'l> Met<'l> {
+    pub(in crate::leakage) fn new(places: Places, lookup: &'l Lookup) -> Self {
+        Self { places, lookup, closest: lookup.columns.iter().map(|_| Closest::new()).collect() }
+    }
+}
+
+fn add(closest: &mut Closest, row: u32, similarity: f64, place: Place) {
+    let known = closest.entry(row).or_insert((similarity, place));
+    if similarity > known.0 {
+        *known = (similarity, place);
+    }
+}
+
+impl Pass for Met<'_> {
+    fn observe(&mut self, chunk: &Chunk) {
+        if self.lookup.is_empty() {
+            return;
+        }
+        let rows = fingerprints(&self.places, chunk);
+        for (column, closest) in self.lookup.columns.iter().zip(&mut self.closest) {
+            let Some(texts) = Texts::of(chunk.batch.column(self.places.features[column.feature])) else {
+                continue;
+            };
+            for row in 0..chunk.batch.num_rows() {
+                let Some(print) = texts.get(row).and_then(Print::of) else { continue };
+                for (band, index) in column.bands.iter().enumerate() {
+                    for candidate in index.rows(print.bands[band]) {
+                        let kept = &column.kept[candidate as usize];
+                        let similarity = kept.print.similarity(&print);
+                        if kept.row != rows.values()[row] && similarity >= SIMILARITY_MIN {
+                            add(closest, candidate, similarity, chunk.place(row));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        for (closest, more) in self.closest.iter_mut().zip(later.closest) {
+            more.into_iter().for_each(|(row, (similarity, place))| add(closest, row, similarity, place));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A random part of a table's rows, kept column by column, for what has to look at values more than once.
+//!
+//! Which rows belong to it depends on their places alone, so that it is the same with any number of threads: rows
+//! whose hashed place ends in enough zeros, enough to stay below a bound.
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::take;
+
+use super::columns::{Places, keys, numbers};
+use crate::infer::ColumnType;
+use crate::pass::Pass;
+use crate::read::{Chunk, Place, Source, Texts};
+
+/// The most rows of the training side that are kept.
+pub(super) const TRAIN_ROWS_MAX: usize = 1 << 16;
+
+/// The most rows of the test side that are kept.
+pub(super) const TEST_ROWS_MAX: usize = 1 << 18;
+
+/// The most cells that are kept, of 8 bytes each; wider tables keep fewer rows.
+const CELLS_MAX: usize = 1 << 23;
+
+/// Texts of a column that are kept as they are.
+pub(super) const TEXTS_KEPT: usize = 32;
+
+/// Of a kept text, so many letters.
+const LETTERS_KEPT: usize = 64;
+
+/// Rows of a table.
+pub(super) struct Sample {
+    columns: Places,
+    rows_max: usize,
+    /// Only places whose hash ends in so many zeros are kept.
+    zeros: u32,
+    pub(super) rows_seen: u64,
+    pub(super) places: Vec<Place>,
+    /// Fingerprints of the rows without the label.
+    pub(super) rows: Vec<u64>,
+    pub(super) features: Vec<Values>,
+    pub(super) label: Option<Values>,
+}
+
+/// The values of one column.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values {
+    pub(super) kind: ColumnType,
+    pub(super) content: Content,
+    /// The first few texts, as they are.
+    pub(super) texts: Vec<String>,
+}
+
+/// Numbers count by value, everything else by its fingerprint.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Content {
+    /// NaN where there is none.
+    Numbers(Vec<f64>),
+    /// 0 where there is none.
+    Codes(Vec<u64>),
+}
+
+impl Values {
+    fn new(kind: ColumnType) -> Self {
+        let is_number = matches!(kind, ColumnType::Int | ColumnType::Float | ColumnType::Timestamp);
+        let content = if is_number { Content::Numbers(Vec::new()) } else { Content::Codes(Vec::new()) };
+        Self { kind, content, texts: Vec::new() }
+    }
+
+    fn add(&mut self, column: &ArrayRef) {
+        match &mut self.content {
+            Content::Numbers(values) => values.extend(numbers(column)),
+            Content::Codes(values) => values.extend(keys(column)),
+        }
+        let Some(texts) = Texts::of(column) else { return };
+        let room = TEXTS_KEPT - self.texts.len();
+        let more = (0..column.len()).filter_map(|row| texts.get(row)).take(room);
+        self.texts.extend(more.map(|text| text.chars().take(LETTERS_KEPT).collect::<String>()));
+    }
+
+    fn append(&mut self, later: Self) {
+        match (&mut self.content, later.content) {
+            (Content::Numbers(values), Content::Numbers(more)) => values.extend(more),
+            (Content::Codes(values), Content::Codes(more)) => values.extend(more),
+            _ => unreachable!("one source gives a column one type"),
+        }
+        let room = TEXTS_KEPT - self.texts.len();
+        self.texts.extend(later.texts.into_iter().take(room));
+    }
+
+    fn retain(&mut self, keep: &[bool]) {
+        match &mut self.content {
+            Content::Numbers(values) => retain(values, keep),
+            Content::Codes(values) => retain(values, keep),
+        }
+    }
+}
+
+fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
+    let mut kept = keep.iter();
+    values.retain(|_| *kept.next().expect("as many as there are rows"));
+}
+
+impl Sample {
+    pub(super) fn new(columns: Places, source: &Source, rows_max: usize) -> Self {
+        let values = |index: &usize| Values::new(source.columns()[*index].kind);
+        let width = columns.features.len() + usize::from(columns.label.is_some());
+        Self {
+            rows_max: rows_max.min(CELLS_MAX / width.max(1)),
+            zeros: 0,
+            rows_seen: 0,
+            places: Vec::new(),
+            rows: Vec::new(),
+            features: columns.features.iter().map(values).collect(),
+            label: columns.label.as_ref().map(values),
+            columns,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn thin(&mut self) {
+        while self.places.len() > self.rows_max {
+            self.thin_to(self.zeros + 1);
+        }
+    }
+
+    fn thin_to(&mut self, zeros: u32) {
+        if zeros <= self.zeros {
+            return;
+        }
+        self.zeros = zeros;
+        let keep: Vec<bool> =
+            self.places.iter().map(|place| spread(*place).trailing_zeros() >= zeros).collect();
+        retain(&mut self.places, &keep);
+        retain(&mut self.rows, &keep);
+        self.features.iter_mut().chain(&mut self.label).for_each(|values| values.retain(&keep));
+    }
+}
+
+/// A hash of a place (the finalizer of SplitMix64).
+pub(super) fn spread(place: Place) -> u64 {
+    let mut mixed = (place.row ^ (place.file as u64).rotate_right(20)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+impl Pass for Sample {
+    fn observe(&mut self, chunk: &Chunk) {
+        let rows = chunk.batch.num_rows();
+        self.rows_seen += rows as u64;
+        let kept = |row: &u32| spread(chunk.place(*row as usize)).trailing_zeros() >= self.zeros;
+        let chosen: UInt32Array = (0..rows as u32).filter(kept).collect::<Vec<u32>>().into();
+        if chosen.is_empty() {
+            return;
+        }
+        self.places.extend(chosen.values().iter().map(|row| chunk.place(*row as usize)));
+        let column = |index: usize| match chosen.len() == rows {
+            true => chunk.batch.column(index).clone(),
+            false => take(chunk.batch.column(index), &chosen, None).expect("the rows are within the batch"),
+        };
+        let mut fingerprints = crate::rows::RowHashes::new(chosen.len());
+        for (values, index) in self.features.iter_mut().zip(&self.columns.features) {
+            let column = column(*index);
+            fingerprints.add(&column);
+            values.add(&column);
+        }
+        self.rows.extend_from_slice(fingerprints.values());
+        if let (Some(values), Some(index)) = (&mut self.label, self.columns.label) {
+            values.add(&column(index));
+        }
+        self.thin();
+    }
+
+    fn merge(&mut self, mut later: Self) {
+        self.rows_seen += later.rows_seen;
+        let zeros = self.zeros.max(later.zeros);
+        self.thin_to(zeros);
+        later.thin_to(zeros);
+        self.places.extend(later.places);
+        self.rows.extend(later.rows);
+        self.features.iter_mut().zip(later.features).for_each(|(values, more)| values.append(more));
+        if let (Some(values), Some(more)) = (&mut self.label, later.label) {
+            values.append(more);
+        }
+        self.thin();
+    }
+}

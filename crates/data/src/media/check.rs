@@ -1,0 +1,426 @@
+//! What is wrong with a folder of images or texts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+
+use super::labels::{self, LabelAccount};
+use super::pairs::{Pairs, pairs};
+use super::{Content, ImageFacts, MediaCount, MediaFile, find_image_overlap, look_at};
+use crate::DataSpec;
+use crate::error::DataError;
+use crate::pass::Watch;
+use crate::read::Source;
+
+/// The most files that are shown of one kind of finding.
+const EXAMPLES_MAX: usize = 5;
+
+/// From this share on, one size or mode is the rule, and others are odd.
+const RULE_SHARE: f64 = 0.95;
+
+/// The most sizes that are listed.
+const SIZES_LISTED: usize = 20;
+
+/// A mask of more different values was not drawn but computed, or is no mask.
+const MASK_VALUES_MAX: usize = 64;
+
+/// From so many steps in thousand edge pixels on, a mask was interpolated.
+const SOFT_EDGES_WARN: u32 = 250;
+
+/// Shared images from this share on are more than an oversight.
+const REPEATED_SHARE_WARNS: f64 = 0.01;
+
+/// Which files, and what they are checked against.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MediaRequest {
+    /// Folders, globs, files.
+    pub paths: Vec<String>,
+    /// A folder of masks, or of texts with labels: one for each image.
+    pub masks: Option<String>,
+    /// A table with a column that names the files.
+    pub labels: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MediaChecks {
+    /// How many files of what kind.
+    pub count: MediaCount,
+    /// The same of the masks, where there are any.
+    pub masks: Option<MediaCount>,
+    /// Images by format.
+    pub formats: BTreeMap<String, u64>,
+    /// Images by mode (`gray8`, `rgb8` …).
+    pub modes: BTreeMap<String, u64>,
+    /// The most frequent sizes.
+    pub sizes: Vec<SizeCount>,
+    /// How many different sizes there are.
+    pub different_sizes: usize,
+    /// Every check.
+    pub checks: Vec<CheckResult>,
+}
+
+/// Images of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeCount {
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+    /// How many images.
+    pub count: u64,
+}
+
+/// Reads the files and checks them.
+///
+/// # Errors
+/// [`DataError`]: a path that names nothing, a table of labels that cannot be read, the reading cancelled.
+pub fn check(base: &Path, request: &MediaRequest, watch: &Watch<'_>) -> Result<MediaChecks, DataError> {
+    let files = look_at(base, "images", &request.paths, watch)?;
+    let masks = match &request.masks {
+        Some(path) => Some(look_at(base, "masks", std::slice::from_ref(path), watch)?),
+        None => None,
+    };
+    let mut checks = vec![decodes("media.decode", &files, masks.as_deref())];
+    checks.extend([sizes(&files), modes(&files), constant(&files), repeated(&files)]);
+    match &masks {
+        Some(masks) => {
+            let pairs = pairs(&files, masks);
+            checks.extend([partners(&files, masks, &pairs), mask_values(masks)]);
+        }
+        None => {
+            checks.push(CheckResult::not_applicable("media.pairs", "no masks were given"));
+            checks.push(CheckResult::not_applicable("media.masks", "no masks were given"));
+        }
+    }
+    checks.push(match &request.labels {
+        None => CheckResult::not_applicable("media.labels", "no table of labels was given"),
+        Some(path) => labelled(base, path, &files, watch)?,
+    });
+    let sizes = size_counts(&files);
+    Ok(MediaChecks {
+        count: MediaCount::of(&files),
+        masks: masks.as_deref().map(MediaCount::of),
+        formats: counted(&files, |image| image.format.to_owned()),
+        modes: counted(&files, |image| image.mode.to_owned()),
+        different_sizes: sizes.len(),
+        sizes: sizes.into_iter().take(SIZES_LISTED).collect(),
+        checks,
+    })
+}
+
+fn images(files: &[MediaFile]) -> impl Iterator<Item = (&MediaFile, &ImageFacts)> {
+    files.iter().filter_map(|file| match &file.content {
+        Content::Image(facts) => Some((file, facts)),
+        _ => None,
+    })
+}
+
+fn counted(files: &[MediaFile], of: impl Fn(&ImageFacts) -> String) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    images(files).for_each(|(_, image)| *counts.entry(of(image)).or_default() += 1);
+    counts
+}
+
+fn size_counts(files: &[MediaFile]) -> Vec<SizeCount> {
+    let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    images(files).for_each(|(_, image)| *counts.entry((image.width, image.height)).or_default() += 1);
+    let mut sizes: Vec<SizeCount> =
+        counts.into_iter().map(|((width, height), count)| SizeCount { width, height, count }).collect();
+    sizes.sort_by_key(|size| std::cmp::Reverse(size.count));
+    sizes
+}
+
+fn example(file: &MediaFile, value: impl Into<String>) -> Example {
+    Example { file: Some(file.name.clone()), row: None, value: Some(value.into()) }
+}
+
+/// A finding about some files; `None` about none.
+fn about_files(
+    check: &str,
+    severity: Severity,
+    found: &[(&MediaFile, String)],
+    message: impl FnOnce(usize) -> String,
+) -> Option<Finding> {
+    (!found.is_empty()).then(|| Finding {
+        count: Some(found.len() as u64),
+        examples: found
+            .iter()
+            .take(EXAMPLES_MAX)
+            .map(|(file, value)| example(file, value.as_str()))
+            .collect(),
+        ..Finding::new(check, severity, message(found.len()))
+    })
+}
+
+/// `media.decode`: every file is read to its last pixel or letter.
+fn decodes(name: &str, files: &[MediaFile], masks: Option<&[MediaFile]>) -> CheckResult {
+    let all: Vec<&MediaFile> = files.iter().chain(masks.unwrap_or_default()).collect();
+    let of = |why: fn(&Content) -> Option<String>| -> Vec<(&MediaFile, String)> {
+        all.iter().filter_map(|file| Some((*file, why(&file.content)?))).collect()
+    };
+    let broken = of(|it| if let Content::Broken(why) = it { Some(why.clone()) } else { None });
+    let not_checked = of(|it| if let Content::NotChecked(why) = it { Some(why.clone()) } else { None });
+    let misnamed = of(|it| match it {
+        Content::Image(image) if image.misnamed => Some(format!("its bytes are {}", image.format)),
+        _ => None,
+    });
+    let count = MediaCount::of(files);
+    if count.images + count.texts + count.broken + count.not_checked == 0 {
+        return CheckResult::not_run(name, format!("none of {} files is an image or a text", count.files));
+    }
+    let findings = [
+        about_files(name, Severity::Block, &broken, |count| format!("{count} files cannot be read"))
+            .map(|finding| finding.action("fetch or write them again, or take them out")),
+        about_files(name, Severity::Warn, &not_checked, |count| format!("{count} files were not decoded")),
+        about_files(name, Severity::Note, &misnamed, |count| {
+            format!("{count} files have another format than their name says")
+        }),
+    ];
+    let read = all.len() - broken.len() - not_checked.len();
+    CheckResult {
+        why: Some(format!("{read} of {} files read", all.len())),
+        ..CheckResult::of(name, findings.into_iter().flatten().collect())
+    }
+}
+
+/// `media.sizes`: where nearly all have one size, the others are named.
+fn sizes(files: &[MediaFile]) -> CheckResult {
+    let sizes = size_counts(files);
+    let all: u64 = sizes.iter().map(|size| size.count).sum();
+    let Some(most) = sizes.first() else {
+        return CheckResult::not_applicable("media.sizes", "there are no images");
+    };
+    let why = match sizes.len() {
+        1 => format!("all {all} images are {} × {}", most.width, most.height),
+        count => format!("{count} sizes, most of them {} × {}", most.width, most.height),
+    };
+    let mut findings = Vec::new();
+    if most.count as f64 >= all as f64 * RULE_SHARE {
+        let odd: Vec<_> = images(files)
+            .filter(|(_, image)| (image.width, image.height) != (most.width, most.height))
+            .map(|(file, image)| (file, format!("{} × {}", image.width, image.height)))
+            .collect();
+        findings.extend(about_files("media.sizes", Severity::Warn, &odd, |count| {
+            format!("{count} of {all} images are not {} × {}", most.width, most.height)
+        }));
+    }
+    CheckResult { why: Some(why), ..CheckResult::of("media.sizes", findings) }
+}
+
+/// `media.modes`: where nearly all have one mode, the others are named: a batch of gray and colour images fails.
+fn modes(files: &[MediaFile]) -> CheckResult {
+    let modes = counted(files, |image| image.mode.to_owned());
+    let all: u64 = modes.values().sum();
+    let Some((most, count)) = modes.iter().max_by_key(|(_, count)| **count) else {
+        return CheckResult::not_applicable("media.modes", "there are no images");
+    };
+    let listed: Vec<String> = modes.iter().map(|(mode, count)| format!("{mode} {count}")).collect();
+    let mut findings = Vec::new();
+    if *count < all {
+        let odd: Vec<_> = images(files)
+            .filter(|(_, image)| image.mode != most)
+            .map(|(file, image)| (file, image.mode.to_owned()))
+            .collect();
+        let is_rule = *count as f64 >= all as f64 * RULE_SHARE;
+        let severity = if is_rule { Severity::Warn } else { Severity::Note };
+        findings.extend(about_files("media.modes", severity, &odd, |count| {
+            format!("{count} of {all} images are not {most}")
+        }));
+    }
+    CheckResult { why: Some(listed.join(", ")), ..CheckResult::of("media.modes", findings) }
+}
+
+/// `media.constant`: images of one colour.
+fn constant(files: &[MediaFile]) -> CheckResult {
+    let found: Vec<_> = images(files)
+        .filter(|(_, image)| image.is_constant)
+        .map(|(file, image)| {
+            let is_black = image.look.places.iter().all(|value| *value == 0);
+            (file, if is_black { "all black".to_owned() } else { "one colour".to_owned() })
+        })
+        .collect();
+    let count = images(files).count();
+    if count == 0 {
+        return CheckResult::not_applicable("media.constant", "there are no images");
+    }
+    let finding = about_files("media.constant", Severity::Warn, &found, |found| {
+        format!("{found} of {count} images hold one colour and nothing else")
+    });
+    CheckResult {
+        why: Some(format!("{count} images")),
+        ..CheckResult::of("media.constant", finding.into_iter().collect())
+    }
+}
+
+/// `media.duplicates`: images that are there twice, or nearly.
+fn repeated(files: &[MediaFile]) -> CheckResult {
+    const NAME: &str = "media.duplicates";
+    let found = find_image_overlap(files, files);
+    if found.test_images == 0 {
+        return CheckResult::not_applicable(NAME, "there are no images");
+    }
+    let example = |pair: &super::SharedImage| Example {
+        file: Some(pair.test.clone()),
+        row: None,
+        value: Some(format!("{} {}", if pair.bits == 0 { "=" } else { "≈" }, pair.train)),
+    };
+    let mut findings = Vec::new();
+    let mut add = |count: u64, pairs: &[super::SharedImage], what: &str| {
+        let share = count as f64 / found.test_images as f64;
+        let severity = if share >= REPEATED_SHARE_WARNS { Severity::Warn } else { Severity::Note };
+        if count > 0 {
+            let message = format!("{count} of {} images {what}", found.test_images);
+            findings.push(Finding {
+                count: Some(count),
+                examples: pairs.iter().map(example).collect(),
+                ..Finding::new(NAME, severity, message)
+                    .action("remove them, or keep them on one side of every split")
+            });
+        }
+    };
+    add(found.equal_images, &found.equal, "have the very pixels of another one");
+    add(found.near_images, &found.near, "look like another one");
+    let why = format!("{} images, {} of them too flat for a look", found.test_images, found.flat_images);
+    CheckResult { why: Some(why), ..CheckResult::of(NAME, findings) }
+}
+
+/// `media.pairs`: each has its partner, of its size.
+fn partners(files: &[MediaFile], masks: &[MediaFile], pairs: &Pairs) -> CheckResult {
+    const NAME: &str = "media.pairs";
+    if pairs.both.is_empty() {
+        let why = format!("no name of {} files is that of one of {} partners", files.len(), masks.len());
+        return CheckResult::not_run(NAME, why);
+    }
+    let alone: Vec<_> =
+        pairs.without_partner.iter().map(|file| (&files[*file], "no partner".to_owned())).collect();
+    let left: Vec<_> =
+        pairs.partner_alone.iter().map(|mask| (&masks[*mask], "belongs to none".to_owned())).collect();
+    let unequal: Vec<_> = pairs
+        .both
+        .iter()
+        .filter_map(|(file, mask)| match (&files[*file].content, &masks[*mask].content) {
+            (Content::Image(image), Content::Image(mask))
+                if (image.width, image.height) != (mask.width, mask.height) =>
+            {
+                let sizes =
+                    format!("{} × {}, its mask {} × {}", image.width, image.height, mask.width, mask.height);
+                Some((&files[*file], sizes))
+            }
+            _ => None,
+        })
+        .collect();
+    let findings = [
+        about_files(NAME, Severity::Warn, &unequal, |count| {
+            format!("{count} images have another size than their masks")
+        }),
+        about_files(NAME, Severity::Warn, &alone, |count| {
+            format!("{count} of {} files have no partner", files.len())
+        }),
+        about_files(NAME, Severity::Warn, &left, |count| {
+            format!("{count} of {} partners belong to no file", masks.len())
+        }),
+    ];
+    CheckResult {
+        why: Some(format!("{} pairs", pairs.both.len())),
+        ..CheckResult::of(NAME, findings.into_iter().flatten().collect())
+    }
+}
+
+/// `media.masks`: masks hold a few values, and none that only interpolation makes.
+fn mask_values(masks: &[MediaFile]) -> CheckResult {
+    const NAME: &str = "media.masks";
+    let count = images(masks).count();
+    if count == 0 {
+        return CheckResult::not_applicable(NAME, "the partners are no images");
+    }
+    let mut of_all: BTreeSet<u32> = BTreeSet::new();
+    let (mut too_many, mut soft) = (Vec::new(), Vec::new());
+    for (file, mask) in images(masks) {
+        match &mask.values {
+            _ if mask.soft_edges >= SOFT_EDGES_WARN => soft.push((file, "soft edges".to_owned())),
+            Some(values) if values.len() <= MASK_VALUES_MAX => of_all.extend(values.keys()),
+            Some(values) => too_many.push((file, format!("{} values", values.len()))),
+            None => too_many.push((file, "hundreds of values".to_owned())),
+        }
+    }
+    let findings = [
+        about_files(NAME, Severity::Warn, &soft, |found| {
+            format!(
+                "{found} of {count} masks have soft edges: between two classes they hold values of neither"
+            )
+        }),
+        about_files(NAME, Severity::Warn, &too_many, |found| {
+            format!(
+                "{found} of {count} masks hold more than {MASK_VALUES_MAX} values: they are no masks of classes"
+            )
+        }),
+    ];
+    let action =
+        |finding: Finding| finding.action("save masks without loss (PNG); resize them by the nearest pixel");
+    let listed: Vec<String> = of_all.iter().take(12).map(u32::to_string).collect();
+    let more = if of_all.len() > 12 { ", …" } else { "" };
+    CheckResult {
+        why: Some(format!("{count} masks with the values {}{more}", listed.join(", "))),
+        ..CheckResult::of(NAME, findings.into_iter().flatten().map(action).collect())
+    }
+}
+
+/// `media.labels`: the table names every file once, and none that is not there.
+fn labelled(
+    base: &Path,
+    path: &str,
+    files: &[MediaFile],
+    watch: &Watch<'_>,
+) -> Result<CheckResult, DataError> {
+    const NAME: &str = "media.labels";
+    let mut source =
+        Source::open(base, "labels", &DataSpec { path: path.to_owned(), ..DataSpec::default() })?;
+    let (account, coverage) = labels::account(&mut source, files, watch)?;
+    let LabelAccount { column, rows, missing_files, missing_examples, unlabelled, repeated } = match account {
+        Ok(account) => account,
+        Err(why) => return Ok(CheckResult::not_run(NAME, why)),
+    };
+    let mut findings = Vec::new();
+    if missing_files > 0 {
+        let example = |(place, name): &(crate::read::Place, String)| Example {
+            file: Some(source.files()[place.file].path.clone()),
+            row: Some(place.row),
+            value: Some(name.clone()),
+        };
+        findings.push(Finding {
+            count: Some(missing_files),
+            examples: missing_examples.iter().map(example).collect(),
+            ..Finding::new(
+                NAME,
+                Severity::Block,
+                format!("{missing_files} of {rows} rows name a file that is not there"),
+            )
+            .about(&column)
+            .action("bring the files, or take the rows out")
+        });
+    }
+    let unlabelled: Vec<_> = unlabelled
+        .iter()
+        .map(|file| &files[*file])
+        .filter(|file| !matches!(file.content, Content::Other(_)))
+        .map(|file| (file, "no row".to_owned()))
+        .collect();
+    findings.extend(about_files(NAME, Severity::Warn, &unlabelled, |count| {
+        format!("{count} of {} files have no row", files.len())
+    }));
+    if repeated > 0 {
+        let message = format!("{repeated} rows speak of a file that an earlier row spoke of");
+        findings.push(Finding { count: Some(repeated), ..Finding::new(NAME, Severity::Note, message) });
+    }
+    if coverage.rows_rejected > 0 {
+        let message = format!("{} rows could not be read", coverage.rows_rejected);
+        findings.push(Finding::new(NAME, Severity::Warn, message));
+    }
+    Ok(CheckResult {
+        why: Some(format!("{rows} rows by `{column}` against {} files", files.len())),
+        ..CheckResult::of(NAME, findings)
+    })
+}

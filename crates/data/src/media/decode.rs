@@ -1,0 +1,262 @@
+//! One file into what is kept of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use image::{ColorType, DynamicImage, ImageError, ImageFormat, ImageReader, Limits};
+
+use super::{Content, ImageFacts, Look};
+
+/// The most that the pixels of one image may take.
+pub const IMAGE_BYTES_MAX: u64 = 512 << 20;
+
+/// The largest text or image file.
+pub const TEXT_BYTES_MAX: u64 = 512 << 20;
+
+/// More different pixel values than this are no mask's.
+const VALUES_MAX: usize = 256;
+
+/// Places of a look, in each direction.
+const SIDE: u32 = 8;
+
+/// What a file's name promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Image(ImageFormat),
+    /// Of a format that is not decoded here.
+    OtherImage,
+    Text,
+}
+
+pub(super) fn kind_of(path: &Path) -> Option<Kind> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match extension.as_str() {
+        "png" => Kind::Image(ImageFormat::Png),
+        "jpg" | "jpeg" => Kind::Image(ImageFormat::Jpeg),
+        "bmp" => Kind::Image(ImageFormat::Bmp),
+        "webp" => Kind::Image(ImageFormat::WebP),
+        "gif" | "tif" | "tiff" | "avif" | "heic" | "jp2" | "ico" | "ppm" | "pgm" | "exr" | "dcm" => {
+            Kind::OtherImage
+        }
+        "txt" | "xml" | "json" | "md" => Kind::Text,
+        _ => return None,
+    })
+}
+
+pub(super) fn content(path: &Path) -> Content {
+    let Some(kind) = kind_of(path) else {
+        let extension = path.extension().map(|it| it.to_string_lossy().into_owned());
+        return Content::Other(extension.unwrap_or_default());
+    };
+    match fs::metadata(path) {
+        Err(error) => return Content::Broken(error.to_string()),
+        Ok(about) if about.len() == 0 => return Content::Broken("it is empty".into()),
+        Ok(about) if about.len() > TEXT_BYTES_MAX => {
+            return Content::NotChecked(format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20));
+        }
+        Ok(_) => {}
+    }
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Content::Broken(error.to_string()),
+    };
+    match kind {
+        Kind::OtherImage => {
+            Content::NotChecked("PNG, JPEG, BMP and WebP are decoded, this format is not".into())
+        }
+        Kind::Text => text(&bytes),
+        Kind::Image(promised) => image(&bytes, promised),
+    }
+}
+
+fn text(bytes: &[u8]) -> Content {
+    match std::str::from_utf8(bytes) {
+        Err(error) => Content::Broken(format!("it is no UTF-8 from byte {} on", error.valid_up_to() + 1)),
+        Ok(text) if text.contains('\0') => Content::Broken("it holds bytes that no text has".into()),
+        Ok(text) if text.trim().is_empty() => Content::Broken("it holds blanks only".into()),
+        Ok(_) => Content::Text,
+    }
+}
+
+fn image(bytes: &[u8], promised: ImageFormat) -> Content {
+    // What the first bytes say counts, as it does for every program that opens the file.
+    let format = image::guess_format(bytes).unwrap_or(promised);
+    if format == ImageFormat::Jpeg && !jpeg_ends(bytes) {
+        return Content::Broken("it is cut off: the end of the JPEG is missing".into());
+    }
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(IMAGE_BYTES_MAX);
+    reader.limits(limits);
+    match reader.decode() {
+        Ok(image) => Content::Image(facts(&image, format, promised)),
+        Err(ImageError::Unsupported(error)) => Content::NotChecked(error.to_string()),
+        Err(ImageError::Limits(_)) => {
+            Content::NotChecked(format!("its pixels take more than {} MiB", IMAGE_BYTES_MAX >> 20))
+        }
+        Err(error) => Content::Broken(error.to_string()),
+    }
+}
+
+/// Whether a JPEG has its end marker. Decoders fill what is missing with gray and say nothing, so the marker is looked
+/// for behind the segments that may hold a whole little JPEG of their own (a preview).
+fn jpeg_ends(bytes: &[u8]) -> bool {
+    const START_OF_SCAN: u8 = 0xda;
+    const END: [u8; 2] = [0xff, 0xd9];
+    let mut at = 2;
+    while let Some([0xff, marker, high, low]) = bytes.get(at..at + 4) {
+        if *marker == START_OF_SCAN {
+            // Within the scan every 0xff of the data is followed by a zero.
+            return memchr::memmem::find(&bytes[at..], &END).is_some();
+        }
+        // Fill bytes may stand before a marker.
+        at += if *marker == 0xff { 1 } else { 2 + usize::from(u16::from_be_bytes([*high, *low])) };
+    }
+    false
+}
+
+fn facts(image: &DynamicImage, format: ImageFormat, promised: ImageFormat) -> ImageFacts {
+    let values = values(image);
+    let soft_edges = if values.is_some() { soft_edges(image) } else { 0 };
+    ImageFacts {
+        width: image.width(),
+        height: image.height(),
+        mode: mode(image.color()),
+        format: name(format),
+        misnamed: format != promised,
+        is_constant: is_constant(image),
+        values,
+        soft_edges,
+        pixels: fingerprint(image),
+        look: look(image),
+    }
+}
+
+fn mode(color: ColorType) -> &'static str {
+    match color {
+        ColorType::L8 => "gray8",
+        ColorType::La8 => "gray_alpha8",
+        ColorType::Rgb8 => "rgb8",
+        ColorType::Rgba8 => "rgba8",
+        ColorType::L16 => "gray16",
+        ColorType::La16 => "gray_alpha16",
+        ColorType::Rgb16 => "rgb16",
+        ColorType::Rgba16 => "rgba16",
+        ColorType::Rgb32F => "rgb_float",
+        ColorType::Rgba32F => "rgba_float",
+        _ => "other",
+    }
+}
+
+fn name(format: ImageFormat) -> &'static str {
+    format.extensions_str().first().copied().unwrap_or("other")
+}
+
+fn pixel_bytes(image: &DynamicImage) -> usize {
+    usize::from(image.color().bytes_per_pixel()).max(1)
+}
+
+fn is_constant(image: &DynamicImage) -> bool {
+    let mut pixels = image.as_bytes().chunks(pixel_bytes(image));
+    pixels.next().is_some_and(|first| pixels.all(|pixel| pixel == first))
+}
+
+/// The values of pixels of up to four bytes; `None` for more bytes or too many values.
+fn values(image: &DynamicImage) -> Option<BTreeMap<u32, u64>> {
+    let size = pixel_bytes(image);
+    if size > 4 {
+        return None;
+    }
+    let mut values: BTreeMap<u32, u64> = BTreeMap::new();
+    // Neighbours are mostly equal, in masks at least.
+    let (mut before, mut run) = (None, 0);
+    let mut add = |value: Option<u32>, run: u64| {
+        if let Some(value) = value {
+            *values.entry(value).or_default() += run;
+        }
+        values.len()
+    };
+    for pixel in image.as_bytes().chunks_exact(size) {
+        let value = match image.color() {
+            ColorType::L16 => u32::from(u16::from_ne_bytes([pixel[0], pixel[1]])),
+            _ => pixel.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)),
+        };
+        if before != Some(value) {
+            if add(before, run) > VALUES_MAX {
+                return None;
+            }
+            (before, run) = (Some(value), 0);
+        }
+        run += 1;
+    }
+    add(before, run);
+    Some(values)
+}
+
+/// Steps in thousand edges, along rows and columns of a gray image; 0 where there are hardly any edges.
+fn soft_edges(image: &DynamicImage) -> u32 {
+    const EDGES_MIN: u64 = 20;
+    let DynamicImage::ImageLuma8(gray) = image else { return 0 };
+    let (width, height) = (gray.width() as usize, gray.height() as usize);
+    let pixels = gray.as_raw();
+    let (mut edges, mut steps) = (0u64, 0u64);
+    let mut look = |start: usize, step: usize, count: usize| {
+        for index in 1..count.saturating_sub(1) {
+            let at = start + index * step;
+            let (before, own, next) = (pixels[at - step], pixels[at], pixels[at + step]);
+            edges += u64::from(own != next);
+            steps += u64::from((before < own && own < next) || (before > own && own > next));
+        }
+    };
+    (0..height).for_each(|row| look(row * width, 1, width));
+    (0..width).for_each(|column| look(column, width, height));
+    if edges < EDGES_MIN { 0 } else { (steps * 1000 / edges) as u32 }
+}
+
+fn fingerprint(image: &DynamicImage) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&image.width().to_le_bytes()).update(&image.height().to_le_bytes());
+    hasher.update(mode(image.color()).as_bytes()).update(image.as_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// Brightness averaged over 8 × 8 places, and over 9 × 8 for the differences.
+fn look(image: &DynamicImage) -> Look {
+    let gray = image.to_luma8();
+    let wide = averages(&gray, SIDE + 1, SIDE);
+    let mut hash = 0;
+    for row in wide.chunks(SIDE as usize + 1) {
+        for pair in row.windows(2) {
+            hash = hash << 1 | u64::from(pair[0] < pair[1]);
+        }
+    }
+    let mut places = [0; 64];
+    places.iter_mut().zip(averages(&gray, SIDE, SIDE)).for_each(|(to, value)| *to = value.round() as u8);
+    Look { hash, places }
+}
+
+/// Mean brightness of the cells of a grid; of images smaller than the grid, cells share pixels.
+fn averages(gray: &image::GrayImage, columns: u32, rows: u32) -> Vec<f64> {
+    let (width, height) = gray.dimensions();
+    let cut = |index: u32, parts: u32, size: u32| {
+        let start = u64::from(index) * u64::from(size) / u64::from(parts);
+        let end = (u64::from(index + 1) * u64::from(size)).div_ceil(u64::from(parts));
+        (start as usize, (end as usize).max(start as usize + 1))
+    };
+    let mut means = Vec::with_capacity((columns * rows) as usize);
+    let pixels = gray.as_raw();
+    for row in 0..rows {
+        let (top, bottom) = cut(row, rows, height);
+        for column in 0..columns {
+            let (left, right) = cut(column, columns, width);
+            let line = |y: usize| &pixels[y * width as usize..][left..right];
+            let sum: u64 = (top..bottom).flat_map(line).map(|value| u64::from(*value)).sum();
+            means.push(sum as f64 / ((bottom - top) * (right - left)) as f64);
+        }
+    }
+    means
+}

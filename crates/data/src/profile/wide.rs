@@ -1,0 +1,182 @@
+//! Tables of very many columns, in bounded memory: their columns are read in groups, one group after the other.
+//!
+//! Of Parquet each byte is still read once, because each column lies by itself; only the label is read with every
+//! group. Of CSV a group is another reading of the file, so groups are as large as the memory lets them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use super::Profiler;
+use crate::error::DataError;
+use crate::pass::{Watch, scan};
+use crate::read::{Coverage, Layout, Source};
+
+/// What one column of an accumulator takes at most in memory, about.
+const COLUMN_BYTES: u64 = 128 << 10;
+
+/// What a column takes that is done, about.
+const DONE_COLUMN_BYTES: u64 = 64 << 10;
+
+/// What accumulators, open columns and done ones may take together, about.
+const PROFILE_BYTES: u64 = 384 << 20;
+
+/// What a group may take, however many columns are done, and however few there are.
+const GROUP_BYTES: std::ops::RangeInclusive<u64> = (96 << 20)..=(256 << 20);
+
+/// How the columns of a source are read.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    /// Indexes of the source's columns.
+    groups: Vec<Vec<usize>>,
+    /// Groups read at the same time.
+    lanes: usize,
+    /// Units in flight of each.
+    units_in_flight: usize,
+}
+
+impl Plan {
+    fn of(layout: &Layout, threads: usize, units_in_flight: usize) -> Self {
+        let count = layout.open_bytes.len() as u64;
+        let budget = PROFILE_BYTES
+            .saturating_sub(count * DONE_COLUMN_BYTES)
+            .clamp(*GROUP_BYTES.start(), *GROUP_BYTES.end());
+        if layout.open_bytes.iter().all(|bytes| *bytes == 0) {
+            // A unit of text has few values of each of many columns. Reading a text several times costs more than
+            // fewer threads do, so fewer units are in flight first.
+            let cost = |units: usize| COLUMN_BYTES + COLUMN_BYTES / 2 * units as u64;
+            let fits = |units: &usize| count * cost(*units) <= budget;
+            let units_in_flight = (1..=units_in_flight).rev().find(fits).unwrap_or(1);
+            let cost = if layout.by_column { cost(units_in_flight) } else { 0 };
+            return Self { groups: group(&layout.open_bytes, budget, |_| cost), lanes: 1, units_in_flight };
+        }
+        let units = layout.units.unwrap_or(threads).max(1);
+        let (lanes, units_in_flight) = if units < threads { (threads, units) } else { (1, units_in_flight) };
+        let readers = threads.min(units_in_flight) as u64;
+        let cost = |open| lanes as u64 * (COLUMN_BYTES * (units_in_flight as u64 + 1) + open * readers);
+        let groups = group(&layout.open_bytes, budget, |open| if layout.by_column { cost(open) } else { 0 });
+        Self { groups, lanes, units_in_flight }
+    }
+}
+
+/// Columns one after the other in groups whose cost is within the budget, of one column at least.
+fn group(open_bytes: &[u64], budget: u64, cost: impl Fn(u64) -> u64) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut spent = 0;
+    for (index, bytes) in open_bytes.iter().enumerate() {
+        spent += cost(*bytes);
+        if spent > budget && groups.last().is_some_and(|last| !last.is_empty()) {
+            groups.push(Vec::new());
+            spent = cost(*bytes);
+        }
+        groups.last_mut().expect("there is one from the start").push(index);
+    }
+    groups
+}
+
+/// Profiles a source as [`crate::pass::scan`] would in one go.
+pub(super) fn scan_in_groups(
+    source: &mut Source,
+    label: Option<&str>,
+    watch: &Watch<'_>,
+) -> Result<(Profiler, Coverage), DataError> {
+    let plan = Plan::of(&source.layout(), rayon::current_num_threads(), watch.units_in_flight);
+    let watch = Watch { units_in_flight: plan.units_in_flight, ..*watch };
+    if plan.groups.len() == 1 {
+        return scan(source, &|source| Profiler::new(source, label), &watch);
+    }
+    let label_index = label.map(|label| source.index_of(label, "label")).transpose()?;
+    let groups = Groups { source, label, label_index, watch: &watch, plan: &plan, done: AtomicU64::new(0) };
+    let scan = |columns: &Vec<usize>| groups.scan(columns);
+    let results: Vec<_> = match plan.lanes {
+        1 => plan.groups.iter().map(scan).collect::<Result<_, _>>()?,
+        _ => plan.groups.par_iter().map(scan).collect::<Result<_, _>>()?,
+    };
+    Ok(assemble(source, label, &plan, results))
+}
+
+/// What came of one group: the source as it was read, and what was found.
+type Scanned = (Source, Profiler, Coverage);
+
+struct Groups<'g> {
+    source: &'g Source,
+    label: Option<&'g str>,
+    label_index: Option<usize>,
+    watch: &'g Watch<'g>,
+    plan: &'g Plan,
+    /// Bytes of all groups.
+    done: AtomicU64,
+}
+
+impl Groups<'_> {
+    fn scan(&self, columns: &[usize]) -> Result<Scanned, DataError> {
+        let with_label = self.label_index.filter(|label| !columns.contains(label));
+        let read: Vec<usize> = columns.iter().copied().chain(with_label).collect();
+        let mut source = self.source.only(&read);
+        let last = AtomicU64::new(0);
+        let progress = |done_bytes: u64, total_bytes: u64| {
+            let more = done_bytes.saturating_sub(last.fetch_max(done_bytes, Ordering::Relaxed));
+            let done = self.done.fetch_add(more, Ordering::Relaxed) + more;
+            (self.watch.progress)((done / self.plan.groups.len() as u64).min(total_bytes), total_bytes);
+        };
+        let watch = Watch { progress: &progress, ..*self.watch };
+        let (mut profiler, mut coverage) =
+            scan(&mut source, &|source| Profiler::new(source, self.label), &watch)?;
+        profiler.columns.truncate(columns.len());
+        coverage.columns.truncate(columns.len());
+        profiler.columns.iter_mut().for_each(super::ColumnProfile::shorten);
+        Ok((source, profiler, coverage))
+    }
+}
+
+/// Puts the columns together again, in their order.
+fn assemble(
+    source: &mut Source,
+    label: Option<&str>,
+    plan: &Plan,
+    results: Vec<Scanned>,
+) -> (Profiler, Coverage) {
+    let mut whole: Option<(Profiler, Coverage)> = None;
+    for (columns, (scanned, profiler, coverage)) in plan.groups.iter().zip(results) {
+        source.adopt(columns, &scanned);
+        match &mut whole {
+            None => whole = Some((profiler, coverage)),
+            Some((first, account)) => {
+                first.columns.extend(profiler.columns);
+                account.columns.extend(coverage.columns);
+            }
+        }
+    }
+    let (mut profiler, coverage) = whole.expect("there is at least one group");
+    profiler.label = label.and_then(|name| Some((source.index_of(name, "label").ok()?, name.to_owned())));
+    (profiler, coverage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the plan keeps to the memory at any width: a narrow table is read in one go, a wide Parquet file in
+    /// groups and, where it has few units, several groups at a time; a wide text in few readings.
+    #[test]
+    fn plans_keep_to_the_memory() {
+        let layout = |count: usize, open: u64, units: Option<usize>, by_column: bool| Layout {
+            open_bytes: vec![open; count],
+            units,
+            by_column,
+        };
+        let narrow = Plan::of(&layout(12, 2 << 20, Some(20), true), 2, 4);
+        assert_eq!((narrow.groups.len(), narrow.lanes, narrow.units_in_flight), (1, 1, 4));
+        for (threads, count) in [(2, 1_000), (16, 1_000), (2, 5_000)] {
+            let wide = Plan::of(&layout(count, 2 << 20, Some(1), true), threads, 2 * threads);
+            assert_eq!(wide.lanes, threads);
+            let largest = wide.groups.iter().map(Vec::len).max().unwrap();
+            let bytes = largest * threads * ((2 << 20) + 2 * (COLUMN_BYTES as usize));
+            assert!(largest == 1 || bytes <= 256 << 20, "{threads} threads, {count} columns: {bytes}");
+            assert_eq!(wide.groups.concat(), (0..count).collect::<Vec<_>>());
+        }
+        let text = Plan::of(&layout(1_000, 0, None, true), 2, 4);
+        assert_eq!((text.groups.len(), text.units_in_flight), (1, 2));
+        assert_eq!(Plan::of(&layout(5_000, 0, None, false), 2, 4).groups.len(), 1);
+    }
+}

@@ -1,0 +1,56 @@
+//! Files behind URLs. This crate knows no network: an application says once how such files are listed and read.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use super::ByteSource;
+
+/// An object of a remote storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteFile {
+    /// Its whole URL, such as `s3://bucket/data/part-1.parquet`.
+    pub url: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// What changes with its content: a version or an entity tag.
+    pub version: String,
+}
+
+/// How files behind URLs are found and read. Every call may be repeated.
+pub trait RemoteFiles: Send + Sync {
+    /// Every object whose URL begins with this one and a `/`, in any order.
+    ///
+    /// # Errors
+    /// The storage's answer; [`io::ErrorKind::Unsupported`] for a scheme that is not known.
+    fn list(&self, folder_url: &str) -> io::Result<Vec<RemoteFile>>;
+
+    /// The object at this URL; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`RemoteFiles::list`].
+    fn head(&self, url: &str) -> io::Result<Option<RemoteFile>>;
+
+    /// Opens an object for ranged reads.
+    ///
+    /// # Errors
+    /// As [`RemoteFiles::list`]; [`io::ErrorKind::NotFound`].
+    fn open(&self, url: &str) -> io::Result<Arc<dyn ByteSource>>;
+}
+
+static REMOTE: OnceLock<Box<dyn RemoteFiles>> = OnceLock::new();
+
+/// Makes URLs readable in this process. The first call counts; without one a URL is refused.
+pub fn use_remote(files: Box<dyn RemoteFiles>) {
+    let _ = REMOTE.set(files);
+}
+
+pub(crate) fn remote() -> io::Result<&'static dyn RemoteFiles> {
+    let none = || io::Error::new(io::ErrorKind::Unsupported, "this program reads no URLs");
+    REMOTE.get().map(AsRef::as_ref).ok_or_else(none)
+}
+
+/// The path as a URL, if it is one.
+pub(crate) fn url_of(path: &Path) -> Option<&str> {
+    path.to_str().filter(|text| text.contains("://"))
+}

@@ -1,0 +1,112 @@
+//! What changed between two snapshots: files, columns, rows. Nothing is read but the two manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{Snapshot, SnapshotFile};
+use crate::infer::{Column, ColumnType};
+
+/// What is different in the second of two snapshots.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SnapshotDiff {
+    /// Whether both are the same snapshot.
+    pub same: bool,
+    /// The files.
+    pub files: FilesDiff,
+    /// Columns that came, went, or have another type.
+    pub schema: Vec<SchemaChange>,
+    /// Rows of the first and of the second; `None` where it holds no table.
+    pub rows: [Option<u64>; 2],
+    /// Rows that could not be read, of both.
+    pub rows_rejected: [u64; 2],
+    /// Bytes of both.
+    pub size_bytes: [u64; 2],
+}
+
+/// Files by what became of them, by path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FilesDiff {
+    /// The same path and content.
+    pub unchanged: u64,
+    /// The same path, other content.
+    pub changed: Vec<String>,
+    /// The same content under another path.
+    pub moved: Vec<Moved>,
+    /// Only in the second.
+    pub added: Vec<String>,
+    /// Only in the first.
+    pub removed: Vec<String>,
+}
+
+/// A file whose content lies somewhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Where it was.
+    pub from: String,
+    /// Where it is.
+    pub to: String,
+}
+
+/// A column that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SchemaChange {
+    /// The column.
+    pub column: String,
+    /// Its type in the first; `None`: it was not there.
+    pub before: Option<ColumnType>,
+    /// Its type in the second; `None`: it is gone.
+    pub after: Option<ColumnType>,
+}
+
+/// Compares two snapshots by their manifests.
+#[must_use]
+pub fn diff(before: &Snapshot, after: &Snapshot) -> SnapshotDiff {
+    SnapshotDiff {
+        same: before.data_sha256 == after.data_sha256,
+        files: files(&before.files, &after.files),
+        schema: schema(before.schema.as_deref().unwrap_or(&[]), after.schema.as_deref().unwrap_or(&[])),
+        rows: [before.rows, after.rows],
+        rows_rejected: [before.rows_rejected, after.rows_rejected],
+        size_bytes: [before.size_bytes, after.size_bytes],
+    }
+}
+
+fn files(before: &[SnapshotFile], after: &[SnapshotFile]) -> FilesDiff {
+    fn by_path(files: &[SnapshotFile]) -> BTreeMap<&str, &str> {
+        files.iter().map(|file| (file.path.as_str(), file.blake3.as_str())).collect()
+    }
+    let (was, is) = (by_path(before), by_path(after));
+    let mut found = FilesDiff::default();
+    // Files that only the first has, by content, so that each stands for one move at most.
+    let mut gone: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (path, content) in &was {
+        match is.get(path) {
+            Some(now) if now == content => found.unchanged += 1,
+            Some(_) => found.changed.push((*path).to_owned()),
+            None => drop(gone.entry(content).or_default().insert(path)),
+        }
+    }
+    for (path, content) in is.iter().filter(|(path, _)| !was.contains_key(*path)) {
+        match gone.get_mut(content).and_then(BTreeSet::pop_first) {
+            Some(from) => found.moved.push(Moved { from: from.to_owned(), to: (*path).to_owned() }),
+            None => found.added.push((*path).to_owned()),
+        }
+    }
+    found.removed = gone.into_values().flatten().map(str::to_owned).collect();
+    found.removed.sort();
+    found
+}
+
+fn schema(before: &[Column], after: &[Column]) -> Vec<SchemaChange> {
+    let kind = |columns: &[Column], name: &str| {
+        columns.iter().find(|column| column.name == name).map(|column| column.kind)
+    };
+    let added = after.iter().filter(|column| kind(before, &column.name).is_none());
+    let change = |column: &Column| SchemaChange {
+        column: column.name.clone(),
+        before: kind(before, &column.name),
+        after: kind(after, &column.name),
+    };
+    before.iter().chain(added).map(change).filter(|change| change.before != change.after).collect()
+}

@@ -1,0 +1,41 @@
+//! Profiles of single files, kept so that a file that did not change is not read again. Losing them costs time only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::manifest::DataFile;
+use crate::profile::Profile;
+
+/// Keeps the profiles of files by their content and by how they were read.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfileKeeper<'k> {
+    /// Where; made when it is first needed.
+    pub folder: &'k Path,
+    /// The column that others are compared with.
+    pub label: Option<&'k str>,
+}
+
+impl ProfileKeeper<'_> {
+    pub(crate) fn get(&self, file: &DataFile, read_as: &str) -> Option<Profile> {
+        let text = fs::read_to_string(self.path(file, read_as)).ok()?;
+        Profile::from_json(&text).ok()
+    }
+
+    /// Written beside and renamed, so that a reader never sees half of one. A full disk only costs the next reading.
+    pub(crate) fn put(&self, file: &DataFile, read_as: &str, profile: &Profile) {
+        let path = self.path(file, read_as);
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        let Ok(bytes) = serde_json::to_vec(profile) else { return };
+        let kept = fs::create_dir_all(self.folder)
+            .and_then(|()| fs::write(&temporary, bytes))
+            .and_then(|()| fs::rename(&temporary, &path));
+        if kept.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+    }
+
+    fn path(&self, file: &DataFile, read_as: &str) -> PathBuf {
+        let key = serde_json::to_string(&(&file.blake3, read_as, self.label)).expect("texts are JSON");
+        self.folder.join(format!("{}.json", &blake3::hash(key.as_bytes()).to_hex()[..32]))
+    }
+}

@@ -1,0 +1,120 @@
+//! Snapshots: what a data set consisted of at one moment, kept for good.
+//!
+//! A snapshot is named by its content: its id is the `data_sha256` that a run over the same data records. It holds no
+//! time, no absolute path and nothing of the machine, so the same data gives the same bytes everywhere. Beside the
+//! manifest lies the profile, so that later comparisons read no data.
+//!
+//! ```text
+//! snapshots/ID/manifest.json        the files, the schema, the account of the rows
+//! snapshots/ID/profile.json         statistics; profile-LABEL.json where made with a label
+//! names/NAME.jsonl                  where a name points, and pointed before; the last line counts
+//! profiles/KEY.json                 statistics of single files, for the next snapshot
+//! ```
+//!
+//! **Crashes.** A snapshot is written into a folder of another name, synced, and renamed; it is there whole or not at
+//! all. What a crash leaves behind (`snapshots/.new-…`) is never read. A line of a name that was not written to its end
+//! is passed over.
+
+mod diff;
+mod keeper;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use trackway_formats::runfile::DataFormat;
+
+use crate::infer::Column;
+use crate::manifest::DataManifest;
+use crate::read::Rejects;
+
+pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
+pub use keeper::ProfileKeeper;
+pub use store::{NameEntry, NamedSnapshot, SHORT_ID_LENGTH, SnapshotError, SnapshotStore};
+
+/// The version of a stored snapshot. A reader refuses others.
+pub const SNAPSHOT_VERSION: u32 = 1;
+
+/// What a data set consisted of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// [`SNAPSHOT_VERSION`].
+    pub version: u32,
+    /// Its id, 64 hexadecimal digits: the hash of the content, as receipts of runs have it.
+    pub data_sha256: String,
+    /// Sum over the files.
+    pub size_bytes: u64,
+    /// Rows read of the tables; `None` if there is none.
+    pub rows: Option<u64>,
+    /// Rows that could not be read.
+    pub rows_rejected: u64,
+    /// All columns of the tables, with types that hold all values.
+    pub schema: Option<Vec<Column>>,
+    /// Texts that stand for a missing value, where they were given.
+    pub missing: Vec<String>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+    /// The files, sorted by path; never empty.
+    pub files: Vec<SnapshotFile>,
+}
+
+/// One file of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotFile {
+    /// Relative to the set's folder.
+    pub path: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// BLAKE3 of its bytes, 64 hexadecimal digits.
+    pub blake3: String,
+    /// What it was read as.
+    pub format: DataFormat,
+    /// Rows read; `None` if it is no table.
+    pub rows: Option<u64>,
+    /// Rows that could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows_rejected: u64,
+    /// Why, with the first examples.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejects: Vec<Rejects>,
+    /// Rows with bytes that are no UTF-8, read as Windows-1252.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows_recoded: u64,
+    /// Its columns, where they are not those of the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Vec<Column>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Snapshot {
+    /// Of a data set that was read, with the texts that stood for missing values where they were given.
+    #[must_use]
+    pub fn of(manifest: &DataManifest, missing: &[String]) -> Self {
+        let file = |file: &crate::DataFile| SnapshotFile {
+            path: file.name.clone(),
+            size_bytes: file.size_bytes,
+            blake3: file.blake3.clone(),
+            format: file.format,
+            rows: file.rows,
+            rows_rejected: file.rows_rejected,
+            rejects: file.rejects.clone(),
+            rows_recoded: file.rows_recoded,
+            schema: file.schema.clone().filter(|schema| Some(schema) != manifest.schema.as_ref()),
+        };
+        Self {
+            version: SNAPSHOT_VERSION,
+            data_sha256: manifest.data_sha256.clone(),
+            size_bytes: manifest.size_bytes,
+            rows: manifest.rows,
+            rows_rejected: manifest.rows_rejected,
+            schema: manifest.schema.clone(),
+            missing: missing.to_vec(),
+            notes: manifest.notes.clone(),
+            files: manifest.files.iter().map(file).collect(),
+        }
+    }
+}

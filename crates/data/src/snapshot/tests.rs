@@ -1,0 +1,160 @@
+//! Data sets in, snapshots out: the same everywhere, whole after a crash, cheap the second time.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use trackway_core::{ManualClock, Timestamp};
+use trackway_formats::runfile::DataSpec;
+
+use super::*;
+use crate::pass::UNWATCHED;
+use crate::profile::Profile;
+use crate::{HashCache, Resolver};
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        write(folder.path(), path, text);
+    }
+    folder
+}
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Snapshots `data` below the folder, with cache and profiles of files kept beside it; with the cache's hits.
+fn take(folder: &Path, label: Option<&str>) -> (Snapshot, Profile, u64) {
+    let clock = ManualClock::at(Timestamp::from_micros(4_000_000_000_000_000));
+    let cache = HashCache::load(&folder.join("cache.json"));
+    let resolver = Resolver { base: folder, cache: Some(&cache), clock: &clock, watch: &UNWATCHED };
+    let kept = folder.join("kept");
+    let keeper = ProfileKeeper { folder: &kept, label };
+    let spec = DataSpec { path: "data".into(), ..DataSpec::default() };
+    let (manifest, profile) =
+        resolver.resolve_with_profile("data", &spec, &["data".into()], &keeper).unwrap();
+    assert_eq!(
+        manifest.data_sha256,
+        resolver.resolve("train", &spec).unwrap().data_sha256,
+        "a run over the same data records the same hash"
+    );
+    let hits = cache.hits();
+    cache.save().unwrap();
+    (Snapshot::of(&manifest, &[]), profile.unwrap(), hits)
+}
+
+const FILES: [(&str, &str); 3] = [
+    ("data/a.csv", "age,plan\n31,free\n45,pro\n52\n"),
+    ("data/b.csv", "age,plan\n28.5,free\n"),
+    ("data/logo.png", "no table"),
+];
+
+/// Proves that the same data gives the same snapshot and profile to the byte wherever it lies and whatever is cached,
+/// that files that did not change are not read again, and that every row is in the account.
+#[test]
+fn the_same_data_gives_the_same_bytes() {
+    let (one, two) = (folder(&FILES), folder(&FILES));
+    let (first, profile, _) = take(one.path(), Some("plan"));
+    let (second, elsewhere, _) = take(two.path(), Some("plan"));
+    let bytes = |snapshot: &Snapshot, profile: &Profile| {
+        (serde_json::to_string(snapshot).unwrap(), serde_json::to_string(profile).unwrap())
+    };
+    assert_eq!(bytes(&first, &profile), bytes(&second, &elsewhere));
+    let (again, from_kept, hits) = take(one.path(), Some("plan"));
+    assert_eq!((bytes(&again, &from_kept), hits), (bytes(&first, &profile), 6));
+    assert_eq!((first.rows, first.rows_rejected, profile.rows, profile.rows_rejected), (Some(3), 1, 3, 1));
+    assert_eq!(
+        first.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
+        ["a.csv", "b.csv", "logo.png"]
+    );
+    let text = bytes(&first, &profile).0;
+    assert!(!text.contains(one.path().to_str().unwrap()), "{text}");
+}
+
+/// Proves that a changed file alone is read again, and that the profile then is that of the new whole.
+#[test]
+fn only_changed_files_are_read_again() {
+    let folder = folder(&FILES);
+    let (first, ..) = take(folder.path(), None);
+    write(folder.path(), "data/b.csv", "age,plan\n28.5,free\n90,pro\n");
+    let (second, profile, hits) = take(folder.path(), None);
+    // Two of three files, and all three when the manifest alone is asked for.
+    assert_eq!((hits, profile.rows), (5, 4));
+    assert_ne!(first.data_sha256, second.data_sha256);
+    let age = profile.column("age").unwrap().summary();
+    assert_eq!(age.max.map(|it| it.to_string()).as_deref(), Some("90"));
+}
+
+/// Proves that a store gives back what it kept, by id, beginning of an id and name; that names move and keep their
+/// history, past a torn line too; and that what a crash leaves half done is never seen.
+#[test]
+fn a_store_keeps_snapshots_and_names() {
+    let folder = folder(&FILES);
+    let (first, profile, _) = take(folder.path(), None);
+    let store = SnapshotStore::new(&folder.path().join("store"));
+    assert!(store.ids().is_empty() && store.find("train").unwrap().is_none());
+    assert!(store.put(&first, Some(&profile)).unwrap());
+    assert!(!store.put(&first, Some(&profile)).unwrap(), "it is there already");
+    let id = first.data_sha256.as_str();
+    assert_eq!(store.snapshot(id).unwrap(), first);
+    assert_eq!(store.profile(id, Some("plan")).unwrap().unwrap().rows, profile.rows);
+    let (_, labelled, _) = take(folder.path(), Some("plan"));
+    store.put(&first, Some(&labelled)).unwrap();
+    assert_eq!(store.profile(id, Some("plan")).unwrap().unwrap().label.as_deref(), Some("plan"));
+    assert_eq!(store.profile(id, None).unwrap().unwrap().label, None);
+
+    write(folder.path(), "data/c.csv", "age,plan\n1,free\n");
+    let (second, ..) = take(folder.path(), None);
+    store.put(&second, None).unwrap();
+    let entry = |snapshot: &Snapshot| NameEntry {
+        data_sha256: snapshot.data_sha256.clone(),
+        at: Timestamp::from_micros(7),
+        paths: vec!["data".into()],
+    };
+    assert!(store.point("train", &entry(&first)).unwrap());
+    assert!(!store.point("train", &entry(&first)).unwrap(), "it points there already");
+    let names = folder.path().join("store/names/train.jsonl");
+    fs::write(&names, fs::read_to_string(&names).unwrap() + "{\"data_sha").unwrap();
+    assert_eq!(store.find("train").unwrap().as_deref(), Some(id));
+    assert!(store.point("train", &entry(&second)).unwrap());
+    assert_eq!(store.find("train").unwrap().as_deref(), Some(second.data_sha256.as_str()));
+    assert_eq!(store.names().unwrap()[0].history, [entry(&first), entry(&second)]);
+    assert_eq!(store.find(&id[..8]).unwrap().as_deref(), Some(id));
+    assert!(matches!(store.point("../train", &entry(&first)), Err(SnapshotError::Name { .. })));
+
+    write(folder.path(), &format!("store/snapshots/.new-{id}-1/manifest.json"), "{");
+    assert_eq!(store.ids().len(), 2);
+    write(folder.path(), &format!("store/snapshots/{id}/manifest.json"), "{");
+    assert!(matches!(store.snapshot(id), Err(SnapshotError::Damaged { .. })));
+}
+
+/// Proves that a diff tells changed, moved, added and removed files apart, and columns that came, went or changed.
+#[test]
+fn a_diff_tells_what_changed() {
+    let folder = folder(&FILES);
+    let (before, ..) = take(folder.path(), None);
+    assert!(diff(&before, &before).same);
+    write(folder.path(), "data/deep/b.csv", FILES[1].1);
+    fs::remove_file(folder.path().join("data/b.csv")).unwrap();
+    write(folder.path(), "data/a.csv", "age,city\nold,Ulm\n");
+    fs::rename(folder.path().join("data/logo.png"), folder.path().join("data/mark.png")).unwrap();
+    write(folder.path(), "data/mark.png", "another");
+    let (after, ..) = take(folder.path(), None);
+    let found = diff(&before, &after);
+    let moved = Moved { from: "b.csv".into(), to: "deep/b.csv".into() };
+    assert_eq!(
+        found.files,
+        FilesDiff {
+            unchanged: 0,
+            changed: vec!["a.csv".into()],
+            moved: vec![moved],
+            added: vec!["mark.png".into()],
+            removed: vec!["logo.png".into()],
+        }
+    );
+    let columns: Vec<_> = found.schema.iter().map(|change| change.column.as_str()).collect();
+    assert_eq!((columns, found.rows), (vec!["age", "city"], [Some(3), Some(2)]));
+}

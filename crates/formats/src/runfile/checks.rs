@@ -1,0 +1,140 @@
+//! The sections that say what is checked before a launch: `[preflight]`, `[governance]` and `[training]`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::SignOff;
+use trackway_core::checks::Severity;
+
+/// What is checked before the launch, beside everything that is cheap and applicable.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PreflightSection {
+    /// Run the script with one batch first.
+    pub one_batch: bool,
+    /// Overfit this many batches first.
+    pub overfit_batches: Option<u32>,
+    /// Checks, or families of them (`leakage`), that block when they cannot run.
+    pub require: Vec<String>,
+    /// Checks that are left out, each with the reason.
+    pub skip: Vec<SkippedCheck>,
+    /// How bad it is what a check finds, by the check's name; a finding that is a mere note stays one.
+    pub severity: BTreeMap<String, Severity>,
+    /// How long one rehearsal may take.
+    pub rehearsal_timeout_seconds: Option<f64>,
+    /// The loss at which overfitting counts as reached.
+    pub target_loss: Option<f64>,
+}
+
+/// A check that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedCheck {
+    /// The check, or a family of them.
+    pub check: String,
+    /// Why; it stands in the receipt.
+    pub why: String,
+}
+
+/// Who answers for what.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GovernanceSection {
+    /// Personal data that may be trained on.
+    pub personal_data: Vec<SignOff>,
+}
+
+/// What the script will do, for the checks of settings, memory and cost. Nothing of it reaches the script. `None`: not
+/// told.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrainingSection {
+    /// Parameters of the model.
+    pub parameters: Option<u64>,
+    /// The model's `config.json` of Hugging Face, or a folder with one; relative to the run file's folder.
+    pub model_config: Option<String>,
+    /// The type of the matrix products: `fp32`, `bf16`, `fp16` or `fp8`.
+    pub precision: Option<String>,
+    /// fp16 gradients are scaled.
+    pub loss_scaling: Option<bool>,
+    /// The norm that gradients are cut to; 0: they are not.
+    pub gradient_clip_norm: Option<f64>,
+    /// Steps in which the learning rate rises.
+    pub warmup_steps: Option<u64>,
+    /// Steps in all.
+    pub total_steps: Option<u64>,
+    /// `single`, `data_parallel`, `fully_sharded` or `offloaded`.
+    pub strategy: Option<String>,
+    /// Machines.
+    pub nodes: Option<u32>,
+    /// The devices may be taken away.
+    pub preemptible: Option<bool>,
+    /// Samples that one device works on at a time.
+    pub micro_batch: Option<u64>,
+    /// Micro-batches added up before a step.
+    pub accumulate: Option<u64>,
+    /// Tokens of a sample.
+    pub sequence_length: Option<u64>,
+    /// Such as `adamw`.
+    pub optimizer: Option<String>,
+    /// Where 32-bit weights are: `copy`, `weights` or `none`.
+    pub master_weights: Option<String>,
+    /// Activations that are computed again: `none`, `selective` or `full`.
+    pub recompute: Option<String>,
+    /// `flash` or `eager`.
+    pub attention: Option<String>,
+    /// `eager`, `compiled`, `chunked` or `classes`.
+    pub loss: Option<String>,
+    /// The rank of low-rank adapters; without it every parameter is trained.
+    pub lora_rank: Option<u64>,
+    /// How batches are loaded.
+    pub loader: Option<LoaderFacts>,
+    /// How long the devices are held, in hours.
+    pub hours_expected: Option<f64>,
+    /// What is kept, in GB (10⁹ bytes).
+    pub stored_gb: Option<f64>,
+    /// The price of keeping one GB.
+    pub usd_per_stored_gb: Option<f64>,
+    /// What is moved, in GB.
+    pub moved_gb: Option<f64>,
+    /// The price of moving one GB.
+    pub usd_per_moved_gb: Option<f64>,
+}
+
+/// How batches are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoaderFacts {
+    /// Processes that load; 0: the training process itself.
+    pub workers: Option<u32>,
+    /// Batches are put into memory that the device can read by itself.
+    pub pin_memory: Option<bool>,
+    /// Batches each worker prepares ahead.
+    pub prefetch: Option<u32>,
+    /// Workers live through epochs.
+    pub persistent_workers: Option<bool>,
+}
+
+/// What a data set is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataRole {
+    /// It is learned from.
+    Train,
+    /// It decides between models.
+    Validation,
+    /// It tells how good the last one is.
+    Test,
+}
+
+impl DataRole {
+    /// The role that a data set's name tells: `train`, `training`; `validation`, `valid`, `val`, `dev`; `test`.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "train" | "training" => Some(Self::Train),
+            "validation" | "valid" | "val" | "dev" => Some(Self::Validation),
+            "test" => Some(Self::Test),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Rehearsals: launches of kind `one_batch` and `overfit`, in which a loop repeats its first batches until the loss is
+//! at its target or the steps are spent. What it says meanwhile is told in docs/formats/rehearsal.md.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use trackway_core::{LaunchKind, Step};
+use trackway_formats::rehearsal::{
+    FACTS_EVENT, Fact, Group, HANDSHAKE_EVENT, HONOURED_KINDS, Model, TARGET_EVENT, Updates, loss_rank,
+};
+
+use crate::process::ProcessSlot;
+use crate::recorder::{Inner, Recorder};
+use std::sync::atomic::Ordering;
+
+/// Losses that are averaged at most, whatever number of batches is asked for.
+const LOSSES_MAX: u64 = 1024;
+
+/// What a rehearsal asks of the training loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RehearsalPlan {
+    /// [`LaunchKind::OneBatch`] or [`LaunchKind::Overfit`].
+    pub kind: LaunchKind,
+    /// How many batches are repeated; at least 1.
+    pub batches: u64,
+    /// The loop ends when the mean loss over these batches is at most this share of what it was over the first of them.
+    pub target_share: Option<f64>,
+    /// The same as a loss; it comes before the share.
+    pub target_loss: Option<f64>,
+}
+
+impl RehearsalPlan {
+    /// The step whose batch a step must train on: steps 1 to [`Self::batches`], over and over.
+    #[must_use]
+    pub fn step_of_batch(&self, step: Step) -> Step {
+        step.saturating_sub(1) % self.batches.max(1) + 1
+    }
+}
+
+impl Recorder {
+    /// What is asked of the loop when this launch is a rehearsal; none in training and outside an attempt.
+    #[must_use]
+    pub fn rehearsal(&self) -> Option<RehearsalPlan> {
+        self.shared().and_then(|inner| inner.settings.rehearsal)
+    }
+
+    /// The step whose batch this step must train on: itself, but for a rehearsal, which repeats the first ones.
+    #[must_use]
+    pub fn step_of_batch(&self, step: Step) -> Step {
+        self.rehearsal().map_or(step, |plan| plan.step_of_batch(step))
+    }
+
+    /// Says something that is only known inside the training process. Does nothing but in a rehearsal.
+    pub fn rehearsal_fact(&self, fact: &Fact) {
+        if self.rehearsal().is_none() {
+            return;
+        }
+        // Facts are plain numbers and texts, so this is always an object with both fields.
+        let Ok(value) = serde_json::to_value(fact) else { return };
+        let about = value["about"].as_str().unwrap_or_default();
+        self.event(FACTS_EVENT, None, &[("about", about), ("facts", &value["facts"].to_string())]);
+    }
+
+    /// Says what loss the best answer has that does not look at the input: the target is measured from it when it is
+    /// less than the loss at the beginning.
+    pub fn rehearsal_baseline(&self, loss: f64) {
+        if let Some(inner) = self.shared().filter(|inner| inner.settings.rehearsal.is_some()) {
+            inner.slot().losses().baseline = Some(loss).filter(|loss| *loss > 0.0);
+        }
+    }
+
+    /// Says that this recorder honours rehearsals, so that the script is not ended as one that knows nothing of them.
+    pub(crate) fn shake_hands(&self, sdk: &str) {
+        if self.rehearsal().is_some() {
+            let fields = [("sdk", sdk), ("version", env!("CARGO_PKG_VERSION")), ("honours", HONOURED_KINDS)];
+            self.event(HANDSHAKE_EVENT, None, &fields);
+        }
+    }
+}
+
+impl Inner {
+    /// Ends the loop once the loss is at its target.
+    pub(crate) fn watch_loss(&self, slot: &ProcessSlot, step: Step, values: &[(&str, f64)]) {
+        let Some(plan) = self.settings.rehearsal else { return };
+        let mut losses = slot.losses();
+        values.iter().for_each(|(name, value)| losses.take(&plan, name, *value));
+        if losses.told {
+            return;
+        }
+        let Some((mean, target)) = losses.reached(&plan) else { return };
+        losses.told = true;
+        let fields = [("loss", &*mean.to_string()), ("target", &*target.to_string())];
+        slot.segment().event(TARGET_EVENT, Some(step), &fields);
+        slot.stop_asked.store(true, Ordering::Relaxed);
+        slot.stop_wants_checkpoint.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One parameter before and after an update.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ParameterUpdate<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its numbers before.
+    pub before: &'a [f32],
+    /// Its numbers after; as many.
+    pub after: &'a [f32],
+    /// The norm of its gradient; none when it got none.
+    pub gradient_norm: Option<f64>,
+}
+
+/// Follows the first updates of a training loop for a rehearsal, where the recorder cannot see them by itself.
+///
+/// Hand in every parameter that is to be trained, for a few updates; more only cost time.
+#[derive(Debug, Default)]
+pub struct UpdateWatch {
+    parameters: BTreeMap<String, Parameter>,
+    steps: u64,
+    update_ratio: Option<f64>,
+    gradient_norm: Option<f64>,
+    learning_rate: Option<f64>,
+}
+
+#[derive(Debug, Default)]
+struct Parameter {
+    elements: u64,
+    moved: bool,
+    had_gradient: bool,
+    nonzero: bool,
+    nonfinite: bool,
+}
+
+impl UpdateWatch {
+    /// Takes one update in.
+    pub fn see(&mut self, learning_rate: f64, updates: &[ParameterUpdate<'_>]) {
+        self.steps += 1;
+        let (mut changed, mut size, mut gradient) = (0.0, 0.0, 0.0);
+        for update in updates {
+            let pairs =
+                || update.before.iter().zip(update.after).map(|(was, is)| (f64::from(*was), f64::from(*is)));
+            changed += pairs().map(|(was, is)| (is - was).powi(2)).sum::<f64>();
+            size += pairs().map(|(was, _)| was.powi(2)).sum::<f64>();
+            gradient += update.gradient_norm.unwrap_or(0.0).powi(2);
+            let known = self.parameters.entry(update.name.into()).or_default();
+            known.elements = update.after.len() as u64;
+            known.moved |= pairs().any(|(was, is)| was.to_bits() != is.to_bits());
+            known.had_gradient |= update.gradient_norm.is_some();
+            known.nonzero |= update.gradient_norm.is_some_and(|norm| norm != 0.0);
+            known.nonfinite |= update.gradient_norm.is_some_and(|norm| !norm.is_finite());
+        }
+        if size > 0.0 {
+            let ratio = (changed / size).sqrt();
+            self.update_ratio = Some(self.update_ratio.map_or(ratio, |most| most.max(ratio)));
+        }
+        self.gradient_norm = self.gradient_norm.or(Some(gradient.sqrt()));
+        self.learning_rate = Some(self.learning_rate.map_or(learning_rate, |most| most.max(learning_rate)));
+    }
+
+    /// Updates taken in.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// What to say of them with [`Recorder::rehearsal_fact`]; `class` names the model.
+    #[must_use]
+    pub fn facts(&self, class: &str) -> [Fact; 2] {
+        let group = |chosen: fn(&Parameter) -> bool| {
+            let mut group = Group::default();
+            let found = self.parameters.iter().filter(|(_, parameter)| chosen(parameter));
+            found.for_each(|(name, parameter)| group.add(name, parameter.elements));
+            group
+        };
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        let updates = Updates {
+            backward_count: self.steps,
+            optimizer_steps: self.steps,
+            optimized: group(|_| true),
+            without_gradient: group(|parameter| !parameter.had_gradient),
+            zero_gradient: group(|parameter| parameter.had_gradient && !parameter.nonzero),
+            nonfinite_gradient: group(|parameter| parameter.nonfinite),
+            unmoved: group(|parameter| !parameter.moved),
+            gradient_norm: finite(self.gradient_norm),
+            update_ratio: finite(self.update_ratio),
+            learning_rate: self.learning_rate,
+            ..Updates::default()
+        };
+        let model = Model { classes: vec![class.into()], parameters: group(|_| true), ..Model::default() };
+        [Fact::Updates(updates), Fact::Model(model)]
+    }
+}
+
+/// The losses of the first and of the last pass over the repeated batches.
+#[derive(Debug, Default)]
+pub(crate) struct LossWatch {
+    rank: u8,
+    first: Vec<f64>,
+    last: VecDeque<f64>,
+    pub baseline: Option<f64>,
+    told: bool,
+}
+
+impl LossWatch {
+    fn take(&mut self, plan: &RehearsalPlan, name: &str, loss: f64) {
+        let rank = loss_rank(name);
+        if rank == 0 || rank < self.rank {
+            return;
+        }
+        if rank > self.rank {
+            (self.rank, self.first, self.last) = (rank, Vec::new(), VecDeque::new());
+        }
+        let count = plan.batches.min(LOSSES_MAX) as usize;
+        if self.first.len() < count {
+            self.first.push(loss);
+        }
+        if self.last.len() == count {
+            self.last.pop_front();
+        }
+        self.last.push_back(loss);
+    }
+
+    /// The mean loss and the target that it is at.
+    fn reached(&self, plan: &RehearsalPlan) -> Option<(f64, f64)> {
+        let count = plan.batches.min(LOSSES_MAX) as usize;
+        if self.last.len() < count {
+            return None;
+        }
+        let mean = |sum: f64| sum / count as f64;
+        let first = mean(self.first.iter().sum());
+        let reference = self.baseline.map_or(first, |baseline| baseline.min(first));
+        let now = mean(self.last.iter().sum());
+        let target = plan.target_loss.or_else(|| Some(reference * plan.target_share?))?;
+        (now <= target).then_some((now, target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Attempt;
+
+    fn attempt(kind: LaunchKind, batches: u64) -> Attempt {
+        let mut attempt = Attempt::new();
+        attempt.settings.rehearsal =
+            Some(RehearsalPlan { kind, batches, target_share: Some(0.5), target_loss: None });
+        attempt.settings.max_steps = Some(100);
+        attempt.settings.at_steps = vec![100];
+        attempt
+    }
+
+    /// Proves that a loop in a rehearsal is told which batches to repeat, and ends with a checkpoint once the mean loss
+    /// over all of them is at the target, however early one of them was.
+    #[test]
+    fn a_rehearsal_ends_at_its_target() {
+        let attempt = attempt(LaunchKind::Overfit, 2);
+        let run = attempt.attach();
+        assert_eq!([1, 2, 3, 4, 5].map(|step| run.step_of_batch(step)), [1, 2, 1, 2, 1]);
+        for (step, loss) in [(1, 4.0), (2, 2.0), (3, 1.1), (4, 2.95), (5, 0.0)] {
+            run.log(step, &[("loss", loss), ("val_loss", 0.0)]);
+            let at_target = step == 5;
+            assert_eq!((run.checkpoint_due(step), run.should_stop()), (at_target, at_target), "step {step}");
+        }
+        let told = attempt.events(TARGET_EVENT);
+        assert_eq!((told.len(), told[0].step), (1, Some(5)));
+    }
+
+    /// Proves that the target is measured from the best constant answer when the loss begins far above it, and that
+    /// the loss the recorder saw counts only until the script names one.
+    #[test]
+    fn the_target_is_measured_from_the_baseline() {
+        let attempt = attempt(LaunchKind::OneBatch, 1);
+        let run = attempt.attach();
+        run.rehearsal_baseline(2.0);
+        run.log(1, &[("loss", 5_000.0)]);
+        run.log(2, &[("loss", 1.5), (trackway_formats::rehearsal::SEEN_LOSS, 0.0)]);
+        assert!(!run.should_stop());
+        run.log(3, &[("loss", 0.9)]);
+        assert!(run.checkpoint_due(3) && run.should_stop());
+
+        let mut attempt = self::attempt(LaunchKind::OneBatch, 1);
+        attempt.settings.rehearsal.as_mut().unwrap().target_loss = Some(0.25);
+        let run = attempt.attach();
+        run.log(1, &[("loss", 0.3)]);
+        assert!(!run.should_stop());
+        run.log(2, &[("loss", 0.25)]);
+        assert!(run.checkpoint_due(2) && run.should_stop());
+    }
+
+    /// Proves what is made of updates: which parameter moved, which got no gradient, and the greatest relative change.
+    #[test]
+    fn updates_are_followed() {
+        let mut watch = UpdateWatch::default();
+        let update =
+            |name, before, after, gradient_norm| ParameterUpdate { name, before, after, gradient_norm };
+        watch
+            .see(0.1, &[update("a", &[3.0, 4.0], &[3.0, 4.5], Some(2.0)), update("b", &[0.0], &[0.0], None)]);
+        watch
+            .see(0.2, &[update("a", &[3.0, 4.5], &[3.0, 4.5], Some(0.0)), update("b", &[0.0], &[0.0], None)]);
+        let [Fact::Updates(updates), Fact::Model(model)] = watch.facts("Toy") else { panic!("other facts") };
+        assert_eq!((updates.update_ratio, updates.gradient_norm), (Some(0.1), Some(2.0)));
+        assert_eq!(
+            (updates.unmoved.names, updates.without_gradient.names),
+            (vec!["b".into()], vec!["b".into()])
+        );
+        assert_eq!(
+            (model.parameters.elements, updates.zero_gradient.tensors, updates.learning_rate),
+            (3, 0, Some(0.2))
+        );
+    }
+
+    /// Proves that a training attempt knows nothing of rehearsals: no batch is repeated, and nothing is said.
+    #[test]
+    fn training_is_not_touched() {
+        let attempt = Attempt::new();
+        let run = attempt.attach();
+        run.shake_hands("rust");
+        run.rehearsal_fact(&Fact::Inputs(Vec::new()));
+        run.log(1, &[("loss", 0.0)]);
+        assert_eq!((run.step_of_batch(7), run.rehearsal(), run.should_stop()), (7, None, false));
+        assert!(attempt.events(FACTS_EVENT).is_empty() && attempt.events(HANDSHAKE_EVENT).is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! What a rehearsal measured, for the checks that can only guess without it.
+
+use trackway_formats::rehearsal::Facts;
+
+use super::RehearsalEvidence;
+use crate::config_checks::{Loader, TrainingConfig};
+
+/// What a launch took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+pub struct Measured {
+    /// The most memory of the host that the process held.
+    pub peak_rss_bytes: Option<u64>,
+    /// The most that tensors took of a device.
+    pub peak_device_bytes: Option<u64>,
+    /// The most that the allocator held of a device.
+    pub peak_device_reserved_bytes: Option<u64>,
+    /// Seconds of a step.
+    pub step_seconds: Option<f64>,
+    /// Seconds until a further batch was loaded.
+    pub batch_seconds: Option<f64>,
+}
+
+/// What the launch that learned took.
+#[must_use]
+pub fn measured(evidence: &RehearsalEvidence) -> Measured {
+    let Some(resources) = &evidence.learned.facts.resources else { return Measured::default() };
+    Measured {
+        peak_rss_bytes: resources.peak_rss_bytes,
+        peak_device_bytes: resources.peak_device_bytes,
+        peak_device_reserved_bytes: resources.peak_device_reserved_bytes,
+        step_seconds: resources.step_seconds,
+        batch_seconds: resources.batch_seconds,
+    }
+}
+
+/// The settings that showed in the process. What it did not say stays unknown.
+#[must_use]
+pub fn config_of(facts: &Facts) -> TrainingConfig {
+    let settings = facts.settings.clone().unwrap_or_default();
+    TrainingConfig {
+        precision: settings.precision.as_deref().and_then(|word| word.parse().ok()),
+        loss_scaling: settings.grad_scaler,
+        gradient_clip_norm: settings.clip_norm,
+        total_steps: settings.total_steps,
+        checkpointing: facts.saved.as_ref().map(|_| true),
+        loader: facts.loader.as_ref().map(|loader| Loader {
+            workers: loader.workers,
+            cpus_per_gpu: loader.cpus,
+            pin_memory: loader.pin_memory,
+            prefetch: loader.prefetch,
+            persistent_workers: loader.persistent_workers,
+        }),
+        ..TrainingConfig::default()
+    }
+}

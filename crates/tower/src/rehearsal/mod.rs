@@ -1,0 +1,243 @@
+//! Whether a model learns one batch, or a few, on the user's own script (REQUIREMENTS D9): from what the launch recorded
+//! to a verdict with a diagnosis. A hundred samples that cannot be overfitted mean that the code is wrong.
+//!
+//! [`learning`] says how far the loss came, measured against the best answer that does not look at the input; `causes`
+//! holds the symptoms that tell why not. Thresholds are named constants beside the rules that use them.
+
+mod causes;
+mod config;
+mod learning;
+mod resuming;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::{Confidence, LaunchKind, Step, closed_list};
+use trackway_formats::rehearsal::Facts;
+
+pub use config::{Measured, config_of, measured};
+pub use learning::{BEATEN_SHARE, Learned, Learning, STEPS_MIN, TARGET_SHARE};
+
+closed_list!(
+    /// What is wrong with a training script; the `column` of a finding.
+    Diagnosis, "diagnosis", {
+        /// No parameter asks for a gradient.
+        NothingTrainable = "nothing_trainable",
+        /// No loss is ever differentiated.
+        NoBackward = "no_backward",
+        /// The optimizer never makes a step.
+        OptimizerNeverSteps = "optimizer_never_steps",
+        /// The optimizer has the parameters of another model.
+        OptimizerOfOtherParameters = "optimizer_of_other_parameters",
+        /// Parameters that the optimizer was not given.
+        NotInOptimizer = "not_in_optimizer",
+        /// Parameters that the loss does not depend on: detached, or unused.
+        DetachedFromLoss = "detached_from_loss",
+        /// Parameters whose gradients are 0: dead units, or a masked loss.
+        ZeroGradients = "zero_gradients",
+        /// Parameters that do not change although they should.
+        UnmovedParameters = "unmoved_parameters",
+        /// Layers that ask for no gradient.
+        FrozenLayers = "frozen_layers",
+        /// Gradients are not set to 0 between updates.
+        GradientsNotZeroed = "gradients_not_zeroed",
+        /// Gradients are cut to almost nothing.
+        GradientsClippedAway = "gradients_clipped_away",
+        /// An update changes the parameters too much.
+        LearningRateTooHigh = "learning_rate_too_high",
+        /// An update changes the parameters too little.
+        LearningRateTooLow = "learning_rate_too_low",
+        /// NaN or infinite values in the batch.
+        NanInBatch = "nan_in_batch",
+        /// Every input is the same.
+        ConstantInput = "constant_input",
+        /// Inputs are far from zero mean and unit deviation.
+        InputNotNormalised = "input_not_normalised",
+        /// The loader gives one and the same batch.
+        SameBatch = "same_batch",
+        /// The same items come with other labels each time.
+        LabelsShuffled = "labels_shuffled",
+        /// Inputs and labels are of different items.
+        LabelsUnpaired = "labels_unpaired",
+        /// Labels below 0 or beyond the last class: often off by one.
+        LabelsOutOfRange = "labels_out_of_range",
+        /// Labels of a dtype that the loss function cannot use.
+        LabelDtype = "label_dtype",
+        /// What is to be predicted is the input itself.
+        LabelsAreInputs = "labels_are_inputs",
+        /// Probabilities where scores are expected.
+        SoftmaxTwice = "softmax_twice",
+        /// Scores where log-probabilities are expected.
+        NoLogSoftmax = "no_log_softmax",
+        /// Prediction and truth have different shapes.
+        ShapesDiffer = "shapes_differ",
+        /// The loss is a sum over the batch.
+        LossSummed = "loss_summed",
+        /// The model trains in evaluation mode.
+        EvaluationMode = "evaluation_mode",
+        /// Dropout leaves out so much that a batch cannot be learned.
+        Dropout = "dropout",
+        /// The script ended by an error.
+        Crashed = "crashed",
+        /// No checkpoint was committed.
+        NotSaved = "not_saved",
+        /// A second launch did not go on from the checkpoint.
+        NotResumed = "not_resumed",
+        /// The model of a second launch is not the one that was saved.
+        ModelNotRestored = "model_not_restored",
+        /// The optimizer of a second launch is not the one that was saved.
+        OptimizerNotRestored = "optimizer_not_restored",
+        /// The loss begins far from where an untrained model begins.
+        InitialLoss = "initial_loss",
+    }
+);
+
+/// How a launch ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ending {
+    /// It came to its end, or ended because it was asked to.
+    pub in_order: bool,
+    /// Why it ended otherwise, with the most telling line, for a person.
+    pub words: String,
+    /// It was ended because its time was up.
+    pub timed_out: bool,
+}
+
+/// What one launch left.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LaunchEvidence {
+    /// What it said.
+    pub facts: Facts,
+    /// The values of every metric that may be the training loss, by name.
+    pub losses: BTreeMap<String, Vec<(Step, f64)>>,
+    /// Whether a metric of held-out data was recorded.
+    pub validated: bool,
+    /// The last step it reported.
+    pub last_step: Option<Step>,
+    /// The last step it committed.
+    pub committed_step: Option<Step>,
+    /// The step it resumed from.
+    pub resumed_from_step: Option<Step>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// What a rehearsal left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RehearsalEvidence {
+    /// [`LaunchKind::OneBatch`] or [`LaunchKind::Overfit`].
+    pub kind: LaunchKind,
+    /// Batches that were to be repeated.
+    pub batch_count: u64,
+    /// The launch that learned.
+    pub learned: LaunchEvidence,
+    /// The launch that resumed; none where none was made.
+    pub resumed: Option<LaunchEvidence>,
+    /// The loss must come to this share of the best constant answer's; see [`TARGET_SHARE`].
+    pub target_share: f64,
+    /// The same as a loss; it comes before the share.
+    pub target_loss: Option<f64>,
+}
+
+/// The name of a rehearsal's check.
+#[must_use]
+pub const fn check_name(kind: LaunchKind) -> &'static str {
+    match kind {
+        LaunchKind::Overfit => "rehearsal.overfit",
+        _ => "rehearsal.one_batch",
+    }
+}
+
+/// What a cause does to the verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Certain waste: the run must not start.
+    Blocks,
+    /// It blocks when nothing was learned, and when it is certain also when the target was not reached; else it warns.
+    Explains,
+    /// It only warns.
+    Warns,
+    /// It is only told.
+    Tells,
+}
+
+/// Something that is wrong, and what to do.
+#[derive(Debug, Clone, PartialEq)]
+struct Cause {
+    diagnosis: Diagnosis,
+    confidence: Confidence,
+    weight: Weight,
+    message: String,
+    action: &'static str,
+}
+
+impl Cause {
+    fn finding(&self, check: &str, learning: &Learning) -> Finding {
+        let failed = match learning.learned {
+            Learned::NotFinite | Learned::NotAtAll => self.confidence != Confidence::Guess,
+            Learned::Partly => self.confidence == Confidence::Certain,
+            Learned::ToTarget | Learned::Unknown => false,
+        };
+        let severity = match self.weight {
+            Weight::Blocks => Severity::Block,
+            Weight::Explains if failed => Severity::Block,
+            Weight::Explains | Weight::Warns => Severity::Warn,
+            Weight::Tells => Severity::Note,
+        };
+        let message = format!("{} ({})", self.message, self.confidence);
+        Finding::new(check, severity, message).about(self.diagnosis.as_str()).action(self.action)
+    }
+}
+
+/// Judges a rehearsal.
+///
+/// The findings of a check that failed begin with what is most certain; the first that has a `column` is the diagnosis,
+/// a word of [`Diagnosis`].
+#[must_use]
+pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
+    let name = check_name(evidence.kind);
+    let launch = &evidence.learned;
+    if launch.facts.sdk.is_none() {
+        let why = "the script never told that it honours rehearsals: it does not use Trackway's recorder, or an older one";
+        return CheckResult::not_applicable(name, why);
+    }
+    let learning = Learning::of(evidence);
+    let mut causes = causes::of(evidence, &learning);
+    causes.extend(resuming::of(evidence, &learning));
+    if launch.ending.in_order && learning.learned == Learned::Unknown && causes.is_empty() {
+        return without_loss(name, launch);
+    }
+    if launch.ending.timed_out && learning.learned != Learned::ToTarget && causes.is_empty() {
+        let steps = launch.last_step.unwrap_or(0);
+        return CheckResult::not_run(name, format!("the time was up after {steps} steps, before the target"));
+    }
+    let mut findings: Vec<Finding> = causes.iter().map(|cause| cause.finding(name, &learning)).collect();
+    findings.extend(learning.finding(name));
+    if !evaluated(evidence) {
+        let message = format!("no evaluation ran in {} steps, so it was not tried", learning.steps);
+        let action = "ask `run.evaluating(step, every=…)` when to evaluate: a rehearsal tries it at once";
+        findings.push(Finding::new(name, Severity::Note, message).action(action));
+    }
+    let mut result = CheckResult::of(name, findings);
+    result.why = Some(learning.sentence(evidence));
+    result
+}
+
+fn evaluated(evidence: &RehearsalEvidence) -> bool {
+    let ran = |launch: &LaunchEvidence| {
+        launch.validated || launch.facts.evaluation.as_ref().is_some_and(|evaluation| evaluation.calls > 0)
+    };
+    ran(&evidence.learned) || evidence.resumed.as_ref().is_some_and(ran)
+}
+
+/// A script that attaches and never repeats a batch or never names its loss.
+fn without_loss(name: &str, launch: &LaunchEvidence) -> CheckResult {
+    if launch.facts.batches.is_none() {
+        let why =
+            "the script attaches to Trackway and takes its batches past it: iterate `run.batches(loader)`";
+        return CheckResult::not_applicable(name, why);
+    }
+    CheckResult::not_run(name, "no loss was recorded: call `run.log(step, loss=…)` at each step")
+}
