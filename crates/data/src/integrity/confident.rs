@@ -80,9 +80,9 @@ pub fn label_errors(of_row: &[u32], predictions: &Predictions) -> LabelErrors {
     let labelled = rows.labelled().count();
     let rates = rows.mistake_rates();
     let mut suspects = Vec::new();
-    for given in 0..rows.classes {
-        for likely in (0..rows.classes).filter(|likely| *likely != given) {
-            let expected = (joint[given][likely] * labelled as f64).round() as usize;
+    for (given, shares) in joint.iter().enumerate() {
+        for (likely, share) in shares.iter().enumerate().filter(|(likely, _)| *likely != given) {
+            let expected = (share * labelled as f64).round() as usize;
             suspects.extend(rows.surest(given, likely, expected, rates[likely][given]));
         }
     }
