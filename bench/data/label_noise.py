@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants wrong labels and compares who finds them: Trackway's built-in check and cleanlab.
 
-Usage: bench/data/label_noise.py --ours PATH/label_noise [--adult FILE] [--rows 100000] [--rounds 1]
+Usage: bench/data/label_noise.py --ours PATH/label_noise [--adult FILE] [--rows 100000] [--rounds 1] [--alone]
 
 `--ours` is `cargo build --release -p trackway-data --example label_noise`; `--adult` is `adult-train.csv` as published
 (UCI). cleanlab (PyPI) gets out-of-fold probabilities of scikit-learn models, five folds, as its guide says. Each table
@@ -91,13 +91,12 @@ def ours(program: str, frame: pd.DataFrame) -> np.ndarray:
     return found
 
 
-def compare(name: str, frame: pd.DataFrame, planted: np.ndarray, program: str, rounds: int) -> None:
+def compare(name: str, frame: pd.DataFrame, planted: np.ndarray, program: str, rounds: int, alone: bool) -> None:
     print(f"\n{name}: {len(frame)} rows, {planted.sum()} planted", flush=True)
-    finders = {
-        "trackway": lambda: ours(program, frame),
-        "cleanlab, HistGradientBoosting": lambda: boosting(frame),
-        "cleanlab, LogisticRegression": lambda: logistic(frame),
-    }
+    finders = {"trackway": lambda: ours(program, frame)}
+    if not alone:
+        finders["cleanlab, HistGradientBoosting"] = lambda: boosting(frame)
+        finders["cleanlab, LogisticRegression"] = lambda: logistic(frame)
     taken: dict[str, list[float]] = {finder: [] for finder in finders}
     for _ in range(rounds):
         for finder, find in finders.items():
@@ -120,19 +119,20 @@ def main() -> None:
     parser.add_argument("--adult", type=Path)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--alone", action="store_true", help="without cleanlab, whose boosting takes minutes a table")
     arguments = parser.parse_args()
     random = np.random.default_rng(7)
     for classes, overlap in ((2, 0.0), (2, 0.5), (5, 0.2)):
         clean = table(arguments.rows, classes, overlap, random)
         noisy, planted = flip(clean, 0.03, random)
         name = f"{classes} classes, overlap {overlap}"
-        compare(f"{name}, 3 % flipped", noisy, planted, arguments.ours, arguments.rounds)
-        compare(f"{name}, clean", clean, np.zeros(len(clean), dtype=bool), arguments.ours, arguments.rounds)
+        compare(f"{name}, 3 % flipped", noisy, planted, arguments.ours, arguments.rounds, arguments.alone)
+        compare(f"{name}, clean", clean, np.zeros(len(clean), dtype=bool), arguments.ours, arguments.rounds, arguments.alone)
     if arguments.adult:
         adult = pd.read_csv(arguments.adult, names=ADULT, skipinitialspace=True)
         noisy, planted = flip(adult, 0.03, random)
-        compare("Adult, 3 % flipped", noisy, planted, arguments.ours, arguments.rounds)
-        compare("Adult as published", adult, np.zeros(len(adult), dtype=bool), arguments.ours, arguments.rounds)
+        compare("Adult, 3 % flipped", noisy, planted, arguments.ours, arguments.rounds, arguments.alone)
+        compare("Adult as published", adult, np.zeros(len(adult), dtype=bool), arguments.ours, arguments.rounds, arguments.alone)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ impl Settings {
             hold_at_step: number("TRACKWAY_HOLD_AT_STEP"),
             hold_in_save: number("TRACKWAY_HOLD_IN_SAVE"),
             grace_seconds: seconds("TRACKWAY_GRACE_SECONDS"),
-            rehearsal: rehearsal(&text),
+            rehearsal: rehearsal(text),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Distributions of each column, set beside set, as plain numbers for a page to draw. Computed from profiles alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use trackway_core::Timestamp;
+use trackway_data::integrity::personal_columns;
 use trackway_data::profile::ColumnProfile;
 
 use super::sets::SetProfile;
@@ -56,17 +58,20 @@ pub struct Series {
     pub shares: Vec<f64>,
 }
 
-/// The charts of all columns, in the order of the first set.
-pub fn charts(sets: &[SetProfile]) -> Vec<ColumnChart> {
+/// The charts of all columns, in the order of the first set. Values of columns with personal data are not shown.
+pub fn charts(sets: &[SetProfile], now: Timestamp) -> Vec<ColumnChart> {
     let Some(first) = sets.first() else { return Vec::new() };
-    let columns = first.profile.columns.iter().take(COLUMNS_MAX);
-    columns.map(|column| chart(&column.name, sets)).collect()
+    // Whoever signed for the data did not sign for showing it.
+    let found = sets.iter().flat_map(|set| personal_columns(&set.evidence, &[], now));
+    let personal: BTreeSet<String> = found.map(|found| found.column).collect();
+    let columns = first.evidence.profile.columns.iter().take(COLUMNS_MAX);
+    columns.map(|column| chart(&column.name, sets, personal.contains(&column.name))).collect()
 }
 
-fn chart(name: &str, sets: &[SetProfile]) -> ColumnChart {
+fn chart(name: &str, sets: &[SetProfile], is_personal: bool) -> ColumnChart {
     let sides: Vec<(&SetProfile, &ColumnProfile)> =
-        sets.iter().filter_map(|set| Some((set, set.profile.column(name)?))).collect();
-    let scale = scale(&sides);
+        sets.iter().filter_map(|set| Some((set, set.evidence.profile.column(name)?))).collect();
+    let scale = if is_personal { Scale::Texts } else { scale(&sides) };
     let series = sides.iter().map(|(set, column)| Series {
         set: set.name.clone(),
         missing_share: column.null_count as f64 / column.rows.max(1) as f64,

@@ -37,7 +37,7 @@ use crate::App;
 use crate::capture::Capture;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::run::{Job, Source, interrupt};
+use crate::run::{Job, Source, Start, interrupt, read};
 
 /// How often a request to stop is looked for.
 const STOP_TURN: Duration = Duration::from_millis(50);
@@ -157,16 +157,21 @@ impl App {
     ) -> Result<PreflightReport, AppError> {
         let job = Job::read(&request.source, &self.redactor)?;
         job.check_command()?;
+        let section = job.plan.preflight.as_ref();
+        if section.is_some_and(|it| it.one_batch || it.overfit_batches.is_some()) {
+            // A rehearsal is a launch, and starts from what a launch starts from.
+            let start = read(self, &request.source, true, reporter)?;
+            return check(self, (&start.job, &start.capture, Some(&start)), &request.selection, reporter);
+        }
         let capture = crate::run::capture_surroundings(self, &job);
-        check(self, &job, &capture, &request.selection, reporter)
+        check(self, (&job, &capture, None), &request.selection, reporter)
     }
 }
 
-/// Plans and does the checks of a job.
+/// Plans and does the checks of a job. Without a start nothing is rehearsed.
 pub(crate) fn check(
     app: &App,
-    job: &Job,
-    capture: &Capture,
+    (job, capture, start): (&Job, &Capture, Option<&Start>),
     selection: &Selection,
     reporter: &dyn Reporter,
 ) -> Result<PreflightReport, AppError> {
@@ -178,11 +183,13 @@ pub(crate) fn check(
     reporter.preflight(&Told::Quote(&quote));
     let cancelled = AtomicBool::new(false);
     let shared = Shared::default();
-    let work = Work { app, job, capture, sets: &sets, shared: &shared, cancelled: &cancelled, reporter };
+    let work =
+        Work { app, job, capture, start, sets: &sets, shared: &shared, cancelled: &cancelled, reporter };
     let results = watched(&cancelled, || graph::execute(&planned, &|step| steps::run(&work, step)));
     let checks = policy.judge(&planned, results);
     let stopped = cancelled.load(Ordering::Relaxed);
-    let mut report = PreflightReport {
+    let profiles = charts::in_order(sets.profiles(&shared.evidence));
+    Ok(PreflightReport {
         name: job.plan.run.name.clone(),
         verdict: policy.verdict(&checks),
         stopped,
@@ -190,14 +197,12 @@ pub(crate) fn check(
         skipped: policy.skipped(),
         required: policy.required(),
         quote,
-        seconds: 0.0,
         cost: shared.cost.into_inner(),
         imbalance: shared.imbalance.into_inner(),
         memory: shared.memory.into_inner(),
-        charts: charts::charts(&charts::in_order(sets.profiles(shared.profiles))),
-    };
-    report.seconds = (app.clock.monotonic_micros() - began) as f64 / 1e6;
-    Ok(report)
+        charts: charts::charts(&profiles, app.clock.now()),
+        seconds: (app.clock.monotonic_micros() - began) as f64 / 1e6,
+    })
 }
 
 /// Sets `cancelled` as soon as a person asks for a stop, while `work` goes on.

@@ -15,6 +15,7 @@ pub use trackway_core::LaunchKind;
 use trackway_core::checks::CheckResult;
 pub use trackway_core::checks::{Severity, Verdict};
 use trackway_core::{AttemptId, Clock as _, RunId, Step, TerminationReason};
+use trackway_formats::runfile::PreflightSection;
 use trackway_launch::AttemptFiles;
 use trackway_ledger::AttemptRow;
 use trackway_tower::config_checks::TrainingConfig;
@@ -73,6 +74,20 @@ impl RehearsalSettings {
             target_loss: None,
             resume: true,
         }
+    }
+
+    /// What the run file's `[preflight]` asks for; none where it asks for no rehearsal of this kind.
+    #[must_use]
+    pub fn asked_for(section: &PreflightSection, kind: LaunchKind) -> Option<Self> {
+        let settings = match (kind, section.overfit_batches) {
+            (LaunchKind::OneBatch, _) if section.one_batch => Self::one_batch(),
+            (LaunchKind::Overfit, Some(batches)) => {
+                Self { target_loss: section.target_loss, ..Self::overfit(u64::from(batches)) }
+            }
+            _ => return None,
+        };
+        let timeout_seconds = section.rehearsal_timeout_seconds.unwrap_or(settings.timeout_seconds);
+        Some(Self { timeout_seconds, ..settings })
     }
 
     /// A few batches.
@@ -360,5 +375,32 @@ impl Reporter for Quiet<'_> {
 
     fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
         self.0.reading_data(done_bytes, total_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the run file's own bounds reach the rehearsal it asks for, and that nothing it does not ask for is made.
+    #[test]
+    fn the_run_file_is_obeyed() {
+        let mut section = PreflightSection::default();
+        assert_eq!(RehearsalSettings::asked_for(&section, LaunchKind::OneBatch), None);
+        assert_eq!(RehearsalSettings::asked_for(&section, LaunchKind::Overfit), None);
+        section.one_batch = true;
+        section.overfit_batches = Some(4);
+        section.rehearsal_timeout_seconds = Some(30.0);
+        section.target_loss = Some(0.1);
+        let one = RehearsalSettings::asked_for(&section, LaunchKind::OneBatch).unwrap();
+        assert_eq!(
+            (one.batch_count, one.timeout_seconds, one.target_loss, one.resume),
+            (1, 30.0, None, true)
+        );
+        let few = RehearsalSettings::asked_for(&section, LaunchKind::Overfit).unwrap();
+        assert_eq!(
+            (few.batch_count, few.timeout_seconds, few.target_loss, few.resume),
+            (4, 30.0, Some(0.1), false)
+        );
     }
 }

@@ -132,7 +132,7 @@ fn labels(table: &Table) -> Vec<i64> {
 #[test]
 fn clean_data_raises_no_alarm() {
     let (mut columns, mut alarms) = (0, Vec::new());
-    for (seed, train_rows, test_rows) in [(1, 300, 100), (2, 1500, 500), (3, 1500, 1500), (4, 6000, 300)] {
+    for (seed, train_rows, test_rows) in [(1, 300, 100), (2, 1000, 400), (3, 1000, 1000), (4, 3000, 200)] {
         let (train, test) = (clean(seed, train_rows, 40), clean(seed + 100, test_rows, 40));
         let (_, results) = look(&train, &test, &y());
         columns += train.0.len();
@@ -166,7 +166,7 @@ fn plant(train: &Table, test: &mut Table, copies: usize, change: impl Fn(&mut Ta
 /// (at least 97 of 100) and that other rows are not, and that the control within the training side stays empty.
 #[test]
 fn near_rows_are_found() {
-    let train = clean(11, 6000, 17);
+    let train = clean(11, 3000, 17);
     let edit: &dyn Fn(&mut Table, usize) = &|table, row| {
         for column in 0..3 {
             numbers(table, (row + column * 5) % 17)[row] += 3.0;
@@ -177,12 +177,12 @@ fn near_rows_are_found() {
         (0..17).for_each(|column| numbers(table, column)[row] += 0.007 * normal(&mut rng));
     };
     for change in [edit, jitter] {
-        let mut test = clean(12, 2000, 17);
+        let mut test = clean(12, 1000, 17);
         plant(&train, &mut test, 400, change);
         let (leakage, results) = look(&train, &test, &y());
         let near = &leakage.near.unwrap().found[0];
         assert!((388..=400).contains(&near.near_rows), "{near:?}");
-        assert_eq!((near.test_rows, near.control_near_rows), (2000, 0));
+        assert_eq!((near.test_rows, near.control_near_rows), (1000, 0));
         assert!(near.examples.iter().all(|pair| pair.train.row == (pair.test.row - 1) * 7 + 1), "{near:?}");
         let near = result(&results, "leakage.near_duplicates");
         assert_eq!(near.verdict, Verdict::Warn, "{near:?}");

@@ -148,10 +148,6 @@ class Watch:
         self._reloaded = False
 
     def __enter__(self) -> Watch:
-        for name, component in self._components.items():
-            component = _state.unwrap(component)
-            if _state.is_module(component):
-                self._meet(component, name)
         handles = [
             register_module_forward_pre_hook(self._enter_module),
             register_module_forward_hook(self._leave_module, always_call=True),
@@ -306,7 +302,8 @@ class Watch:
         if self._batch_index in self._counted:
             return
         self._counted.add(self._batch_index)
-        kept = labels.detach().flatten() if name in CLASS_LOSSES else labels.detach().flatten(1)
+        kept = labels.detach()
+        kept = kept.flatten() if name in CLASS_LOSSES else kept.reshape(len(kept) if kept.dim() else 1, -1)
         if name in CLASS_LOSSES and not labels.is_floating_point():
             values, counts = kept[kept != named.get("ignore_index", -100)].unique(return_counts=True)
             self._counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))

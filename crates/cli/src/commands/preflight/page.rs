@@ -66,7 +66,7 @@ macro_rules! put {
 fn heading(page: &mut String, report: &PreflightReport) {
     let word = report.verdict.as_str();
     let told = match report.verdict {
-        Verdict::Block => format!("{} forbids the launch.", escape(&report.blocked_by().join(", "))),
+        Verdict::Block => format!("Not launched because of {}.", escape(&report.blocked_by().join(", "))),
         _ if report.stopped => "Stopped before it was through.".into(),
         Verdict::Warn => "The run may start; look at what was found.".into(),
         _ => "The run may start.".into(),
