@@ -143,7 +143,8 @@ fn a_split_is_proved_and_written() {
         "--group",
         "user",
     ]);
-    assert_eq!(shared["findings"].as_array().map(Vec::len), Some(0), "{shared}");
+    let blocking = shared["findings"].as_array().unwrap().iter().filter(|it| it["severity"] == "block");
+    assert_eq!(blocking.count(), 0, "{shared}");
     home.json(&[arguments.as_slice(), &["two"]].concat());
     let bytes = |path: &str| std::fs::read(home.path().join(path)).unwrap();
     assert_eq!(bytes("one/split.parquet"), bytes("two/split.parquet"));
