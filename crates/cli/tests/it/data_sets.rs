@@ -42,8 +42,12 @@ fn a_snapshot_joins_the_run_over_its_data() {
     assert_eq!(joined.len(), 1);
     assert_eq!((&joined[0]["data_sha256"], joined[0]["rows"].as_u64()), (&first["data_sha256"], Some(1_000)));
 
+    // A glob that no shell has expanded starts here.
+    let tables = home.json(&["data", "snapshot", "data/*.csv"]);
+    assert_eq!((tables["files"].as_u64(), tables["rows"].as_u64()), (Some(2), Some(1_000)));
+
     let list = home.json(&["data", "ls"]);
-    assert_eq!(list["snapshots"][0]["names"][0], "train");
+    assert_eq!(list["snapshots"][0]["names"][0], "train", "named ones go first");
     assert_eq!(list["names"][0]["history"].as_array().unwrap().len(), 1);
     let shown = home.trackway(&["data", "ls"]);
     assert!(shown.stdout.contains(&first["data_sha256"].as_str().unwrap()[..12]), "{}", shown.stdout);
