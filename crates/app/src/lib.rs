@@ -17,6 +17,7 @@ pub mod preflight;
 pub mod prove;
 mod query;
 mod reconcile;
+pub mod rehearsal;
 pub mod report;
 pub mod run;
 mod seal;

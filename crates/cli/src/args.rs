@@ -4,6 +4,7 @@ mod checkpoint;
 mod data;
 mod memory;
 mod preflight;
+mod rehearse;
 
 use std::path::PathBuf;
 
@@ -11,11 +12,12 @@ use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
-    DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs,
-    SnapshotArgs, TableArgs, ValidateArgs,
+    CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
+    ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use rehearse::{RehearsalKind, RehearseArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -59,6 +61,8 @@ pub enum Command {
     Preflight(PreflightArgs),
     /// Prove that a killed and resumed run ends in the state of an undisturbed one
     Prove(ProveArgs),
+    /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
+    Rehearse(RehearseArgs),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
+    trackway_app::data::read_urls();
     let printer = Printer::new(cli.global.json);
     match execute(&cli, printer) {
         Ok(code) => ExitCode::from(code),
@@ -60,6 +61,10 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
         }
+        Command::Rehearse(rehearse) => {
+            let app = open(&cli.global, Some(&rehearse.file), true, printer)?;
+            commands::rehearse::rehearse(&app, rehearse, printer)
+        }
         other => {
             let app = open(&cli.global, None, false, printer)?;
             on_home(&app, other, printer)
@@ -80,6 +85,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Run(_)
         | Command::Preflight(_)
         | Command::Prove(_)
+        | Command::Rehearse(_)
         | Command::Classify(_)
         | Command::Memory(_)
         | Command::Checkpoint(_)

@@ -222,6 +222,27 @@ pub struct TensorFacts {
 }
 
 impl TensorFacts {
+    /// Of numbers that a program has in memory; `shape` is theirs.
+    #[must_use]
+    pub fn of(name: &str, values: &[f32], shape: &[u64]) -> Self {
+        let finite = || values.iter().filter(|value| value.is_finite()).map(|value| f64::from(*value));
+        let count = finite().count() as f64;
+        let mean = finite().sum::<f64>() / count;
+        let variance = finite().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+        let known = |value: f64| Some(value).filter(|value| value.is_finite());
+        Self {
+            name: name.into(),
+            dtype: "float32".into(),
+            shape: shape.to_vec(),
+            mean: known(mean),
+            stddev: known(variance.sqrt()),
+            min: known(finite().fold(f64::INFINITY, f64::min)),
+            max: known(finite().fold(f64::NEG_INFINITY, f64::max)),
+            nan_count: values.iter().filter(|value| value.is_nan()).count() as u64,
+            infinite_count: values.iter().filter(|value| value.is_infinite()).count() as u64,
+        }
+    }
+
     /// Whether its values are floating-point numbers.
     #[must_use]
     pub fn is_float(&self) -> bool {
@@ -251,6 +272,34 @@ pub struct Group {
     pub elements: u64,
     /// The names of the first [`GROUP_NAMES_MAX`].
     pub names: Vec<String>,
+}
+
+impl LossFunction {
+    /// The mean cross-entropy over class numbers, whose first value was `first_value`.
+    #[must_use]
+    pub fn cross_entropy(classes: u64, labels: &[u32], first_value: f64) -> Self {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        labels.iter().for_each(|label| *counts.entry(*label).or_default() += 1);
+        let shares = counts.values().map(|count| *count as f64 / labels.len() as f64);
+        let entropy = -shares.map(|share| share * share.ln()).sum::<f64>();
+        Self {
+            name: "cross_entropy".into(),
+            reduction: "mean".into(),
+            classes: Some(classes),
+            terms: labels.len() as u64,
+            labels: Labels {
+                dtype: "uint32".into(),
+                count: labels.len() as u64,
+                distinct: counts.len() as u64,
+                min: counts.first_key_value().map(|(label, _)| f64::from(*label)),
+                max: counts.last_key_value().map(|(label, _)| f64::from(*label)),
+                best_constant_loss: (!labels.is_empty()).then_some(entropy),
+            },
+            first_value: Some(first_value).filter(|value| value.is_finite()),
+            out_of_range: labels.iter().filter(|label| u64::from(**label) >= classes).count() as u64,
+            ..Self::default()
+        }
+    }
 }
 
 impl Group {
@@ -499,6 +548,23 @@ mod tests {
             let about = value["about"].as_str().unwrap();
             assert_eq!(parse(about, &value["facts"].to_string()), Some(fact));
         }
+    }
+
+    /// Proves the figures that a program computes of its own numbers: NaN and infinities counted apart, and the entropy of
+    /// labels in nats.
+    #[test]
+    fn figures_are_those_of_the_numbers() {
+        let tensor = TensorFacts::of("0", &[1.0, 3.0, f32::NAN, f32::INFINITY], &[2, 2]);
+        assert_eq!(
+            (tensor.mean, tensor.stddev, tensor.min, tensor.max),
+            (Some(2.0), Some(1.0), Some(1.0), Some(3.0))
+        );
+        assert_eq!((tensor.nan_count, tensor.infinite_count), (1, 1));
+        assert_eq!(TensorFacts::of("0", &[], &[0]).mean, None);
+        let function = LossFunction::cross_entropy(3, &[0, 1, 0, 3], 1.1);
+        let entropy = function.labels.best_constant_loss.unwrap();
+        assert!((entropy - 1.5 * std::f64::consts::LN_2).abs() < 1e-12);
+        assert_eq!((function.out_of_range, function.labels.distinct), (1, 3));
     }
 
     /// Proves which metric is taken as the training loss.

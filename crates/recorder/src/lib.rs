@@ -53,7 +53,7 @@ pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
 };
 pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder};
-pub use rehearsal::RehearsalPlan;
+pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
 pub use staged::{CHECKPOINT_SKIPPED_EVENT, CheckpointStage, LAST_SAVE_WAIT_SECONDS_MAX};
@@ -66,3 +66,4 @@ pub use trackway_checkpoint::{
     Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
 };
 pub use trackway_formats::record::{ControlOutcome, Origin};
+pub use trackway_formats::rehearsal as facts;

@@ -1,11 +1,11 @@
 //! Rehearsals: launches of kind `one_batch` and `overfit`, in which a loop repeats its first batches until the loss is
 //! at its target or the steps are spent. What it says meanwhile is told in docs/formats/rehearsal.md.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use trackway_core::{LaunchKind, Step};
 use trackway_formats::rehearsal::{
-    FACTS_EVENT, Fact, HANDSHAKE_EVENT, HONOURED_KINDS, TARGET_EVENT, loss_rank,
+    FACTS_EVENT, Fact, Group, HANDSHAKE_EVENT, HONOURED_KINDS, Model, TARGET_EVENT, Updates, loss_rank,
 };
 
 use crate::process::ProcessSlot;
@@ -24,6 +24,8 @@ pub struct RehearsalPlan {
     pub batches: u64,
     /// The loop ends when the mean loss over these batches is at most this share of what it was over the first of them.
     pub target_share: Option<f64>,
+    /// The same as a loss; it comes before the share.
+    pub target_loss: Option<f64>,
 }
 
 impl RehearsalPlan {
@@ -93,6 +95,100 @@ impl Inner {
     }
 }
 
+/// One parameter before and after an update.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ParameterUpdate<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its numbers before.
+    pub before: &'a [f32],
+    /// Its numbers after; as many.
+    pub after: &'a [f32],
+    /// The norm of its gradient; none when it got none.
+    pub gradient_norm: Option<f64>,
+}
+
+/// Follows the first updates of a training loop for a rehearsal, where the recorder cannot see them by itself.
+///
+/// Hand in every parameter that is to be trained, for a few updates; more only cost time.
+#[derive(Debug, Default)]
+pub struct UpdateWatch {
+    parameters: BTreeMap<String, Parameter>,
+    steps: u64,
+    update_ratio: Option<f64>,
+    gradient_norm: Option<f64>,
+    learning_rate: Option<f64>,
+}
+
+#[derive(Debug, Default)]
+struct Parameter {
+    elements: u64,
+    moved: bool,
+    had_gradient: bool,
+    nonzero: bool,
+    nonfinite: bool,
+}
+
+impl UpdateWatch {
+    /// Takes one update in.
+    pub fn see(&mut self, learning_rate: f64, updates: &[ParameterUpdate<'_>]) {
+        self.steps += 1;
+        let (mut changed, mut size, mut gradient) = (0.0, 0.0, 0.0);
+        for update in updates {
+            let pairs =
+                || update.before.iter().zip(update.after).map(|(was, is)| (f64::from(*was), f64::from(*is)));
+            changed += pairs().map(|(was, is)| (is - was).powi(2)).sum::<f64>();
+            size += pairs().map(|(was, _)| was.powi(2)).sum::<f64>();
+            gradient += update.gradient_norm.unwrap_or(0.0).powi(2);
+            let known = self.parameters.entry(update.name.into()).or_default();
+            known.elements = update.after.len() as u64;
+            known.moved |= pairs().any(|(was, is)| was.to_bits() != is.to_bits());
+            known.had_gradient |= update.gradient_norm.is_some();
+            known.nonzero |= update.gradient_norm.is_some_and(|norm| norm != 0.0);
+            known.nonfinite |= update.gradient_norm.is_some_and(|norm| !norm.is_finite());
+        }
+        if size > 0.0 {
+            let ratio = (changed / size).sqrt();
+            self.update_ratio = Some(self.update_ratio.map_or(ratio, |most| most.max(ratio)));
+        }
+        self.gradient_norm = self.gradient_norm.or(Some(gradient.sqrt()));
+        self.learning_rate = Some(self.learning_rate.map_or(learning_rate, |most| most.max(learning_rate)));
+    }
+
+    /// Updates taken in.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// What to say of them with [`Recorder::rehearsal_fact`]; `class` names the model.
+    #[must_use]
+    pub fn facts(&self, class: &str) -> [Fact; 2] {
+        let group = |chosen: fn(&Parameter) -> bool| {
+            let mut group = Group::default();
+            let found = self.parameters.iter().filter(|(_, parameter)| chosen(parameter));
+            found.for_each(|(name, parameter)| group.add(name, parameter.elements));
+            group
+        };
+        let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+        let updates = Updates {
+            backward_count: self.steps,
+            optimizer_steps: self.steps,
+            optimized: group(|_| true),
+            without_gradient: group(|parameter| !parameter.had_gradient),
+            zero_gradient: group(|parameter| parameter.had_gradient && !parameter.nonzero),
+            nonfinite_gradient: group(|parameter| parameter.nonfinite),
+            unmoved: group(|parameter| !parameter.moved),
+            gradient_norm: finite(self.gradient_norm),
+            update_ratio: finite(self.update_ratio),
+            learning_rate: self.learning_rate,
+            ..Updates::default()
+        };
+        let model = Model { classes: vec![class.into()], parameters: group(|_| true), ..Model::default() };
+        [Fact::Updates(updates), Fact::Model(model)]
+    }
+}
+
 /// The losses of the first and of the last pass over the repeated batches.
 #[derive(Debug, Default)]
 pub(crate) struct LossWatch {
@@ -131,7 +227,8 @@ impl LossWatch {
         let mean = |sum: f64| sum / count as f64;
         let first = mean(self.first.iter().sum());
         let reference = self.baseline.map_or(first, |baseline| baseline.min(first));
-        let (now, target) = (mean(self.last.iter().sum()), reference * plan.target_share?);
+        let now = mean(self.last.iter().sum());
+        let target = plan.target_loss.or_else(|| Some(reference * plan.target_share?))?;
         (now <= target).then_some((now, target))
     }
 }
@@ -143,7 +240,8 @@ mod tests {
 
     fn attempt(kind: LaunchKind, batches: u64) -> Attempt {
         let mut attempt = Attempt::new();
-        attempt.settings.rehearsal = Some(RehearsalPlan { kind, batches, target_share: Some(0.5) });
+        attempt.settings.rehearsal =
+            Some(RehearsalPlan { kind, batches, target_share: Some(0.5), target_loss: None });
         attempt.settings.max_steps = Some(100);
         attempt.settings.at_steps = vec![100];
         attempt
@@ -177,6 +275,36 @@ mod tests {
         assert!(!run.should_stop());
         run.log(3, &[("loss", 0.9)]);
         assert!(run.checkpoint_due(3) && run.should_stop());
+
+        let mut attempt = self::attempt(LaunchKind::OneBatch, 1);
+        attempt.settings.rehearsal.as_mut().unwrap().target_loss = Some(0.25);
+        let run = attempt.attach();
+        run.log(1, &[("loss", 0.3)]);
+        assert!(!run.should_stop());
+        run.log(2, &[("loss", 0.25)]);
+        assert!(run.checkpoint_due(2) && run.should_stop());
+    }
+
+    /// Proves what is made of updates: which parameter moved, which got no gradient, and the greatest relative change.
+    #[test]
+    fn updates_are_followed() {
+        let mut watch = UpdateWatch::default();
+        let update =
+            |name, before, after, gradient_norm| ParameterUpdate { name, before, after, gradient_norm };
+        watch
+            .see(0.1, &[update("a", &[3.0, 4.0], &[3.0, 4.5], Some(2.0)), update("b", &[0.0], &[0.0], None)]);
+        watch
+            .see(0.2, &[update("a", &[3.0, 4.5], &[3.0, 4.5], Some(0.0)), update("b", &[0.0], &[0.0], None)]);
+        let [Fact::Updates(updates), Fact::Model(model)] = watch.facts("Toy") else { panic!("other facts") };
+        assert_eq!((updates.update_ratio, updates.gradient_norm), (Some(0.1), Some(2.0)));
+        assert_eq!(
+            (updates.unmoved.names, updates.without_gradient.names),
+            (vec!["b".into()], vec!["b".into()])
+        );
+        assert_eq!(
+            (model.parameters.elements, updates.zero_gradient.tensors, updates.learning_rate),
+            (3, 0, Some(0.2))
+        );
     }
 
     /// Proves that a training attempt knows nothing of rehearsals: no batch is repeated, and nothing is said.

@@ -37,7 +37,8 @@ pub(crate) struct Settings {
     pub group: Option<Result<RankGroup, RankError>>,
     /// `TRACKWAY_GRACE_SECONDS`: what is left to the process after SIGTERM.
     pub grace_seconds: Option<f64>,
-    /// `TRACKWAY_KIND=one_batch` or `overfit`, with `TRACKWAY_REHEARSAL_BATCHES` and `TRACKWAY_REHEARSAL_TARGET`.
+    /// `TRACKWAY_KIND=one_batch` or `overfit`, with `TRACKWAY_REHEARSAL_BATCHES`,
+    /// `TRACKWAY_REHEARSAL_TARGET` and `TRACKWAY_REHEARSAL_TARGET_LOSS`.
     pub rehearsal: Option<RehearsalPlan>,
 }
 
@@ -73,7 +74,7 @@ impl Settings {
             hold_at_step: number("TRACKWAY_HOLD_AT_STEP"),
             hold_in_save: number("TRACKWAY_HOLD_IN_SAVE"),
             grace_seconds: seconds("TRACKWAY_GRACE_SECONDS"),
-            rehearsal: rehearsal(&text),
+            rehearsal: rehearsal(text),
         }
     }
 
@@ -93,10 +94,11 @@ fn rehearsal(text: impl Fn(&str) -> Option<String>) -> Option<RehearsalPlan> {
         _ => return None,
     };
     let asked = text("TRACKWAY_REHEARSAL_BATCHES").and_then(|count| count.parse().ok());
-    let target = text("TRACKWAY_REHEARSAL_TARGET").and_then(|share| share.parse().ok());
+    let number = |name| text(name).and_then(|number| number.parse().ok());
     Some(RehearsalPlan {
         kind,
         batches: asked.filter(|count| *count > 0).unwrap_or(batches),
-        target_share: target.filter(|share: &f64| *share > 0.0),
+        target_share: number("TRACKWAY_REHEARSAL_TARGET").filter(|share| *share > 0.0),
+        target_loss: number("TRACKWAY_REHEARSAL_TARGET_LOSS"),
     })
 }

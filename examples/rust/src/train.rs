@@ -6,7 +6,7 @@ use candle_core::Tensor;
 use trackway_core::{Clock, Step};
 use trackway_recorder::Recorder;
 
-use crate::{Adam, Cursor, DataOrder, JobError, Options, Parameters, checkpoint};
+use crate::{Adam, Cursor, DataOrder, JobError, Options, Parameters, Rehearsing, checkpoint};
 
 /// Steps between two lines for people.
 const LINE_STEPS: Step = 50;
@@ -46,6 +46,11 @@ pub trait Job {
     /// # Errors
     /// When candle refuses an operation.
     fn loss(&self, items: &[u32]) -> Result<Tensor, JobError>;
+    /// How many classes there are, and the true ones of these training items.
+    ///
+    /// # Errors
+    /// When candle refuses an operation.
+    fn labels(&self, items: &[u32]) -> Result<(u64, Vec<u32>), JobError>;
     /// Loss and accuracy on the validation part.
     ///
     /// # Errors
@@ -101,6 +106,7 @@ struct Training<'a> {
     out: &'a mut dyn Write,
     adam: Adam,
     order: DataOrder,
+    rehearsing: Rehearsing<'a>,
     step: Step,
     validated: Option<(Step, Validation)>,
 }
@@ -114,7 +120,8 @@ impl<'a> Training<'a> {
     ) -> Result<Self, JobError> {
         let adam = Adam::new(job.parameters(), options.learning_rate)?;
         let order = DataOrder::new(options.seed, job.item_count(), options.batch);
-        let mut training = Self { job, options, run, out, adam, order, step: 0, validated: None };
+        let rehearsing = Rehearsing::new(run);
+        let mut training = Self { job, options, run, out, adam, order, rehearsing, step: 0, validated: None };
         training.introduce();
         if let Some(found) = run.resume()? {
             let expected = training.cursor_at(found.step);
@@ -140,20 +147,24 @@ impl<'a> Training<'a> {
     /// Makes one update and records it.
     fn advance(&mut self, clock: &dyn Clock) -> Result<(), JobError> {
         let started_micros = clock.monotonic_micros();
-        let items = self.order.batch_after(self.step);
+        let step = self.step + 1;
+        // A rehearsal repeats the batches of the first steps.
+        let items = self.order.batch_after(self.run.step_of_batch(step) - 1);
         let item_count = items.len();
         let loss = self.job.loss(items)?;
         let loss_value = f64::from(loss.to_scalar::<f32>()?);
-        let step = self.step + 1;
         if !loss_value.is_finite() {
             return Err(JobError::NotFinite { loss: loss_value, step });
         }
-        let norm = self.adam.update(&loss.backward()?, step)?;
+        self.rehearsing.before_update(self.job, items, loss_value)?;
+        let gradients = loss.backward()?;
+        let norm = self.adam.update(&gradients, step)?;
         self.step = step;
         let seconds = (clock.monotonic_micros() - started_micros).max(1) as f64 / 1e6;
         let counted = self.job.throughput();
         let rate = (item_count * counted.per_item) as f64 / seconds;
         let learning_rate = self.adam.learning_rate_at(step);
+        self.rehearsing.after_update(self.job, &gradients, learning_rate)?;
         self.run.log(
             step,
             &[("loss", loss_value), ("lr", learning_rate), ("grad_norm", norm), (counted.metric, rate)],

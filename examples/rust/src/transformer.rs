@@ -206,6 +206,11 @@ impl Job for CharTransformer {
         Ok(cross_entropy(&self.logits(&inputs)?, &targets)?)
     }
 
+    fn labels(&self, items: &[u32]) -> Result<(u64, Vec<u32>), JobError> {
+        let (_, targets) = self.pairs(items.iter().map(|&item| item as usize))?;
+        Ok((SYMBOL_COUNT as u64, targets.to_vec1()?))
+    }
+
     fn validate(&self) -> Result<Validation, JobError> {
         let windows = (self.corpus.symbols.len() - 1) / CONTEXT;
         let available = windows - self.training_windows;

@@ -156,6 +156,11 @@ impl Job for WineClassifier {
         Ok(cross_entropy(&logits, &self.training.classes.index_select(&items, 0)?)?)
     }
 
+    fn labels(&self, items: &[u32]) -> Result<(u64, Vec<u32>), JobError> {
+        let labels = self.training.classes.index_select(&Tensor::new(items, &Device::Cpu)?, 0)?;
+        Ok((self.layers[2].1.elem_count() as u64, labels.to_vec1()?))
+    }
+
     fn validate(&self) -> Result<Validation, JobError> {
         let logits = self.logits(&self.validation.features)?;
         score(&logits, &self.validation.classes)

@@ -5,6 +5,7 @@
 //! steps on a few threads. A step is a line of [`steps::STEPS`] and a function in [`steps`]; what it answers are
 //! [`CheckResult`]s, and nothing else is believed: what could not run is *not run*, never *passed*.
 
+mod charts;
 mod graph;
 mod plan;
 mod quote;
@@ -25,18 +26,18 @@ use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
+pub use self::charts::{ColumnChart, Scale, Series};
 pub use self::quote::{Quote, SetQuote};
 pub use self::record::Recorded;
 pub(crate) use self::record::{record, recorded};
 pub use self::select::Selection;
 use self::sets::DataSets;
-pub use self::sets::SetProfile;
 use self::steps::{Shared, Work};
 use crate::App;
 use crate::capture::Capture;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::run::{Job, Source, interrupt};
+use crate::run::{Job, Source, Start, interrupt, read};
 
 /// How often a request to stop is looked for.
 const STOP_TURN: Duration = Duration::from_millis(50);
@@ -75,9 +76,9 @@ pub struct PreflightReport {
     pub imbalance: Option<ImbalanceReport>,
     /// What the run needs of a device; none without a model.
     pub memory: Option<MemoryReport>,
-    /// What the data sets are like, for pages; too long for the document.
+    /// Distributions for pages; `trackway data profile` has the statistics.
     #[serde(skip)]
-    pub profiles: Vec<SetProfile>,
+    pub charts: Vec<ColumnChart>,
 }
 
 /// A check that was left out.
@@ -156,16 +157,21 @@ impl App {
     ) -> Result<PreflightReport, AppError> {
         let job = Job::read(&request.source, &self.redactor)?;
         job.check_command()?;
+        let section = job.plan.preflight.as_ref();
+        if section.is_some_and(|it| it.one_batch || it.overfit_batches.is_some()) {
+            // A rehearsal is a launch, and starts from what a launch starts from.
+            let start = read(self, &request.source, true, reporter)?;
+            return check(self, (&start.job, &start.capture, Some(&start)), &request.selection, reporter);
+        }
         let capture = crate::run::capture_surroundings(self, &job);
-        check(self, &job, &capture, &request.selection, reporter)
+        check(self, (&job, &capture, None), &request.selection, reporter)
     }
 }
 
-/// Plans and does the checks of a job.
+/// Plans and does the checks of a job. Without a start nothing is rehearsed.
 pub(crate) fn check(
     app: &App,
-    job: &Job,
-    capture: &Capture,
+    (job, capture, start): (&Job, &Capture, Option<&Start>),
     selection: &Selection,
     reporter: &dyn Reporter,
 ) -> Result<PreflightReport, AppError> {
@@ -177,11 +183,13 @@ pub(crate) fn check(
     reporter.preflight(&Told::Quote(&quote));
     let cancelled = AtomicBool::new(false);
     let shared = Shared::default();
-    let work = Work { app, job, capture, sets: &sets, shared: &shared, cancelled: &cancelled, reporter };
+    let work =
+        Work { app, job, capture, start, sets: &sets, shared: &shared, cancelled: &cancelled, reporter };
     let results = watched(&cancelled, || graph::execute(&planned, &|step| steps::run(&work, step)));
     let checks = policy.judge(&planned, results);
     let stopped = cancelled.load(Ordering::Relaxed);
-    let mut report = PreflightReport {
+    let profiles = charts::in_order(sets.profiles(&shared.evidence));
+    Ok(PreflightReport {
         name: job.plan.run.name.clone(),
         verdict: policy.verdict(&checks),
         stopped,
@@ -189,14 +197,12 @@ pub(crate) fn check(
         skipped: policy.skipped(),
         required: policy.required(),
         quote,
-        seconds: 0.0,
         cost: shared.cost.into_inner(),
         imbalance: shared.imbalance.into_inner(),
         memory: shared.memory.into_inner(),
-        profiles: sets.profiles(shared.profiles),
-    };
-    report.seconds = (app.clock.monotonic_micros() - began) as f64 / 1e6;
-    Ok(report)
+        charts: charts::charts(&profiles, app.clock.now()),
+        seconds: (app.clock.monotonic_micros() - began) as f64 / 1e6,
+    })
 }
 
 /// Sets `cancelled` as soon as a person asks for a stop, while `work` goes on.

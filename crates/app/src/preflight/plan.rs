@@ -68,7 +68,8 @@ pub fn plan(table: &'static [StepSpec], facts: &Facts<'_>, policy: &Policy) -> V
     let mut planned: Vec<Planned> = Vec::new();
     let mut places = vec![None; table.len()];
     for (index, spec) in table.iter().enumerate().filter(|(index, _)| wanted[*index]) {
-        let after = spec.needs.iter().filter_map(|need| places[place(table, need)]).collect();
+        let before = spec.needs.iter().chain(spec.after);
+        let after = before.filter_map(|step| places[place(table, step)]).collect();
         let answer = |why: String| {
             spec.checks.iter().map(|check| CheckResult::not_applicable(check, why.clone())).collect()
         };

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use trackway_core::checks::CheckResult;
 use trackway_data::DataError;
-use trackway_data::profile::Profile;
+use trackway_data::integrity::{Evidence, unreadable};
 use trackway_data::read::Source;
 use trackway_formats::runfile::{DataFormat, DataRole, DataSpec, Plan};
 
@@ -37,12 +38,12 @@ pub enum Content {
     Table(Source),
     /// Files that are no table: images, texts of unknown form.
     Files,
-    /// A table that cannot be opened, for this reason.
-    Unreadable(String),
+    /// A table that cannot be opened: what `data.values` says of it.
+    Unreadable(CheckResult),
 }
 
 /// What a data set is like, for pages.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SetProfile {
     /// Its name in the run file.
     pub name: String,
@@ -51,7 +52,7 @@ pub struct SetProfile {
     /// The column that is predicted.
     pub label: Option<String>,
     /// Its statistics.
-    pub profile: Arc<Profile>,
+    pub evidence: Arc<Evidence>,
 }
 
 impl DataSets {
@@ -115,16 +116,14 @@ impl DataSets {
         self.tables().map(quote).collect()
     }
 
-    /// The profiles that were made, in the order of the sets.
-    pub fn profiles(&self, profiles: Profiles) -> Vec<SetProfile> {
-        let mut made = profiles.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// What is known of each set, in their order.
+    pub fn profiles(&self, gathered: &Gathered) -> Vec<SetProfile> {
         let of = |set: &DataSet| {
-            let profile = made.remove(&set.name)?;
             Some(SetProfile {
                 name: set.name.clone(),
                 role: set.role,
                 label: set.spec.label.clone(),
-                profile,
+                evidence: gathered.of(&set.name)?,
             })
         };
         self.sets.iter().filter_map(of).collect()
@@ -148,19 +147,19 @@ impl DataSet {
     }
 }
 
-/// Profiles by data set, made once and used by every step that needs them.
+/// What one reading of each table told, used by every step that needs it.
 #[derive(Default)]
-pub struct Profiles(Mutex<BTreeMap<String, Arc<Profile>>>);
+pub struct Gathered(Mutex<BTreeMap<String, Arc<Evidence>>>);
 
-impl Profiles {
-    /// Keeps one.
-    pub fn keep(&self, set: &str, profile: Profile) {
+impl Gathered {
+    /// Keeps that of one set.
+    pub fn keep(&self, set: &str, evidence: Evidence) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.insert(set.to_owned(), Arc::new(profile));
+        kept.insert(set.to_owned(), Arc::new(evidence));
     }
 
-    /// The profile of a set, if it could be made.
-    pub fn of(&self, set: &str) -> Option<Arc<Profile>> {
+    /// That of a set, if it could be read.
+    pub fn of(&self, set: &str) -> Option<Arc<Evidence>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(set).cloned()
     }
 }
@@ -169,17 +168,18 @@ fn open(job: &Job, name: &str, spec: &DataSpec) -> Result<Content, AppError> {
     let source = match Source::open(&job.base, name, spec) {
         Ok(source) => source,
         Err(DataError::NotATable { .. }) if spec.format.is_none() => return Ok(Content::Files),
-        Err(
-            error @ (DataError::Corrupt { .. } | DataError::Unreadable { .. } | DataError::Changed { .. }),
-        ) => {
-            return Ok(Content::Unreadable(error.to_string()));
-        }
         // Of a run file, everything it names must be there.
-        Err(error) => return Err(AppError { kind: ErrorKind::Usage, ..data_error(error) }),
+        Err(error) => {
+            let usage = |error| AppError { kind: ErrorKind::Usage, ..data_error(error) };
+            return unreadable(&error).map(Content::Unreadable).ok_or_else(|| usage(error));
+        }
     };
     for (role, column) in [("label", &spec.label), ("group", &spec.group), ("time", &spec.time)] {
         let Some(column) = column else { continue };
         source.index_of(column, role).map_err(data_error)?;
+    }
+    for column in &spec.group_by {
+        source.index_of(column, "group_by").map_err(data_error)?;
     }
     Ok(Content::Table(source))
 }

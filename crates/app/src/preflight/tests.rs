@@ -41,7 +41,12 @@ const TEST: &str = "[data.test]\npath = \"b.csv\"\n";
 fn the_table_holds_together() {
     let all = names();
     for (index, step) in STEPS.iter().enumerate() {
-        assert!(step.needs.iter().all(|need| STEPS[..index].iter().any(|before| before.name == *need)));
+        assert!(
+            step.needs
+                .iter()
+                .chain(step.after)
+                .all(|need| STEPS[..index].iter().any(|before| before.name == *need))
+        );
         for check in step.checks {
             assert_eq!(all.iter().filter(|name| *name == check).count(), 1, "{check}");
             assert!(
@@ -58,9 +63,9 @@ fn a_run_file_decides_which_steps_apply() {
     let all = Selection::default();
     assert_eq!(steps("", &all), ["settings"]);
     assert_eq!(steps("[checkpoint]\nevery = { steps = 5 }\n", &all), ["settings", "store"]);
-    assert_eq!(steps(TRAIN, &all), ["read", "label", "imbalance", "settings"]);
+    assert_eq!(steps(TRAIN, &all), ["read", "integrity", "imbalance", "settings"]);
     let both = format!("{TRAIN}{TEST}");
-    assert_eq!(steps(&both, &all), ["read", "label", "imbalance", "drift", "leakage", "settings"]);
+    assert_eq!(steps(&both, &all), ["read", "integrity", "imbalance", "drift", "leakage", "settings"]);
     assert_eq!(steps(&format!("{TRAIN}rules = [\"y > 0\"]\n"), &all)[..2], ["read", "schema"]);
     let only = Selection { only: vec!["data.drift".into()], ..Selection::default() };
     assert_eq!(steps(&both, &only), ["read", "drift"]);
@@ -135,7 +140,10 @@ fn what_is_skipped_is_told() {
         Selection { skip: vec![skipped("leakage")], only: vec!["leakage".into()], ..Selection::default() };
     let text = format!("{TRAIN}{TEST}[preflight]\nrequire = [\"leakage\"]");
     let (checks, verdict) = judged(&text, &skip, Severity::Note);
-    assert!(checks.len() == 4 && checks.iter().all(|(_, verdict)| *verdict == Verdict::NotRun));
+    assert!(
+        checks.len() == trackway_data::leakage::CHECKS.len()
+            && checks.iter().all(|(_, verdict)| *verdict == Verdict::NotRun)
+    );
     assert_eq!(verdict, Verdict::Warn);
 }
 
@@ -152,5 +160,5 @@ fn steps_wait_for_one_another() {
     let done = done.into_inner().unwrap();
     let at = |name: &str| done.iter().position(|step| *step == name).unwrap();
     assert_eq!(done.len(), 6, "{done:?}");
-    assert!(["label", "imbalance", "drift"].iter().all(|step| at("read") < at(step)), "{done:?}");
+    assert!(["integrity", "imbalance", "drift"].iter().all(|step| at("read") < at(step)), "{done:?}");
 }

@@ -178,6 +178,7 @@ impl<'a> Launches<'a> {
             environment: environment.into_iter().map(|(name, value)| (name.into(), value)).collect(),
             injection: None,
             handshake_seconds: Some(self.request.handshake_seconds),
+            timeout_seconds: None,
         }
     }
 

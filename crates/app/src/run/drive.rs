@@ -98,6 +98,8 @@ pub struct Rehearsal {
     pub injection: Option<Injection>,
     /// How long the script may take until it speaks to the recorder.
     pub handshake_seconds: Option<f64>,
+    /// How long it may take; the run file's own limit counts too.
+    pub timeout_seconds: Option<f64>,
 }
 
 /// Launches, watches and seals one rehearsal; no decision follows from it.
@@ -114,7 +116,7 @@ pub fn rehearse(
     app.set_run_state(prepared.run.run_id, RunState::Running)?;
     let additions = Additions { rehearsal: rehearsal.environment.clone(), ..Additions::default() };
     let launched = launch_next(app, prepared, previous, &additions, true, reporter)?;
-    match watch(app, prepared, &launched, None, rehearsal.injection, rehearsal.handshake_seconds, reporter)? {
+    match watch(app, prepared, &launched, None, rehearsal.injection, Some(rehearsal), reporter)? {
         Ended::Attempt => seal_patiently(app, &launched, reporter),
         Ended::Detached => Err(AppError::new(ErrorKind::Fault, "let go of the rehearsal before it ended")),
         Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
@@ -158,7 +160,7 @@ fn watch(
     launched: &Launched,
     replication: Option<&Replication>,
     injection: Option<Injection>,
-    handshake_seconds: Option<f64>,
+    rehearsal: Option<&Rehearsal>,
     reporter: &dyn Reporter,
 ) -> Result<Ended, AppError> {
     let row = &launched.row;
@@ -171,7 +173,7 @@ fn watch(
     let watched = Watched {
         placement: &launched.placement,
         files,
-        limits: Limits { handshake_seconds, ..limits(app, prepared)? },
+        limits: limits_of(limits(app, prepared)?, rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         injection,
         attached: launched.attached,
@@ -222,6 +224,14 @@ fn remember_let_go(app: &App, row: &AttemptRow, text: &str) {
         source: "supervisor".into(),
     };
     let _ = app.ledger_write(|ledger| ledger.append_event(&event));
+}
+
+/// A rehearsal has bounds of its own; the shorter time limit counts.
+fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
+    let Some(rehearsal) = rehearsal else { return limits };
+    let own = rehearsal.timeout_seconds.into_iter();
+    let timeout_seconds = own.chain(limits.timeout_seconds).min_by(f64::total_cmp);
+    Limits { timeout_seconds, handshake_seconds: rehearsal.handshake_seconds, ..limits }
 }
 
 /// What the run may still take, from its budgets and what its sealed attempts took.

@@ -130,7 +130,7 @@ impl App {
         if !has_file || request.selection.skip_all.is_some() {
             return Ok(None);
         }
-        let report = check(self, &start.job, &start.capture, &request.selection, reporter)?;
+        let report = check(self, (&start.job, &start.capture, Some(start)), &request.selection, reporter)?;
         reporter.preflight(&Told::Judged(&report));
         Ok(Some(report))
     }
@@ -149,7 +149,7 @@ impl App {
     ) -> Result<(), AppError> {
         let (kind, text) = match state {
             RunState::Blocked => {
-                ("preflight_blocked", format!("not launched: {} forbids it", report.blocked_by().join(", ")))
+                ("preflight_blocked", format!("not launched because of {}", report.blocked_by().join(", ")))
             }
             _ => ("preflight_stopped", "stopped before the launch".to_owned()),
         };

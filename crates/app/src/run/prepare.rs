@@ -103,10 +103,10 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
     // Another command may have sealed its attempt since the row was read.
     let run = app.find_run(&run.run_id.to_string())?;
     if run.kind != LaunchKind::Train {
-        let message = format!("run {} took part in a proof; it is not taken up again", run.run_id);
-        return Err(
-            AppError::new(ErrorKind::Usage, message).hint("prove anew with: trackway prove FILE --steps N")
-        );
+        let (run_id, kind) = (run.run_id, run.kind.as_str());
+        let message = format!("run {run_id} is of kind `{kind}`; only a training is taken up again");
+        return Err(AppError::new(ErrorKind::Usage, message)
+            .hint("proofs and rehearsals are made anew: `trackway prove`, `trackway rehearse`"));
     }
     // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use trackway_core::Timestamp;
+use trackway_formats::rehearsal::TARGET_EVENT;
 use trackway_launch::{AttemptFiles, ExitRecord, Observation};
 use trackway_ledger::{AttemptRow, ClosedRecords};
 use trackway_tower::classify::{ErrorFile, Progress, Stream, StreamLog};
@@ -58,8 +59,9 @@ pub fn gather(
     evidence.progress.last_step = closed.last_step;
     evidence.progress.handshake_seen =
         closed.segments.iter().any(|segment| segment.origin.as_deref() == Some("sdk"));
+    let asked_to_end = [trackway_recorder::MAX_STEPS_EVENT, TARGET_EVENT];
     evidence.progress.reached_last_step =
-        closed.events.iter().any(|event| event.kind == trackway_recorder::MAX_STEPS_EVENT);
+        closed.events.iter().any(|event| asked_to_end.contains(&&*event.kind));
     match end {
         End::Recorded(record) => take_record(&mut evidence, record, closed),
         End::Lost { why, rebooted } => {

@@ -10,6 +10,7 @@ pub mod logs;
 pub mod memory;
 pub mod preflight;
 pub mod prove;
+pub mod rehearse;
 pub mod run;
 pub mod sql;
 pub mod watch;

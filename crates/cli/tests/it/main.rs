@@ -5,6 +5,8 @@
 mod bad_input;
 mod checkpoints;
 mod data;
+mod data_check;
+mod data_sets;
 mod examples;
 mod faults;
 mod harness;
@@ -14,7 +16,9 @@ mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
 mod postgres_cluster;
+mod preflight;
 mod prove;
 mod receipts;
+mod rehearsals;
 mod remote;
 mod retries;

@@ -162,7 +162,7 @@ fn a_whole_state_is_proved_equal() {
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("proved equal"), "{page}");
     let refused = home.trackway(&["resume", proof["launches"][2]["run_id"].as_str().unwrap()]);
-    assert!(refused.code == 2 && refused.stderr.contains("took part in a proof"), "{}", refused.stderr);
+    assert!(refused.code == 2 && refused.stderr.contains("is of kind `prove`"), "{}", refused.stderr);
 }
 
 /// Proves that what a script forgets is found and named, and that a script that does not repeat is not blamed for

@@ -87,8 +87,8 @@ pub struct SourceFile {
     pub size_bytes: u64,
     bytes: Arc<dyn ByteSource>,
     kind: FileKind,
-    /// The file's columns, in its order.
-    columns: Vec<Column>,
+    /// The file's columns, in its order. Shared, because a source of wide files is cloned for each group of columns.
+    columns: Arc<[Column]>,
 }
 
 impl SourceFile {
@@ -472,6 +472,7 @@ impl Opener<'_> {
             let columns = parquet.columns();
             let tallies = columns.iter().map(|column| certain(column.kind)).collect();
             let (size_bytes, kind) = (bytes.size_bytes(), FileKind::Parquet(parquet));
+            let columns = columns.into();
             return Ok((SourceFile { path: shown, size_bytes, bytes, kind, columns }, tallies));
         }
         let sampled = match format {
@@ -490,6 +491,7 @@ impl Opener<'_> {
             },
         })?;
         let size_bytes = bytes.size_bytes();
+        let columns = columns.into();
         Ok((SourceFile { path: shown.clone(), size_bytes, bytes, kind, columns }, tallies))
     }
 }

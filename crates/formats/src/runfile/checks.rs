@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::SignOff;
 use trackway_core::checks::Severity;
 
 /// What is checked before the launch, beside everything that is cheap and applicable.
@@ -39,22 +40,7 @@ pub struct SkippedCheck {
 #[serde(default)]
 pub struct GovernanceSection {
     /// Personal data that may be trained on.
-    pub personal_data: Vec<PersonalDataApproval>,
-}
-
-/// A person's leave to train on personal data of one column.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PersonalDataApproval {
-    /// The column.
-    pub column: String,
-    /// Kinds of personal data, such as `email`; never empty.
-    pub kinds: Vec<String>,
-    /// Who gave the leave.
-    pub approved_by: String,
-    /// Why.
-    pub why: String,
-    /// The last day it holds, `YYYY-MM-DD`; for good when absent.
-    pub until: Option<String>,
+    pub personal_data: Vec<SignOff>,
 }
 
 /// What the script will do, for the checks of settings, memory and cost. Nothing of it reaches the script. `None`: not

@@ -19,10 +19,7 @@ mod unsupported;
 mod values;
 mod walker;
 
-pub use checks::{
-    DataRole, GovernanceSection, LoaderFacts, PersonalDataApproval, PreflightSection, SkippedCheck,
-    TrainingSection,
-};
+pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
 pub use error::RunFileError;
 pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
 pub use read::INFRASTRUCTURE;

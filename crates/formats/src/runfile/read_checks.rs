@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use trackway_core::SignOff;
 use trackway_core::checks::Severity;
 
 use super::checks::{
-    DataRole, GovernanceSection, LoaderFacts, PersonalDataApproval, PreflightSection, SkippedCheck,
-    TrainingSection,
+    DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection,
 };
 use super::read::positive_duration;
 use super::tree::{Node, Value};
@@ -89,13 +89,13 @@ pub(super) fn governance(scope: &Scope, problems: &mut Problems) -> GovernanceSe
     GovernanceSection { personal_data }
 }
 
-fn approval(scope: &Scope, problems: &mut Problems) -> PersonalDataApproval {
+fn approval(scope: &Scope, problems: &mut Problems) -> SignOff {
     for (key, example) in
         [("column", "\"email\""), ("kinds", "[\"email\"]"), ("approved_by", "\"…\""), ("why", "\"…\"")]
     {
         scope.require(key, example, problems);
     }
-    PersonalDataApproval {
+    SignOff {
         column: scope.read("column", problems, text).unwrap_or_default(),
         kinds: scope.read("kinds", problems, list(1, text)).unwrap_or_default(),
         approved_by: scope.read("approved_by", problems, text).unwrap_or_default(),

@@ -74,7 +74,7 @@ record!(
         run_file_path: Option<String>,
         /// The plan with secrets removed.
         config_json: Json,
-        /// What the run is for: train, or prove for one that only takes part in a resume proof. Never changes.
+        /// What the run is for: train; prove for a resume proof, one_batch or overfit for a rehearsal. Never changes.
         kind: LaunchKind,
     }
 );

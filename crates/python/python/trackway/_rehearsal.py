@@ -1,8 +1,8 @@
 """Rehearsals: launches of kind `one_batch` and `overfit`, before a run that costs money.
 
-The loop gets the first batch, or the first ten, again and again: the same values in the same order, until the loss is at
-its target or the steps are spent. What can be seen meanwhile is recorded as facts (docs/formats/rehearsal.md); judging
-them is Trackway's. Nothing here runs in training.
+The loop gets the first batch, or the first ten, again and again: the same values in the same order, until the loss is
+at its target or the steps are spent. What can be seen meanwhile is recorded as facts (docs/formats/rehearsal.md);
+judging them is Trackway's. Nothing here runs in training.
 """
 
 from __future__ import annotations

@@ -148,10 +148,6 @@ class Watch:
         self._reloaded = False
 
     def __enter__(self) -> Watch:
-        for name, component in self._components.items():
-            component = _state.unwrap(component)
-            if _state.is_module(component):
-                self._meet(component, name)
         handles = [
             register_module_forward_pre_hook(self._enter_module),
             register_module_forward_hook(self._leave_module, always_call=True),
@@ -306,7 +302,8 @@ class Watch:
         if self._batch_index in self._counted:
             return
         self._counted.add(self._batch_index)
-        kept = labels.detach().flatten() if name in CLASS_LOSSES else labels.detach().flatten(1)
+        kept = labels.detach()
+        kept = kept.flatten() if name in CLASS_LOSSES else kept.reshape(len(kept) if kept.dim() else 1, -1)
         if name in CLASS_LOSSES and not labels.is_floating_point():
             values, counts = kept[kept != named.get("ignore_index", -100)].unique(return_counts=True)
             self._counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
@@ -561,7 +558,8 @@ class Watch:
         if self._evaluations:
             say("evaluation", {"calls": self._evaluations})
         if self.rehearsal.first_step > 1:
-            say("resumed", {"step": self.rehearsal.first_step - 1, "components": sorted(self._components), **self._resumed})
+            began = {"step": self.rehearsal.first_step - 1, "components": sorted(self._components)}
+            say("resumed", {**began, **self._resumed})
 
     def _tell_loss(self) -> None:
         if self._loss:
@@ -694,7 +692,8 @@ def _compared(once: dict[str, Any], again: dict[str, Any], place: str, items: li
         entered = torch.as_tensor(parts[others[0]])
         same_input = entered.shape == once[others[0]][row].shape and bool((entered == once[others[0]][row]).all())
         label = torch.as_tensor(parts[place])
-        unpaired += same_input and label.numel() == labels[row].numel() and bool((label.reshape(-1) != labels[row].reshape(-1)).any())
+        found = labels[row].reshape(-1)
+        unpaired += same_input and label.numel() == found.numel() and bool((label.reshape(-1) != found).any())
     return {
         "checked": rows, "inputs_changed": sum(inputs), "labels_changed": sum(changed), "unpaired": int(unpaired),
     }  # fmt: skip

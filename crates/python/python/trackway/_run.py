@@ -246,8 +246,8 @@ class Run(Recorder):
                 step += 1
 
     def evaluating(self, step: int, *, every: int) -> bool:
-        """Whether to evaluate at the end of this step: at each multiple of `every`. In a rehearsal at the first step that
-        asks, and then not again, so that the evaluation is tried however short the rehearsal is."""
+        """Whether to evaluate at the end of this step: at each multiple of `every`. In a rehearsal at the first step
+        that asks, and then not again, so that the evaluation is tried however short the rehearsal is."""
         if self.rehearsal is not None:
             return self.rehearsal.evaluating()
         return step % every == 0

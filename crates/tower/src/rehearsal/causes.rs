@@ -1,7 +1,7 @@
 //! The symptom table: what in the facts of a rehearsal tells why a batch was, or was not, learned.
 
 use trackway_core::Confidence;
-use trackway_formats::rehearsal::{Facts, Group, TensorFacts};
+use trackway_formats::rehearsal::{Facts, Group, TensorFacts, Updates};
 
 use super::learning::number;
 use super::{Cause, Diagnosis, Learned, Learning, RehearsalEvidence, Weight};
@@ -14,10 +14,16 @@ const FROZEN_SHARE_WARNS: f64 = 0.5;
 /// An update that changes the parameters by more than this share of their size throws them about; about a thousandth
 /// is usual, a few hundredths at the beginning.
 const UPDATE_RATIO_HIGH: f64 = 0.3;
+/// Parameters that change by more than all they are while the loss rises by half: there is no doubt. Small parameters
+/// alone, as at the beginning, prove nothing.
+const UPDATE_RATIO_CERTAIN: f64 = 1.0;
+const RISE_CERTAIN: f64 = 1.5;
 /// An update by less than this share of their size would take years.
 const UPDATE_RATIO_LOW: f64 = 1e-5;
-/// Gradients of which less than this share is left were clipped away.
+/// Gradients of which less than this share is left, and less than this norm, were clipped away. To clip large ones to a norm
+/// of 1 is usual.
 const CLIPPED_SHARE: f64 = 1e-3;
+const CLIPPED_NORM: f64 = 1e-2;
 /// Means and deviations of inputs beyond this are not normalised ones: pixels of 0 to 255 are beyond it.
 const INPUT_SIZE_MAX: f64 = 30.0;
 /// Inputs with deviations below this hardly differ.
@@ -464,13 +470,16 @@ fn gradients_not_zeroed(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> O
 
 fn gradients_clipped_away(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
-    let (norm, left) = (updates.gradient_norm?, updates.norm_at_update?);
-    if norm <= 0.0 || left >= CLIPPED_SHARE * norm {
-        return None;
-    }
+    let (norm, left) = clipped_away(updates)?;
     let message = format!("gradients with a norm of {} are cut to {}", number(norm), number(left));
     let action = "clip to a norm of about 1";
     cause(Diagnosis::GradientsClippedAway, Certain, Weight::Explains, message, action)
+}
+
+/// The norms of the gradients before and after they were clipped to almost nothing.
+fn clipped_away(updates: &Updates) -> Option<(f64, f64)> {
+    let (norm, left) = (updates.gradient_norm?, updates.norm_at_update?);
+    (left < CLIPPED_SHARE * norm && left < CLIPPED_NORM).then_some((norm, left))
 }
 
 fn learning_rate_too_high(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
@@ -479,31 +488,29 @@ fn learning_rate_too_high(_: &RehearsalEvidence, facts: &Facts, learning: &Learn
     if ratio < UPDATE_RATIO_HIGH || !(failed(learning) || thrown) {
         return None;
     }
-    let confidence = if ratio > 1.0 { Certain } else { Likely };
     let message = format!(
         "an update changes the parameters by {} of their size, with a learning rate of {}; the loss rose to {}",
         number(ratio),
         number(facts.updates.as_ref()?.learning_rate.unwrap_or_default()),
         number(learning.worst)
     );
-    cause(
-        Diagnosis::LearningRateTooHigh,
-        confidence,
-        Weight::Explains,
-        message,
-        "divide the learning rate by 10, and again",
-    )
+    let rose = failed(learning) && learning.worst > RISE_CERTAIN * learning.first;
+    let certain = ratio > UPDATE_RATIO_CERTAIN && (rose || thrown);
+    let (confidence, weight) = if certain { (Certain, Weight::Blocks) } else { (Likely, Weight::Explains) };
+    let action = "divide the learning rate by 10, and again";
+    cause(Diagnosis::LearningRateTooHigh, confidence, weight, message, action)
 }
 
 fn learning_rate_too_low(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
     let ratio = updates.update_ratio?;
-    let clipped = updates
-        .gradient_norm
-        .zip(updates.norm_at_update)
-        .is_some_and(|(norm, left)| left < CLIPPED_SHARE * norm);
     let has_gradients = updates.gradient_norm.is_some_and(|norm| norm > 0.0);
-    if ratio > UPDATE_RATIO_LOW || !failed(learning) || clipped || !has_gradients {
+    if ratio <= 0.0
+        || ratio > UPDATE_RATIO_LOW
+        || !failed(learning)
+        || clipped_away(updates).is_some()
+        || !has_gradients
+    {
         return None;
     }
     let message = format!(

@@ -79,7 +79,7 @@ impl Learning {
             last: passes.last().copied().unwrap_or(f64::NAN),
             baseline,
             baseline_known: known.is_some(),
-            target: between(evidence.target_share),
+            target: evidence.target_loss.unwrap_or_else(|| between(evidence.target_share)),
             not_finite_at: series.iter().find(|(_, loss)| !loss.is_finite()).map(|(step, _)| *step),
         };
         learning.learned = learning.judged(between(BEATEN_SHARE), evidence.batch_count);
@@ -153,13 +153,12 @@ impl Learning {
             (LaunchKind::Overfit, count) if count > 1 => format!("{count} batches"),
             _ => "one batch".into(),
         };
-        let mut parts = vec![format!(
-            "{what}: loss {} → {} in {} steps, target {}",
-            number(self.first),
-            number(self.best),
-            self.steps,
-            number(self.target)
-        )];
+        let (first, best, target) = (number(self.first), number(self.best), number(self.target));
+        let mut parts = vec![match self.not_finite_at {
+            Some(step) => format!("{what}: the loss is not finite at step {step}"),
+            None if self.steps == 0 => format!("{what}: no loss was recorded"),
+            None => format!("{what}: loss {first} → {best} in {} steps, target {target}", self.steps),
+        }];
         let facts = &evidence.learned.facts;
         if let (Some(model), Some(updates)) = (&facts.model, &facts.updates) {
             let moving =

@@ -82,6 +82,7 @@ fn healthy() -> RehearsalEvidence {
         learned: launch,
         resumed: Some(resumed),
         target_share: TARGET_SHARE,
+        target_loss: None,
     }
 }
 
@@ -123,6 +124,7 @@ fn each_symptom_has_its_diagnosis() {
         ("learning_rate_too_low", |it| updates(it).update_ratio = Some(1e-9), flat, Verdict::Block),
         ("learning_rate_too_high", |it| updates(it).update_ratio = Some(3.0), (2.3, 900.0), Verdict::Block),
         ("frozen_layers", |it| model(it).frozen = group(8, 900), stuck, Verdict::Block),
+        ("frozen_layers", |it| model(it).frozen = group(8, 900), (2.3, 1.2), Verdict::Warn),
         ("frozen_layers", |it| model(it).frozen = group(8, 900), learned, Verdict::Warn),
         ("nothing_trainable", |it| model(it).frozen = group(10, 1000), flat, Verdict::Block),
         ("labels_shuffled", |it| function(it).reordered = 99, stuck, Verdict::Block),
@@ -192,8 +194,8 @@ fn each_symptom_has_its_diagnosis() {
             flat,
             Verdict::Block,
         ),
-        ("softmax_twice", |it| function(it).given_probabilities = true, (2.3, 1.5), Verdict::Warn),
-        ("softmax_twice", |it| function(it).given_probabilities = true, stuck, Verdict::Block),
+        ("softmax_twice", |it| function(it).given_probabilities = true, (2.3, 1.5), Verdict::Block),
+        ("softmax_twice", |it| function(it).given_probabilities = true, learned, Verdict::Warn),
         ("no_log_softmax", |it| function(it).given_no_log_probabilities = true, learned, Verdict::Block),
         ("shapes_differ", |it| function(it).shapes_differ = true, stuck, Verdict::Block),
         ("labels_are_inputs", |it| function(it).labels_are_inputs = true, learned, Verdict::Warn),
@@ -325,6 +327,10 @@ fn the_target_is_measured_from_the_best_constant_answer() {
     let function = evidence.learned.facts.loss_function.as_mut().unwrap();
     function.floor = 1.0;
     assert_eq!(Learning::of(&evidence).target, 1.0 + TARGET_SHARE * (learning.baseline - 1.0));
+    evidence.target_loss = Some(1.89);
+    assert_eq!(Learning::of(&evidence).learned, Learned::NotAtAll);
+    evidence.target_loss = Some(1.91);
+    assert_eq!(Learning::of(&evidence).learned, Learned::ToTarget);
 }
 
 /// Proves that what a rehearsal measured reaches the checks of settings, and that what it did not say stays unknown.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trackway_core::checks::{CheckResult, Example, Finding, Severity, Verdict};
-use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, Role, compare};
-use trackway_data::profile::{ColumnProfile, Profile};
-use trackway_data::read::{Coverage, Source};
+use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
+use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, compare};
+use trackway_data::integrity::{Evidence, unreadable, values};
+use trackway_data::profile::ColumnProfile;
+use trackway_data::read::Source;
 use trackway_formats::runfile::DataRole;
 use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
 
@@ -14,15 +15,13 @@ use super::{Looker, Work};
 use crate::data::drift::profile_of;
 use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
-use crate::data::table::{Onlooker, TableRequest};
+use crate::data::table::{Onlooker, TableRequest, data_error};
 use crate::error::AppError;
 use crate::preflight::plan::Facts;
 use crate::preflight::sets::{Content, DataSet};
 
 /// A label of more different values is a quantity, not a class.
 const CLASSES_MAX: u64 = 100;
-/// Values that a message names.
-const NAMED_MAX: usize = 5;
 /// Findings of one comparison that are told one by one.
 const DRIFTS_TOLD_MAX: usize = 20;
 
@@ -83,66 +82,91 @@ impl<'r> Readings<'r> {
     }
 }
 
-/// Reads every table to its end: what cannot be read, and what every later step looks at.
+/// Reads every table to its end, once for all steps that need it: what cannot be read, what no model can take.
 pub fn read(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
-    const NAME: &str = "data.readable";
     let all_bytes = work.sets.tables().map(|(_, source)| source.size_bytes()).sum();
     let mut readings = Readings::new(work, looker, all_bytes);
-    let (mut findings, mut rows, mut stopped) = (Vec::new(), 0, None);
+    let mut answers = Vec::new();
     for set in work.sets.all() {
         let source = match &set.content {
             Content::Files => continue,
-            Content::Unreadable(why) => {
-                findings.push(unreadable(NAME, why));
+            Content::Unreadable(result) => {
+                answers.push(result.clone());
                 continue;
             }
             Content::Table(source) => source,
         };
         let mut source = source.clone();
         let label = label_of(work, set).filter(|label| source.index_of(label, "label").is_ok());
-        let profiled = readings.next(source.size_bytes(), |onlooker| {
-            Profile::of(&mut source, label.as_deref(), &onlooker.watch())
+        let gathered = readings.next(source.size_bytes(), |onlooker| {
+            Evidence::gather(&mut source, label.as_deref(), &set.spec.group_by, &onlooker.watch())
         });
-        match profiled {
-            Ok((profile, coverage)) => {
-                rows += coverage.rows_read;
-                findings.extend(rejected(NAME, set, &source, &coverage));
-                work.shared.profiles.keep(&set.name, profile);
-            }
-            Err(trackway_data::DataError::Cancelled { .. }) => stopped = Some("pre-flight was stopped"),
-            Err(error) => findings.push(unreadable(NAME, &error.to_string())),
+        match gathered {
+            Ok(evidence) => work.shared.evidence.keep(&set.name, evidence),
+            Err(error) => answers.push(unreadable(&error).ok_or_else(|| data_error(error))?),
         }
     }
-    if let Some(why) = stopped {
-        return Ok(vec![CheckResult::not_run(NAME, why)]);
-    }
-    let looked_at = format!("{rows} rows read");
-    Ok(vec![CheckResult { why: Some(looked_at), ..CheckResult::of(NAME, findings) }])
+    let compared = sides(work);
+    answers.extend(compared.iter().map(|side| side.both(values(&side.evidence, side.other()), work)));
+    Ok(vec![together("data.values", &answers)])
 }
 
-fn unreadable(check: &str, why: &str) -> Finding {
-    Finding::new(check, Severity::Block, why)
-        .action("mend the file, or fetch it again: what a training script makes of it nobody knows")
-}
-
-fn rejected(check: &str, set: &DataSet, source: &Source, coverage: &Coverage) -> Option<Finding> {
-    if coverage.rows_rejected == 0 {
-        return None;
-    }
-    let rows = coverage.rows_read + coverage.rows_rejected;
-    let message = format!("`{}`: {} of {rows} rows cannot be read", set.name, coverage.rows_rejected);
-    let faults = coverage.rejects.iter().flat_map(|rejects| &rejects.examples);
-    let example = |fault: &trackway_data::read::Fault| Example {
-        file: source.files().get(fault.place.file).map(|file| file.path.clone()),
-        row: Some(fault.place.row),
-        value: Some(fault.detail.clone()),
-    };
-    Some(Finding {
-        count: Some(coverage.rows_rejected),
-        examples: faults.take(NAMED_MAX).map(example).collect(),
-        ..Finding::new(check, Severity::Warn, message)
-            .action("mend these rows, or make sure that the script leaves them out as well")
+/// What one reading told of a set.
+pub fn evidence(work: &Work<'_>, set: &DataSet) -> Result<Arc<Evidence>, AppError> {
+    work.shared.evidence.of(&set.name).ok_or_else(|| {
+        let message = format!("`{}` could not be read (see `data.values`)", set.name);
+        AppError::new(crate::error::ErrorKind::Usage, message)
     })
+}
+
+/// A table that was read, beside the one that it is compared with.
+pub struct Side<'s> {
+    /// The set.
+    pub set: &'s DataSet,
+    /// What reading it told.
+    pub evidence: Arc<Evidence>,
+    /// The other set, and the same of it.
+    pub against: Option<(&'s DataSet, Arc<Evidence>)>,
+}
+
+impl Side<'_> {
+    /// The evidence of the other set.
+    pub fn other(&self) -> Option<&Evidence> {
+        self.against.as_ref().map(|(_, evidence)| &**evidence)
+    }
+
+    /// Names both sets in what a comparison found: it speaks of here and of the other side.
+    pub fn both(&self, check: CheckResult, work: &Work<'_>) -> CheckResult {
+        let Some((other, _)) = &self.against else { return of_sets(check, self.set, work) };
+        let name = |finding: Finding| Finding {
+            message: format!("`{}`, beside `{}`: {}", self.set.name, other.name, finding.message),
+            ..finding
+        };
+        CheckResult { findings: check.findings.into_iter().map(name).collect(), ..check }
+    }
+}
+
+/// Every table that was read; what is learned from beside each set that judges it, every other one alone.
+pub fn sides<'s>(work: &Work<'s>) -> Vec<Side<'s>> {
+    let of = |set: &DataSet| work.shared.evidence.of(&set.name);
+    let mut sides: Vec<Side<'s>> = Vec::new();
+    for (train, other) in work.sets.pairs() {
+        if let (Some(evidence), Some(against)) = (of(train), of(other)) {
+            sides.push(Side { set: train, evidence, against: Some((other, against)) });
+        }
+    }
+    let is_told = |sides: &[Side<'_>], set: &DataSet| {
+        sides.iter().any(|side| {
+            let other = side.against.as_ref().map(|(other, _)| other.name.as_str());
+            side.set.name == set.name || other == Some(set.name.as_str())
+        })
+    };
+    for set in work.sets.all() {
+        if let (false, Some(evidence)) = (is_told(&sides, set), of(set)) {
+            sides.push(Side { set, evidence, against: None });
+        }
+    }
+    sides
 }
 
 /// Checks every row against schema files and the run file's rules.
@@ -180,81 +204,19 @@ fn of_set(mut finding: Finding, set: &DataSet, work: &Work<'_>) -> Finding {
     finding
 }
 
+/// The same for all findings of a check.
+pub fn of_sets(check: CheckResult, set: &DataSet, work: &Work<'_>) -> CheckResult {
+    let findings = check.findings.into_iter().map(|finding| of_set(finding, set, work)).collect();
+    CheckResult { findings, ..check }
+}
+
 /// The label of a set; a set that names none has the training set's.
-fn label_of(work: &Work<'_>, set: &DataSet) -> Option<String> {
+pub fn label_of(work: &Work<'_>, set: &DataSet) -> Option<String> {
     let of_training = || {
         let train = work.sets.all().iter().find(|set| set.role == Some(DataRole::Train));
         train.and_then(|train| train.spec.label.clone())
     };
     set.spec.label.clone().or_else(of_training)
-}
-
-fn profile(work: &Work<'_>, set: &DataSet) -> Result<Arc<Profile>, AppError> {
-    work.shared.profiles.of(&set.name).ok_or_else(|| {
-        let message = format!("`{}` could not be read (see `data.readable`)", set.name);
-        AppError::new(crate::error::ErrorKind::Usage, message)
-    })
-}
-
-/// Whether there is a label to learn, and whether it has the same values on every side.
-pub fn label(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
-    const NAME: &str = "data.label";
-    let mut findings = Vec::new();
-    for (set, _) in work.sets.tables() {
-        let profile = profile(work, set)?;
-        let Some(column) = label_of(work, set).and_then(|label| profile.column(&label).cloned()) else {
-            continue;
-        };
-        findings.extend(without_values(NAME, set, &column));
-    }
-    for (train, other) in work.sets.pairs() {
-        let Some(label) = label_of(work, train) else { continue };
-        let (there, here) = (profile(work, train)?, profile(work, other)?);
-        let report = compare(&there, &here, Some(&label), &DriftSettings::default());
-        let column = report.columns.iter().find(|column| column.role == Role::Label);
-        findings.extend(column.and_then(|column| disagreeing(NAME, (train, other), column)));
-    }
-    Ok(vec![CheckResult::of(NAME, findings)])
-}
-
-fn without_values(check: &str, set: &DataSet, column: &ColumnProfile) -> Option<Finding> {
-    if column.null_count == 0 {
-        return None;
-    }
-    let (name, label) = (&set.name, &column.name);
-    if column.null_count == column.rows {
-        let message = format!("`{name}`: no row has a value of the label `{label}`");
-        let finding = Finding::new(check, Severity::Block, message).about(label);
-        return Some(finding.action("look whether the label has another name, or was never joined"));
-    }
-    let message = format!("`{name}`: {} of {} rows have no label", column.null_count, column.rows);
-    let finding = Finding::new(check, Severity::Warn, message).about(label);
-    Some(Finding { count: Some(column.null_count), ..finding }.action("leave these rows out, or label them"))
-}
-
-fn disagreeing(check: &str, (train, other): (&DataSet, &DataSet), column: &ColumnDrift) -> Option<Finding> {
-    if column.new_values.is_empty() {
-        return None;
-    }
-    let named = |values: &[trackway_data::profile::ValueCount]| {
-        let named: Vec<String> = values.iter().take(NAMED_MAX).map(|it| format!("`{}`", it.value)).collect();
-        named.join(", ")
-    };
-    let new = named(&column.new_values);
-    let (told, action) = if column.only_spelling {
-        let gone = named(&column.gone_values);
-        (
-            format!("{new} where `{}` has {gone}: the same values, written differently", train.name),
-            "write the label alike on both sides (here: without the full stop, blank or case that differs)",
-        )
-    } else {
-        let word = format!("{new}, which `{}` does not have", train.name);
-        (word, "no model can answer a value it never saw: mend the label, or split anew")
-    };
-    let message = format!("`{}`: the label `{}` has {told}", other.name, column.name);
-    let count = column.new_values.iter().map(|it| it.count).sum();
-    let finding = Finding::new(check, Severity::Block, message).about(&column.name).action(action);
-    Some(Finding { count: Some(count), ..finding })
 }
 
 /// How uneven the classes of the training set are.
@@ -267,8 +229,8 @@ pub fn imbalance(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     let Some((set, _)) = tables.first() else {
         return Ok(vec![CheckResult::not_applicable(NAME, "no table has a label")]);
     };
-    let profile = profile(work, set)?;
-    let column = set.spec.label.as_ref().and_then(|label| profile.column(label));
+    let evidence = evidence(work, set)?;
+    let column = set.spec.label.as_ref().and_then(|label| evidence.profile.column(label));
     let counts = column.and_then(classes);
     let Some(report) = counts.as_deref().and_then(measure) else {
         return Ok(vec![CheckResult::not_applicable(NAME, "the label is a quantity, not a class")]);
@@ -315,17 +277,19 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
     for (set, _) in work.sets.tables() {
         let Some(reference) = &set.spec.reference else { continue };
         let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
-        let there =
-            readings.next(0, |onlooker| profile_of(&work.job.base, &request, "reference", onlooker))?;
+        let there = readings.next(0, |onlooker| {
+            profile_of(&work.app.home, &work.job.base, &request, "reference", onlooker)
+        })?;
         let label = label_of(work, set);
-        let report = compare(&there, &*profile(work, set)?, label.as_deref(), &DriftSettings::default());
+        let here = evidence(work, set)?;
+        let report = compare(&there, &here.profile, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
         findings.extend(drifted(NAME, &set.name, "its reference", &report));
     }
     for (train, other) in work.sets.pairs() {
         let label = label_of(work, train);
-        let (there, here) = (profile(work, train)?, profile(work, other)?);
-        let report = compare(&there, &here, label.as_deref(), &DriftSettings::default());
+        let (there, here) = (evidence(work, train)?, evidence(work, other)?);
+        let report = compare(&there.profile, &here.profile, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
         findings.extend(drifted(NAME, &other.name, &format!("`{}`", train.name), &report));
     }
@@ -415,9 +379,15 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
 
 /// What one check answers for all sets: its findings of each; what could not run or does not apply only where that is
 /// so for every set.
-fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
+pub fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
     let own: Vec<&CheckResult> = answers.iter().filter(|answer| answer.name == name).collect();
-    let findings: Vec<Finding> = own.iter().flat_map(|answer| answer.findings.clone()).collect();
+    let mut findings: Vec<Finding> = Vec::new();
+    for finding in own.iter().flat_map(|answer| &answer.findings) {
+        // What is learned from stands beside each set that judges it, and is told once.
+        if !findings.contains(finding) {
+            findings.push(finding.clone());
+        }
+    }
     let ran = |answer: &&&CheckResult| !matches!(answer.verdict, Verdict::NotRun | Verdict::NotApplicable);
     let speaks =
         own.iter().find(|answer| answer.verdict == Verdict::NotRun).or(own.iter().find(ran)).or(own.first());

@@ -4,11 +4,13 @@
 //! function may fail; its checks then did not run, for the reason that the error tells.
 
 mod data;
+mod integrity;
+mod rehearsal;
 mod settings;
 mod storage;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use trackway_core::Clock as _;
 use trackway_core::checks::CheckResult;
@@ -16,15 +18,16 @@ use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
 use trackway_tower::memory::MemoryReport;
 
+use self::rehearsal::Rehearsed;
 use super::Told;
 use super::plan::{Facts, Planned};
-use super::sets::{DataSets, Profiles};
+use super::sets::{DataSets, Gathered};
 use crate::App;
 use crate::capture::Capture;
 use crate::data::leakage::CHECKS as LEAKAGE_CHECKS;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::run::Job;
+use crate::run::{Job, Start};
 
 /// A step: what it answers, what it needs, when it applies, and how it is done.
 pub struct StepSpec {
@@ -34,8 +37,10 @@ pub struct StepSpec {
     pub title: &'static str,
     /// The checks it answers.
     pub checks: &'static [&'static str],
-    /// Steps before it in the table that must have ended.
+    /// Steps before it in the table whose work it goes on from: they are done for its sake.
     pub needs: &'static [&'static str],
+    /// Steps before it in the table that it waits for where they are done anyway.
+    pub after: &'static [&'static str],
     /// How often it reads all data.
     pub readings: u64,
     /// Why it makes no sense for a run.
@@ -49,56 +54,74 @@ pub const STEPS: &[StepSpec] = &[
     StepSpec {
         name: "read",
         title: "reading the data",
-        checks: &["data.readable"],
-        needs: &[],
+        checks: &["data.values"],
         readings: 1,
         applies: data::has_tables,
         run: data::read,
+        ..PLAIN
     },
     StepSpec {
         name: "schema",
         title: "checking schema and rules",
         checks: &["data.schema"],
-        needs: &[],
         readings: 1,
         applies: data::has_rules,
         run: data::schema,
+        ..PLAIN
     },
     StepSpec {
-        name: "label",
-        title: "comparing the label's values",
-        checks: &["data.label"],
+        name: "integrity",
+        title: "judging columns, rows and labels",
+        checks: &["data.columns", "data.rows", "data.label", "data.personal", "data.representation"],
         needs: &["read"],
-        readings: 0,
-        applies: data::has_label,
-        run: data::label,
+        applies: data::has_tables,
+        run: integrity::integrity,
+        ..PLAIN
     },
     StepSpec {
         name: "imbalance",
         title: "counting classes",
         checks: &["data.imbalance"],
         needs: &["read"],
-        readings: 0,
         applies: data::has_label,
         run: data::imbalance,
+        ..PLAIN
     },
     StepSpec {
         name: "drift",
         title: "comparing distributions",
         checks: &["data.drift"],
         needs: &["read"],
-        readings: 0,
         applies: data::has_reference,
         run: data::drift,
+        ..PLAIN
     },
     StepSpec {
         name: "leakage",
         title: "looking for leakage",
         checks: &LEAKAGE_CHECKS,
-        needs: &[],
-        readings: 1,
+        readings: 2,
         applies: data::has_split,
         run: data::leakage,
+        ..PLAIN
+    },
+    StepSpec {
+        name: "one_batch",
+        title: "rehearsing one batch",
+        checks: &["rehearsal.one_batch"],
+        after: &["read", "integrity", "leakage"],
+        applies: rehearsal::one_batch_asked,
+        run: rehearsal::one_batch,
+        ..PLAIN
+    },
+    StepSpec {
+        name: "overfit",
+        title: "rehearsing a few batches",
+        checks: &["rehearsal.overfit"],
+        after: &["one_batch"],
+        applies: rehearsal::overfit_asked,
+        run: rehearsal::overfit,
+        ..PLAIN
     },
     StepSpec {
         name: "settings",
@@ -110,26 +133,38 @@ pub const STEPS: &[StepSpec] = &[
             "config.warmup",
             "config.checkpointing",
             "config.loader",
+            "memory",
             "config.strategy",
             "config.scaling",
-            "memory",
             "cost",
         ],
-        needs: &[],
-        readings: 0,
-        applies: |_| Ok(()),
+        // A rehearsal shows settings that the run file does not tell, and measures.
+        after: &["one_batch", "overfit"],
         run: settings::settings,
+        ..PLAIN
     },
     StepSpec {
         name: "store",
         title: "trying out where checkpoints go",
         checks: &["checkpoint.store", "checkpoint.space"],
-        needs: &["settings"],
-        readings: 0,
+        after: &["settings"],
         applies: storage::has_checkpoints,
         run: storage::storage,
+        ..PLAIN
     },
 ];
+
+/// A step that needs nothing, reads nothing, and applies to every run.
+const PLAIN: StepSpec = StepSpec {
+    name: "",
+    title: "",
+    checks: &[],
+    needs: &[],
+    after: &[],
+    readings: 0,
+    applies: |_| Ok(()),
+    run: |_, _| Ok(Vec::new()),
+};
 
 /// The names of all checks.
 pub fn names() -> Vec<&'static str> {
@@ -144,6 +179,8 @@ pub struct Work<'w> {
     pub job: &'w Job,
     /// Its surroundings.
     pub capture: &'w Capture,
+    /// What a rehearsal starts from; none where nobody asks for one.
+    pub start: Option<&'w Start>,
     /// Its data.
     pub sets: &'w DataSets,
     /// What steps leave to one another.
@@ -158,7 +195,9 @@ pub struct Work<'w> {
 #[derive(Default)]
 pub struct Shared {
     /// Of every table.
-    pub profiles: Profiles,
+    pub evidence: Gathered,
+    /// What rehearsals showed of the script's settings, and measured.
+    pub rehearsed: Mutex<Rehearsed>,
     /// The classes of the training set.
     pub imbalance: OnceLock<ImbalanceReport>,
     /// What the run needs of a device.

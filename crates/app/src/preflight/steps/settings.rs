@@ -1,15 +1,18 @@
 //! Settings, memory and cost, from what the run file tells and what the machine has.
 
+use std::sync::PoisonError;
+
 use trackway_core::checks::{CheckResult, Verdict};
 use trackway_formats::runfile::{Plan, TrainingSection};
 use trackway_tower::config_checks::{Loader, Strategy, TrainingConfig, config_checks};
 use trackway_tower::cost::CostPlan;
-use trackway_tower::memory::{Adapters, Base, Device, MemorySpec, Parallel, Targets};
+use trackway_tower::memory::{Adapters, Base, Counter, Device, Fit, MemorySpec, Parallel, Targets};
 
+use super::rehearsal::Rehearsed;
 use super::{Looker, Work};
 use crate::capture::Capture;
 use crate::error::AppError;
-use crate::memory::{ModelSource, read_model, report_on};
+use crate::memory::{Measured, ModelSource, read_model, report_on};
 use crate::preflight::select::NOT_TOLD;
 
 /// Checks whose facts stand in the run file anyway; the others need its `[training]`.
@@ -18,16 +21,21 @@ const ALWAYS_TOLD: &[&str] = &["config.seed"];
 /// Answers every check of settings.
 pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
     let plan = &work.job.plan;
+    let rehearsed = work.shared.rehearsed.lock().unwrap_or_else(PoisonError::into_inner);
     let mut config = told(plan, work.capture);
+    let seen = seen(&mut config, &rehearsed);
     if let Some(cost) = config.cost {
         let _ = work.shared.cost.set(cost.estimate());
     }
     config.memory = spec(work)?;
     let device = device(plan, work.capture);
     if let Some(spec) = &config.memory {
-        let _ = work.shared.memory.set(report_on(spec, device, None)?);
+        let measured = rehearsed.measured.as_ref().and_then(peak);
+        // A peak that cannot be that of the described run corrects nothing.
+        let report = report_on(spec, device, measured).or_else(|_| report_on(spec, device, None))?;
+        let _ = work.shared.memory.set(report);
     }
-    let told_training = plan.training.is_some();
+    let told_training = plan.training.is_some() || seen;
     let answer = |result: CheckResult| match result.verdict {
         Verdict::NotRun if !told_training && !ALWAYS_TOLD.contains(&result.name.as_str()) => {
             let why = result.why.unwrap_or_default();
@@ -40,13 +48,37 @@ pub fn settings(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, App
 
 /// Memory that does not fit is told with what would make it fit.
 fn advised(mut result: CheckResult, work: &Work<'_>) -> CheckResult {
-    let advice = work.shared.memory.get().and_then(|report| report.advice.first());
+    let advice = work.shared.memory.get().map(|report| report.advice.as_slice()).unwrap_or_default();
+    let fits = advice.iter().find(|advice| advice.verdict == Fit::Fits);
+    let advice = fits.or(advice.first());
     if let (Some(advice), "memory") = (advice, result.name.as_str()) {
         for finding in &mut result.findings {
             finding.action = Some(format!("{}: {} (`trackway memory` has more)", advice.text, advice.price));
         }
     }
     result
+}
+
+/// Adds what a rehearsal saw to what the run file tells; true when it saw anything.
+fn seen(config: &mut TrainingConfig, rehearsed: &Rehearsed) -> bool {
+    let of = &rehearsed.config;
+    config.precision = config.precision.or(of.precision);
+    config.loss_scaling = config.loss_scaling.or(of.loss_scaling);
+    config.gradient_clip_norm = config.gradient_clip_norm.or(of.gradient_clip_norm);
+    config.warmup_steps = config.warmup_steps.or(of.warmup_steps);
+    config.total_steps = config.total_steps.or(of.total_steps);
+    config.checkpointing = config.checkpointing.or(of.checkpointing);
+    config.loader = config.loader.or(of.loader);
+    config.strategy = config.strategy.or(of.strategy);
+    config.throughput = config.throughput.or(of.throughput);
+    *of != TrainingConfig::default()
+}
+
+/// The peak that a rehearsal measured on a device.
+fn peak(measured: &trackway_tower::rehearsal::Measured) -> Option<Measured> {
+    let reserved = measured.peak_device_reserved_bytes.map(|bytes| (bytes, Counter::Reserved));
+    let peak = reserved.or(measured.peak_device_bytes.map(|bytes| (bytes, Counter::Allocated)));
+    peak.map(|(bytes, counter)| Measured { bytes, counter })
 }
 
 /// What the run file and the machine tell.

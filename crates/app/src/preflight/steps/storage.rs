@@ -31,46 +31,46 @@ pub fn storage(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppE
 }
 
 fn store(work: &Work<'_>) -> CheckResult {
-    let mut findings = Vec::new();
     let folder = work.app.home.folder().join("checkpoints");
     if let Err(error) = std::fs::create_dir_all(&folder) {
         let message = format!("`{}` cannot be made: {error}", folder.display());
-        findings
-            .push(Finding::new(STORE, Severity::Block, message).action("choose another place with --home"));
-    } else {
-        let tested = try_out_file_system(&folder);
-        findings.extend(failures(&tested, "this file system", "use one such as ext4 or xfs"));
+        let finding = Finding::new(STORE, Severity::Block, message);
+        return CheckResult::of(STORE, vec![finding.action("choose another place with --home")]);
     }
+    let local = tried(&try_out_file_system(&folder), "this file system", "use one such as ext4 or xfs");
     let run_id = RunId::new(&work.app.ids);
-    let Some(remote) = RemotePlan::of(work.app, run_id, &work.job.plan.checkpoint) else {
-        return CheckResult { why: Some("the local disk".into()), ..CheckResult::of(STORE, findings) };
-    };
-    match remote.selftest(Patience::Short) {
-        Ok(tested) => findings.extend(failures(&tested, &remote.location(), "use a store that does")),
+    let Some(remote) = RemotePlan::of(work.app, run_id, &work.job.plan.checkpoint) else { return local };
+    let there = match remote.selftest(Patience::Short) {
+        Ok(tested) => tried(&tested, &remote.location(), "use a store that does"),
         Err(error) => {
             let error = remote_error("the remote cannot be used", &error);
-            findings.push(
-                Finding::new(STORE, Severity::Block, error.message)
-                    .action("mend `checkpoint.remote` or its credentials: nothing is launched without it"),
-            );
+            let action = "mend `checkpoint.remote` or its credentials: nothing is launched without it";
+            CheckResult::of(STORE, vec![Finding::new(STORE, Severity::Block, error.message).action(action)])
         }
-    }
-    let why = format!("the local disk and {}", remote.location());
-    CheckResult { why: Some(why), ..CheckResult::of(STORE, findings) }
+    };
+    super::data::together(STORE, &[local, there])
 }
 
-fn failures(tested: &SelfTest, storage: &str, action: &str) -> Vec<Finding> {
+/// What a storage does not do. Where it did not answer, nobody knows.
+fn tried(tested: &SelfTest, storage: &str, action: &str) -> CheckResult {
+    let required = tested.primitives.iter().filter(|primitive| primitive.required);
+    let silent = required.clone().find_map(|primitive| match &primitive.outcome {
+        Outcome::NotTested { why, .. } => Some(why),
+        Outcome::Holds | Outcome::Fails { .. } => None,
+    });
     let finding = |primitive: &trackway_store::Primitive| {
+        let Outcome::Fails { why } = &primitive.outcome else { return None };
         let severity = if primitive.required { Severity::Block } else { Severity::Warn };
-        let (what, why) = match &primitive.outcome {
-            Outcome::Holds => return None,
-            Outcome::Fails { why } => ("does not hold", why),
-            Outcome::NotTested { why, .. } => ("could not be tried out", why),
-        };
-        let message = format!("{storage}: `{}` {what}: {why}", primitive.name);
+        let message = format!("{storage} does not do what the log needs, `{}`: {why}", primitive.name);
         Some(Finding::new(STORE, severity, message).action(action))
     };
-    tested.primitives.iter().filter_map(finding).collect()
+    let findings: Vec<Finding> = tested.primitives.iter().filter_map(finding).collect();
+    match silent {
+        Some(why) if findings.is_empty() => {
+            CheckResult::not_run(STORE, format!("{storage} could not be tried out: {why}"))
+        }
+        _ => CheckResult { why: Some(storage.to_owned()), ..CheckResult::of(STORE, findings) },
+    }
 }
 
 /// Room for what retention keeps, and for the one that is being written.

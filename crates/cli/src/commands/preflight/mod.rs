@@ -1,6 +1,7 @@
 //! `trackway preflight`, and what `trackway run` shows of it.
 
 mod live;
+mod page;
 mod text;
 
 use trackway_app::App;
@@ -21,6 +22,11 @@ pub fn preflight(app: &App, args: &PreflightArgs, printer: Printer) -> Result<u8
     let report = app.preflight(&PreflightRequest { source, selection }, &lines);
     lines.finish();
     let report = report?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, page::page(&report))
+            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+        printer.note(&format!("the report is in {}", path.display()));
+    }
     if printer.is_json() {
         printer.document(&report);
     } else {

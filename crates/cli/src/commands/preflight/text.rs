@@ -88,7 +88,7 @@ fn print_finding(printer: Printer, finding: &Finding) {
 
 fn verdict(printer: Printer, report: &PreflightReport) -> String {
     let (tone, text) = match report.verdict {
-        Verdict::Block => (Tone::Bad, format!("{} forbids the launch", report.blocked_by().join(", "))),
+        Verdict::Block => (Tone::Bad, format!("not launched because of {}", report.blocked_by().join(", "))),
         _ if report.stopped => (Tone::Warning, "stopped before it was through".into()),
         Verdict::Warn => (Tone::Warning, "the run may start; look at what is above".into()),
         _ => (Tone::Good, "the run may start".into()),

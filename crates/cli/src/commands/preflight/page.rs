@@ -1,0 +1,386 @@
+//! The report as one HTML file that needs nothing else: no script, no font, no network.
+
+use std::fmt::Write as _;
+
+use trackway_app::preflight::{
+    CheckResult, ColumnChart, Finding, PreflightReport, Scale, Series, Severity, Verdict,
+};
+
+use crate::units::{bytes, duration, metric};
+
+/// Width and height of a chart, in its own units.
+const CHART: (f64, f64) = (264.0, 92.0);
+/// Height of a bar of categories, with the gap below it.
+const ROW_HEIGHT: f64 = 17.0;
+/// Where the bars of categories begin.
+const NAMES_WIDTH: f64 = 96.0;
+/// Letters of a category's name.
+const NAME_LETTERS: usize = 15;
+/// Data sets that have a colour of their own.
+const COLOURS: usize = 4;
+
+const STYLE: &str = "
+:root{color-scheme:light dark;--ink:#1b1f24;--dim:#667080;--line:#dfe3e8;--paper:#fff;--card:#f7f8fa;
+--good:#1a7f4b;--warn:#9a6700;--bad:#c62f2f;--c0:#3b6fd4;--c1:#e08a1e;--c2:#2a9d8f;--c3:#8e5bb5}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--dim:#98a2b3;--line:#30363f;--paper:#14171c;--card:#1c2027;
+--good:#4cc38a;--warn:#e2b340;--bad:#f2726f;--c0:#7aa5f5;--c1:#f0ac57;--c2:#5cc9bb;--c3:#bb93dd}}
+*{box-sizing:border-box}body{margin:0 auto;max-width:1120px;padding:2rem 1.25rem 4rem;background:var(--paper);color:var(--ink);
+font:15px/1.5 system-ui,sans-serif}h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2.5rem 0 .75rem}
+p{margin:.25rem 0}.dim{color:var(--dim)}.badge{display:inline-block;padding:.1rem .6rem;border-radius:1rem;font-weight:600;
+border:1.5px solid currentColor}.pass{color:var(--good)}.warn,.not_run{color:var(--warn)}.block{color:var(--bad)}
+.not_applicable,.note{color:var(--dim)}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .75rem .3rem 0;
+border-bottom:1px solid var(--line);vertical-align:top}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+code{font:.92em ui-monospace,monospace}.finding{border-left:4px solid currentColor;background:var(--card);padding:.6rem .9rem;
+margin:.6rem 0;border-radius:0 .4rem .4rem 0}.finding>*{color:var(--ink)}.finding .dim{color:var(--dim)}
+.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(272px,1fr));gap:1rem}.card{background:var(--card);border-radius:.5rem;
+padding:.7rem .8rem}.card h3{font-size:.95rem;margin:0 0 .3rem;overflow-wrap:anywhere}svg{width:100%;height:auto;display:block}
+svg text{fill:var(--dim);font:10px system-ui,sans-serif}.key{display:inline-block;width:.75rem;height:.75rem;border-radius:.15rem;
+margin:0 .3rem 0 .9rem;vertical-align:-.05rem}.wide{overflow-x:auto}
+";
+
+/// The page.
+pub fn page(report: &PreflightReport) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\"><title>Pre-flight: {name}</title><style>{STYLE}</style></head><body>\n",
+        name = escape(&report.name)
+    );
+    heading(&mut page, report);
+    checks(&mut page, report);
+    findings(&mut page, report);
+    memory(&mut page, report);
+    cost(&mut page, report);
+    imbalance(&mut page, report);
+    columns(&mut page, report);
+    page.push_str("</body></html>\n");
+    page
+}
+
+/// A piece of the page; writing to a text cannot fail.
+macro_rules! put {
+    ($page:expr, $($what:tt)*) => {
+        write!($page, $($what)*).expect("a String takes every write")
+    };
+}
+
+fn heading(page: &mut String, report: &PreflightReport) {
+    let word = report.verdict.as_str();
+    let told = match report.verdict {
+        Verdict::Block => format!("Not launched because of {}.", escape(&report.blocked_by().join(", "))),
+        _ if report.stopped => "Stopped before it was through.".into(),
+        Verdict::Warn => "The run may start; look at what was found.".into(),
+        _ => "The run may start.".into(),
+    };
+    put!(page, "<h1>Pre-flight of {}</h1>", escape(&report.name));
+    put!(page, "<p><span class=\"badge {word}\">{word}</span> {told}</p>");
+    let sets = report.quote.sets.iter().map(|set| {
+        let files = if set.file_count == 1 { "1 file".into() } else { format!("{} files", set.file_count) };
+        format!("<code>{}</code> ({files}, {})", escape(&set.name), bytes(set.size_bytes))
+    });
+    let sets: Vec<String> = sets.collect();
+    let read = if sets.is_empty() { "no table".into() } else { sets.join(", ") };
+    let took = duration(report.seconds);
+    put!(page, "<p class=\"dim\">{} checks in {took}. Data: {read}.</p>", report.checks.len());
+}
+
+fn checks(page: &mut String, report: &PreflightReport) {
+    page.push_str("<h2>Checks</h2><div class=\"wide\"><table><tr><th>Check</th><th>Verdict</th><th class=\"n\">Took</th><th></th></tr>");
+    for check in &report.checks {
+        let verdict = check.verdict.as_str();
+        let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
+        put!(
+            page,
+            "<tr><td><code>{}</code></td><td class=\"{verdict}\">{}</td><td class=\"n dim\">{}</td><td class=\"dim\">{}</td></tr>",
+            escape(&check.name),
+            verdict.replace('_', " "),
+            took.unwrap_or_default(),
+            escape(&said(check))
+        );
+    }
+    page.push_str("</table></div>");
+}
+
+fn said(check: &CheckResult) -> String {
+    match (check.findings.len(), &check.why) {
+        (0, why) => why.clone().unwrap_or_default(),
+        (1, Some(why)) => format!("1 finding; {why}"),
+        (1, None) => "1 finding".into(),
+        (count, Some(why)) => format!("{count} findings; {why}"),
+        (count, None) => format!("{count} findings"),
+    }
+}
+
+fn findings(page: &mut String, report: &PreflightReport) {
+    let mut all: Vec<&Finding> = report.checks.iter().flat_map(|check| &check.findings).collect();
+    if all.is_empty() {
+        return;
+    }
+    all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    page.push_str("<h2>Findings</h2>");
+    for finding in all {
+        let severity = finding.severity.as_str();
+        let message = escape(&finding.message);
+        put!(page, "<div class=\"finding {severity}\"><p><b>{severity}</b> {message} ");
+        put!(page, "<code class=\"dim\">{}</code></p>", escape(&finding.check));
+        for example in &finding.examples {
+            let row = example.row.map(|row| format!(":{row}")).unwrap_or_default();
+            let file = escape(example.file.as_deref().unwrap_or_default());
+            let value = escape(example.value.as_deref().unwrap_or_default());
+            put!(page, "<p class=\"dim\"><code>{file}{row}  {value}</code></p>");
+        }
+        if let Some(action) = &finding.action {
+            put!(page, "<p>→ {}</p>", escape(action));
+        }
+        page.push_str("</div>");
+    }
+}
+
+/// The interval against the device.
+fn memory(page: &mut String, report: &PreflightReport) {
+    let Some(memory) = &report.memory else { return };
+    let estimate = &memory.estimate;
+    let usable = memory.usable_bytes;
+    let longest = estimate.high_bytes.max(usable.unwrap_or(0)).max(1) as f64 * 1.05;
+    let at = |count: u64| 600.0 * count as f64 / longest;
+    let tone = match memory.fits {
+        Some(false) if Some(estimate.low_bytes) > usable => Severity::Block,
+        Some(false) => Severity::Warn,
+        _ => Severity::Note,
+    };
+    page.push_str("<h2>Device memory</h2><div class=\"card\">");
+    let (low, high, total) = (at(estimate.low_bytes), at(estimate.high_bytes), at(estimate.total_bytes));
+    put!(
+        page,
+        "<svg viewBox=\"0 0 600 46\" role=\"img\" aria-label=\"memory\"><g class=\"{}\">\
+         <rect x=\"0\" y=\"6\" width=\"{low:.1}\" height=\"16\" fill=\"var(--c0)\"/>\
+         <rect x=\"{low:.1}\" y=\"6\" width=\"{:.1}\" height=\"16\" fill=\"var(--c0)\" opacity=\".4\"/>\
+         <line x1=\"{total:.1}\" x2=\"{total:.1}\" y1=\"3\" y2=\"25\" stroke=\"var(--ink)\" stroke-width=\"1.5\"/>",
+        tone.as_str(),
+        (high - low).max(1.0)
+    );
+    if let Some(usable) = usable {
+        let x = at(usable);
+        put!(
+            page,
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"28\" stroke=\"var(--bad)\" stroke-width=\"2\"/>"
+        );
+        put!(page, "<text x=\"{x:.1}\" y=\"40\" text-anchor=\"end\">the device: {}</text>", bytes(usable));
+    }
+    put!(
+        page,
+        "</g></svg><p>{} expected, {} to {}",
+        bytes(estimate.total_bytes),
+        bytes(estimate.low_bytes),
+        bytes(estimate.high_bytes)
+    );
+    if let Some(device) = &memory.device {
+        put!(page, ", on {}", escape(device.title));
+    }
+    page.push_str("</p><table>");
+    for (part, count) in estimate.parts.named().into_iter().filter(|(_, count)| *count > 0) {
+        put!(page, "<tr><td>{}</td><td class=\"n\">{}</td></tr>", part.replace('_', " "), bytes(count));
+    }
+    page.push_str("</table>");
+    for advice in &memory.advice {
+        put!(
+            page,
+            "<p>→ {} <span class=\"dim\">({}: {})</span></p>",
+            escape(&advice.text),
+            bytes(advice.total_bytes),
+            escape(advice.price)
+        );
+    }
+    page.push_str("</div>");
+}
+
+fn cost(page: &mut String, report: &PreflightReport) {
+    let Some(cost) = &report.cost else { return };
+    page.push_str("<h2>Expected cost</h2><table>");
+    for (what, usd) in [
+        ("devices", cost.compute_usd),
+        ("storage", cost.storage_usd),
+        ("transfer", cost.transfer_usd),
+        ("all of it", cost.total_usd),
+        ("with failures", cost.with_failures_usd),
+    ] {
+        put!(page, "<tr><td>{what}</td><td class=\"n\">{usd:.2} USD</td></tr>");
+    }
+    put!(page, "</table><p class=\"dim\">{:.1} GPU hours.</p>", cost.gpu_hours);
+}
+
+fn imbalance(page: &mut String, report: &PreflightReport) {
+    let Some(imbalance) = &report.imbalance else { return };
+    page.push_str("<h2>Classes</h2><div class=\"wide\"><table><tr><th>Class</th><th class=\"n\">Rows</th><th class=\"n\">Share</th><th class=\"n\">Balanced weight</th><th class=\"n\">Effective weight</th></tr>");
+    for class in &imbalance.classes {
+        put!(
+            page,
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.1} %</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
+            escape(&class.name),
+            class.rows,
+            class.share * 100.0,
+            metric(class.balanced_weight),
+            metric(class.effective_weight)
+        );
+    }
+    page.push_str("</table></div>");
+    for line in &imbalance.advice {
+        put!(page, "<p>→ {}</p>", escape(line));
+    }
+}
+
+fn columns(page: &mut String, report: &PreflightReport) {
+    let Some(first) = report.charts.first() else { return };
+    page.push_str("<h2>Columns</h2><p class=\"dim\">Shares of the rows with a value");
+    for (index, series) in first.series.iter().enumerate() {
+        put!(
+            page,
+            "<span class=\"key\" style=\"background:{}\"></span><code>{}</code>",
+            colour(index),
+            escape(&series.set)
+        );
+    }
+    page.push_str("</p><div class=\"grid\">");
+    report.charts.iter().for_each(|chart| card(page, chart));
+    page.push_str("</div>");
+}
+
+fn card(page: &mut String, chart: &ColumnChart) {
+    let label = if chart.is_label { " <span class=\"dim\">(label)</span>" } else { "" };
+    put!(page, "<div class=\"card\"><h3><code>{}</code>{label}</h3>", escape(&chart.name));
+    match &chart.scale {
+        Scale::Range(low, high) => histogram(page, chart, *low, *high),
+        Scale::Values(values) => bars(page, chart, values),
+        Scale::Texts => {
+            let told: Vec<String> = chart
+                .series
+                .iter()
+                .map(|series| format!("{} in {}", series.distinct, escape(&series.set)))
+                .collect();
+            put!(page, "<p class=\"dim\">different values: {}</p>", told.join(", "));
+        }
+    }
+    let missing = chart.series.iter().filter(|series| series.missing_share > 0.0);
+    let missing: Vec<String> = missing
+        .map(|series| format!("{:.1} % in {}", series.missing_share * 100.0, escape(&series.set)))
+        .collect();
+    if !missing.is_empty() {
+        put!(page, "<p class=\"dim\">missing: {}</p>", missing.join(", "));
+    }
+    page.push_str("</div>");
+}
+
+fn colour(index: usize) -> String {
+    format!("var(--c{})", index % COLOURS)
+}
+
+/// Set over set: the first as filled bars, the others as steps above them.
+fn histogram(page: &mut String, chart: &ColumnChart, low: f64, high: f64) {
+    let (width, height) = CHART;
+    let tallest = chart.series.iter().flat_map(|series| &series.shares).copied().fold(1e-9, f64::max);
+    put!(page, "<svg viewBox=\"0 0 {width} {:.0}\" role=\"img\">", height + 14.0);
+    for (index, series) in chart.series.iter().enumerate() {
+        let path = steps(series, tallest);
+        let fill = if index == 0 {
+            format!("{} fill-opacity=\".45\"", quoted(&colour(0)))
+        } else {
+            "\"none\"".into()
+        };
+        put!(page, "<path d=\"{path}\" fill={fill} stroke=\"{}\" stroke-width=\"1.3\"/>", colour(index));
+    }
+    let y = height + 11.0;
+    put!(page, "<text x=\"0\" y=\"{y}\">{}</text>", metric(low));
+    put!(page, "<text x=\"{width}\" y=\"{y}\" text-anchor=\"end\">{}</text></svg>", metric(high));
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+fn steps(series: &Series, tallest: f64) -> String {
+    let (width, height) = CHART;
+    let bin = width / series.shares.len().max(1) as f64;
+    let mut path = format!("M0 {height}");
+    for (place, share) in series.shares.iter().enumerate() {
+        let y = height - (height - 4.0) * share / tallest;
+        put!(path, " V{y:.1} H{:.1}", bin * (place + 1) as f64);
+    }
+    put!(path, " V{height} Z");
+    path
+}
+
+/// A row per value, a bar per set.
+fn bars(page: &mut String, chart: &ColumnChart, values: &[String]) {
+    let width = CHART.0;
+    let longest = chart.series.iter().flat_map(|series| &series.shares).copied().fold(1e-9, f64::max);
+    let others = chart.series.iter().any(|series| series.shares.last().is_some_and(|share| *share > 0.0));
+    let names = values.iter().map(String::as_str).chain(others.then_some("others"));
+    let names: Vec<&str> = names.collect();
+    let bar = (ROW_HEIGHT - 4.0) / chart.series.len().max(1) as f64;
+    put!(page, "<svg viewBox=\"0 0 {width} {:.0}\" role=\"img\">", ROW_HEIGHT * names.len() as f64);
+    for (row, name) in names.iter().enumerate() {
+        let top = ROW_HEIGHT * row as f64;
+        put!(
+            page,
+            "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            NAMES_WIDTH - 5.0,
+            top + ROW_HEIGHT - 6.0,
+            escape(&short(name))
+        );
+        // Shares of the named values come first, those of all others last.
+        let place = if row < values.len() { row } else { values.len() };
+        for (index, series) in chart.series.iter().enumerate() {
+            let share = series.shares.get(place).copied().unwrap_or(0.0);
+            let length = (width - NAMES_WIDTH - 34.0) * share / longest;
+            let y = top + 1.0 + bar * index as f64;
+            put!(
+                page,
+                "<rect x=\"{NAMES_WIDTH}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{bar:.1}\" fill=\"{}\"/>",
+                colour(index)
+            );
+        }
+        let first = chart.series.first().and_then(|series| series.shares.get(place)).copied().unwrap_or(0.0);
+        put!(
+            page,
+            "<text x=\"{width}\" y=\"{:.1}\" text-anchor=\"end\">{:.1} %</text>",
+            top + ROW_HEIGHT - 6.0,
+            first * 100.0
+        );
+    }
+    page.push_str("</svg>");
+}
+
+fn short(name: &str) -> String {
+    match name.char_indices().nth(NAME_LETTERS) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+/// Text as HTML: what a file holds must not become part of the page.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            letter if letter.is_control() => escaped.push('\u{fffd}'),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what data holds is shown as text and never becomes markup.
+    #[test]
+    fn data_is_no_markup() {
+        assert_eq!(escape("<=50K & \"x\"\n"), "&lt;=50K &amp; &quot;x&quot;\u{fffd}");
+        assert_eq!(short("a name of many letters"), "a name of many …");
+    }
+}

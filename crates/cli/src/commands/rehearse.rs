@@ -1,0 +1,73 @@
+use trackway_app::App;
+use trackway_app::rehearsal::{
+    LaunchKind, RehearsalOutcome, RehearsalSettings, RehearseRequest, Severity, Verdict,
+};
+use trackway_app::run::{Source, interrupt};
+
+use super::live::Live;
+use crate::args::{RehearsalKind, RehearseArgs};
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone, visible};
+use crate::units::duration;
+
+/// The run must not start.
+const BLOCKED: u8 = 3;
+
+pub fn rehearse(app: &App, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
+    interrupt::install();
+    let live = Live::new(printer);
+    let answer = app.rehearse(&request(args), &live);
+    live.finish();
+    let answer = answer?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(match answer.result.verdict {
+        Verdict::Pass | Verdict::Warn | Verdict::NotApplicable => 0,
+        Verdict::Block | Verdict::NotRun => BLOCKED,
+    })
+}
+
+fn request(args: &RehearseArgs) -> RehearseRequest {
+    let (kind, settings) = match args.kind {
+        RehearsalKind::OneBatch => (LaunchKind::OneBatch, RehearsalSettings::one_batch()),
+        RehearsalKind::Overfit => (LaunchKind::Overfit, RehearsalSettings::overfit(args.batches)),
+    };
+    let settings = RehearsalSettings {
+        steps_max: args.steps.unwrap_or(settings.steps_max),
+        timeout_seconds: args.timeout_seconds,
+        handshake_seconds: args.handshake_seconds,
+        target_loss: args.target_loss,
+        ..settings
+    };
+    let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
+    RehearseRequest { source, kind, settings }
+}
+
+fn print(printer: Printer, answer: &RehearsalOutcome) {
+    for finding in &answer.result.findings {
+        let tone = match finding.severity {
+            Severity::Block => Tone::Bad,
+            Severity::Warn => Tone::Warning,
+            Severity::Note => Tone::Dim,
+        };
+        let subject = finding.column.as_deref().unwrap_or("loss");
+        let severity = printer.tone(tone, finding.severity.as_str());
+        let subject = printer.tone(Tone::Dim, subject);
+        printer.line(&format!("{severity} {}  {subject}", visible(&finding.message)));
+        if let Some(action) = &finding.action {
+            printer.line(&format!("      → {}", visible(action)));
+        }
+    }
+    let tone = match answer.result.verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Block | Verdict::NotRun => Tone::Bad,
+        Verdict::Warn | Verdict::NotApplicable => Tone::Warning,
+    };
+    let verdict = printer.tone(tone, answer.result.verdict.as_str());
+    let why = answer.result.why.as_deref().unwrap_or_default();
+    printer.line(&format!("{verdict}: {}", visible(why)));
+    printer.note(&format!("{} launches in {}", answer.launches.len(), duration(answer.wall_seconds)));
+}

@@ -1,0 +1,298 @@
+//! `trackway preflight`, and the launch that asks it first.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::harness::{Answer, Home};
+
+/// Rows of two classes that no column tells apart, none of them twice.
+fn table(rows: std::ops::Range<u32>) -> String {
+    // Row numbers mixed well (Wellons' lowbias32), so that columns are as if drawn.
+    let drawn = |number: u32, salt: u32, below: u32| {
+        let mut mixed = number.wrapping_add(salt.wrapping_mul(0x9e37_79b9));
+        mixed = (mixed ^ (mixed >> 16)).wrapping_mul(0x7feb_352d);
+        mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0x846c_a68b);
+        (mixed ^ (mixed >> 16)) % below
+    };
+    let row = |number: u32| {
+        let (age, spent) = (20 + drawn(number, 1, 50), drawn(number, 2, 1000));
+        let plan = ["free", "pro", "team"][drawn(number, 3, 3) as usize];
+        let stays = ["no", "yes"][drawn(number, 4, 2) as usize];
+        format!("{age},{spent}.{number},{plan},{stays}\n")
+    };
+    std::iter::once("age,spent,plan,stays\n".to_owned()).chain(rows.map(row)).collect()
+}
+
+fn run_file(home: &Home, more: &str) {
+    home.write("train.csv", &table(0..400));
+    home.write("test.csv", &table(400..600));
+    let text = format!(
+        "[run]\nname = \"churn\"\ncommand = [\"sh\", \"-c\", \"echo trained\"]\nseed = 7\n\n[data.train]\npath = \"train.csv\"\n\
+         label = \"stays\"\n\n[data.test]\npath = \"test.csv\"\n{more}"
+    );
+    home.write("run.toml", &text);
+}
+
+fn check<'d>(document: &'d Value, name: &str) -> &'d Value {
+    let checks = document["checks"].as_array().expect("checks");
+    checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no `{name}` in {document:#}"))
+}
+
+/// The text with its blanks and durations made alike. Steps end in any order, so lines of stderr are sorted.
+fn still(text: &str) -> String {
+    let is_number = |word: &str| word.trim_start_matches('(').parse::<f64>().is_ok();
+    let is_unit = |word: &str| matches!(word.trim_end_matches([')', ':']), "ms" | "s");
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_duration =
+            |at: usize| is_number(words[at]) && words.get(at + 1).is_some_and(|unit| is_unit(unit));
+        let shown = (0..words.len()).filter(|at| *at == 0 || !is_duration(at - 1));
+        let shown: Vec<&str> = shown.map(|at| if is_duration(at) { "TIME" } else { words[at] }).collect();
+        shown.join(" ")
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+fn transcript(answer: &Answer) -> String {
+    format!(
+        "exit code {}\n--- stdout\n{}\n--- stderr\n{}",
+        answer.code,
+        still(&answer.stdout),
+        sorted(&still(&answer.stderr))
+    )
+}
+
+/// Proves that a clean run passes without a `[preflight]`, is launched, and has its checks in the ledger, in SQL and in
+/// `explain`.
+#[test]
+fn a_clean_run_passes_and_is_launched() {
+    let home = Home::new();
+    run_file(&home, "");
+    let report = home.json(&["preflight", "run.toml"]);
+    assert_eq!(report["verdict"], "pass", "{report:#}");
+    assert_eq!(check(&report, "leakage.groups")["verdict"], "not_applicable");
+    assert_eq!(report["quote"]["sets"].as_array().map(Vec::len), Some(2));
+    assert!(home.sql("select * from preflight_checks").is_empty(), "nothing was run");
+    let answer = home.trackway(&["run", "run.toml"]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(answer.stderr.contains("pre-flight: pass (") && answer.stdout.contains("trained"));
+    let rows = home.sql("select check_name, verdict, blocks from preflight_checks order by place");
+    assert_eq!(
+        (rows[0]["check_name"].as_str(), rows[0]["verdict"].as_str()),
+        (Some("data.values"), Some("pass"))
+    );
+    assert_eq!(rows.len(), report["checks"].as_array().unwrap().len());
+    let page = home.trackway(&["explain", "last"]);
+    assert!(page.stdout.contains("Pre-flight") && page.stdout.contains("checks passed"), "{}", page.stdout);
+}
+
+/// Proves what a person sees of a passing pre-flight.
+#[test]
+fn a_clean_run_is_told() {
+    let home = Home::new();
+    run_file(&home, "");
+    insta::assert_snapshot!(transcript(&home.trackway(&["preflight", "run.toml"])));
+}
+
+/// Proves that label values that disagree block: exit code 3, nothing launched, the run recorded as blocked at no cost,
+/// and `explain` says why and what to do.
+#[test]
+fn labels_that_disagree_block_the_launch() {
+    let home = Home::new();
+    run_file(&home, "");
+    home.write("test.csv", &table(400..600).replace(",yes\n", ",yes.\n").replace(",no\n", ",no.\n"));
+    let answer = home.trackway(&["run", "run.toml"]);
+    assert_eq!(answer.code, 3, "{}", answer.stderr);
+    assert!(answer.stdout.is_empty() && answer.stderr.contains("differently"), "{}", answer.stderr);
+    let runs = home.json(&["runs"]);
+    assert_eq!((runs[0]["state"].as_str(), runs[0]["attempt_count"].as_u64()), (Some("blocked"), Some(0)));
+    assert_eq!(runs[0]["gpu_seconds"].as_f64(), Some(0.0));
+    insta::assert_snapshot!(transcript(&home.trackway(&["preflight", "run.toml"])));
+    let page = home.json(&["explain", "last"]);
+    assert!(page["attempt"].is_null());
+    let text = home.trackway(&["explain", "last"]).stdout;
+    for expected in ["blocked", "block data.label", "`no.` as `no`", "--skip data.label --why"] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let all_the_same = home.trackway(&["run", "run.toml", "--skip", "data.label", "--why", "known"]);
+    assert_eq!(all_the_same.code, 0, "{}", all_the_same.stderr);
+    let rows = home.sql("select skipped_why from preflight_checks where check_name = 'data.label' and skipped_why is not null");
+    assert_eq!(rows[0]["skipped_why"], "known");
+    let without = home.trackway(&["run", "run.toml", "--skip-preflight", "--why", "in a hurry"]);
+    assert_eq!(without.code, 0, "{}", without.stderr);
+    let text = home.trackway(&["explain", "last"]).stdout;
+    assert!(text.contains("launched without pre-flight: in a hurry"), "{text}");
+}
+
+/// Proves that leaving something out needs a reason, that names are held against the checks there are, and that neither
+/// launches anything.
+#[test]
+fn wrong_words_are_refused() {
+    let home = Home::new();
+    run_file(&home, "");
+    for (arguments, expected) in [
+        (vec!["preflight", "run.toml", "--skip", "data.drift"], "--why"),
+        (vec!["run", "run.toml", "--skip-preflight"], "--why"),
+        (vec!["preflight", "run.toml", "--only", "data.lable"], "did you mean `data.label`?"),
+        (vec!["run", "run.toml", "--skip", "leakge", "--why", "x"], "did you mean `leakage`?"),
+        (vec!["preflight", "run.toml", "--set", "data.train.label=stay"], "did you mean `stays`?"),
+    ] {
+        let answer = home.trackway(&arguments);
+        assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains(expected), "{arguments:?}: {}", answer.stderr);
+    }
+    assert!(home.sql("select * from runs").is_empty());
+}
+
+/// Proves that what was required and could not run blocks, and that the same without the demand only warns.
+#[test]
+fn what_is_required_and_cannot_run_blocks() {
+    let home = Home::new();
+    let rules = "rules = [\"no_such_column > 3\"]\n";
+    run_file(&home, &format!("{rules}\n[preflight]\nrequire = [\"data.schema\"]\n"));
+    let answer = home.trackway(&["preflight", "run.toml", "--json"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!((answer.code, report["verdict"].as_str()), (3, Some("block")), "{report:#}");
+    assert_eq!(check(&report, "data.schema")["verdict"], "not_run");
+    let answer = home.trackway(&["preflight", "run.toml", "--json", "--set", "preflight.require=[]"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!((answer.code, report["verdict"].as_str()), (0, Some("warn")), "{report:#}");
+    run_file(&home, "\n[preflight]\nrequire = [\"config.warmup\"]\n");
+    let report = home.json(&["preflight", "run.toml"]);
+    assert_eq!(
+        (check(&report, "config.warmup")["verdict"].as_str(), report["verdict"].as_str()),
+        (Some("not_run"), Some("block"))
+    );
+}
+
+/// Proves that rules of the run file are checked row by row, and that their severity can be raised.
+#[test]
+fn rules_of_the_run_file_are_checked() {
+    let home = Home::new();
+    run_file(&home, "rules = [\"age between 17 and 60\"]\n");
+    let report = home.json(&["preflight", "run.toml", "--only", "data.schema"]);
+    let found = check(&report, "data.schema");
+    assert_eq!(
+        (found["verdict"].as_str(), report["checks"].as_array().map(Vec::len)),
+        (Some("warn"), Some(1))
+    );
+    assert!(found["findings"][0]["count"].as_u64().is_some_and(|count| count > 0), "{found:#}");
+    let strict = "preflight.severity={ \"data.schema\" = \"block\" }";
+    let answer = home.trackway(&["preflight", "run.toml", "--only", "data.schema", "--set", strict]);
+    assert_eq!(answer.code, 3, "{}", answer.stdout);
+}
+
+/// Proves the cost of the published examples, and that a budget below it blocks.
+#[test]
+fn cost_is_told_and_held_against_the_budget() {
+    let home = Home::new();
+    for (gpus, usd, hours, total) in [(8, 1.10, 4, 35.20), (256, 3.75, 336, 322_560.0)] {
+        run_file(
+            &home,
+            &format!(
+                "\n[resources]\ngpus = {gpus}\nusd_per_gpu_hour = {usd}\n\n[training]\nhours_expected = {hours}\n"
+            ),
+        );
+        let told = home.json(&["preflight", "run.toml", "--only", "cost"]);
+        assert!((told["cost"]["total_usd"].as_f64().unwrap() - total).abs() < 0.005, "{told:#}");
+        let budget = format!("retry.max_usd={}", total * 0.9);
+        let answer = home.trackway(&["preflight", "run.toml", "--only", "cost", "--set", &budget]);
+        assert_eq!(answer.code, 3, "{}", answer.stdout);
+    }
+}
+
+/// Proves that a model that surely does not fit its device blocks, with what would make it fit.
+#[test]
+fn a_model_that_does_not_fit_blocks() {
+    let home = Home::new();
+    run_file(
+        &home,
+        "\n[resources]\ngpus = 1\ngpu = \"rtx4090\"\n\n[training]\nparameters = 7e9\nstrategy = \"single\"\n",
+    );
+    let answer = home.trackway(&["preflight", "run.toml", "--only", "memory", "--json"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!((answer.code, report["verdict"].as_str()), (3, Some("block")), "{report:#}");
+    assert!(report["memory"]["advice"].as_array().is_some_and(|advice| !advice.is_empty()));
+    assert!(
+        check(&report, "memory")["findings"][0]["action"].as_str().is_some_and(|action| !action.is_empty())
+    );
+}
+
+/// Proves that an untouched script without a run file is launched as ever, and that damaged data is named, not launched.
+#[test]
+fn bare_commands_have_no_preflight_and_damaged_data_blocks() {
+    let home = Home::new();
+    let (code, _) = home.run_script(&[], "echo hello");
+    assert_eq!(code, 0);
+    assert!(home.sql("select * from preflight_checks").is_empty());
+    run_file(&home, "");
+    std::fs::write(home.path().join("cut.parquet"), b"PAR1 and then nothing").unwrap();
+    let damaged = "data.train.path=cut.parquet";
+    let answer = home.trackway(&["preflight", "run.toml", "--set", damaged, "--json"]);
+    let report: Value = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| panic!("{}", answer.stderr));
+    assert_eq!(
+        (answer.code, check(&report, "data.values")["verdict"].as_str()),
+        (3, Some("block")),
+        "{report:#}"
+    );
+    assert_eq!(check(&report, "leakage.rows")["verdict"], "not_run");
+    assert_ne!(home.trackway(&["run", "run.toml", "--set", damaged]).code, 0);
+}
+
+/// Proves that the page is one file without any address in it, holds a chart per column, and shows data as text.
+#[test]
+fn the_page_needs_nothing_else() {
+    let home = Home::new();
+    run_file(&home, "");
+    home.write("train.csv", &table(0..400).replace("free", "<b>free"));
+    let answer = home.trackway(&["preflight", "run.toml", "--html", "report.html"]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(!page.contains("http") && !page.contains("<script") && !page.contains("<b>free"), "{page}");
+    assert!(page.contains("&lt;b&gt;free") && page.matches("<svg").count() == 4, "{page}");
+}
+
+/// The run file of the Adult files as published; `None`, and said so, where they are not at hand.
+fn adult(home: &Home) -> Option<()> {
+    let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
+        println!("skipped: TRACKWAY_SHARED is not set");
+        return None;
+    };
+    let columns = "columns = [\"age\", \"workclass\", \"fnlwgt\", \"education\", \"education_num\", \"marital_status\", \"occupation\", \
+         \"relationship\", \"race\", \"sex\", \"capital_gain\", \"capital_loss\", \"hours_per_week\", \"native_country\", \"income\"]";
+    let set = |name: &str| {
+        let path = Path::new(&shared).join("data").join(format!("adult-{name}.csv"));
+        format!("[data.{name}]\npath = {:?}\nlabel = \"income\"\n{columns}\n", path.display().to_string())
+    };
+    let run = "[run]\nname = \"income\"\ncommand = [\"true\"]\nseed = 17\n\n";
+    home.write("adult.toml", &format!("{run}{}{}", set("train"), set("test")));
+    Some(())
+}
+
+/// Proves on the Adult files as published that the labels of the two sides disagree is said, blocks, and what to do.
+#[test]
+fn adult_as_published_is_not_launched() {
+    let home = Home::new();
+    if adult(&home).is_none() {
+        return;
+    }
+    let answer = home.trackway(&["run", "adult.toml", "--json"]);
+    assert_eq!(answer.code, 3, "{}", answer.stderr);
+    let report: Value = serde_json::from_str::<Value>(&answer.stdout).unwrap()["preflight"].clone();
+    let label = &check(&report, "data.label")["findings"][0];
+    assert_eq!((label["severity"].as_str(), label["count"].as_u64()), (Some("block"), Some(16_281)));
+    let message = label["message"].as_str().unwrap();
+    assert!(message.contains("`<=50K.`") && message.contains("`<=50K`"), "{message}");
+    let action = label["action"].as_str().unwrap();
+    assert!(action.contains("write `<=50K.` as `<=50K`"), "{action}");
+    let imbalance = &report["imbalance"];
+    assert!(imbalance["ratio"].as_f64().is_some_and(|ratio| (3.0..3.3).contains(&ratio)), "{imbalance:#}");
+}
