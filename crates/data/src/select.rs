@@ -72,7 +72,8 @@ fn glob_files(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, Data
     // The base may itself hold the pattern's special characters.
     let base_text = base.to_str().ok_or_else(|| bad("the folder's name is not UTF-8".into()))?;
     let absolute = Path::new(&spec.path).is_absolute();
-    let pattern = if absolute {
+    // An empty base stands for here; with a slash behind it, it would be the root.
+    let pattern = if absolute || base_text.is_empty() {
         spec.path.clone()
     } else {
         format!("{}/{}", glob::Pattern::escape(base_text), spec.path)

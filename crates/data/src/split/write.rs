@@ -1,6 +1,7 @@
 //! Splits as files: where each row goes, and the parts themselves.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -221,10 +222,10 @@ impl PartWriter<'_> {
                 message: error.to_string(),
             };
             let rows = filter_record_batch(batch, &mask).map_err(wrong)?;
-            if !self.outputs.contains_key(&part) {
-                self.outputs.insert(part, Output::create(path, Arc::clone(&schema))?);
-            }
-            let output = self.outputs.get_mut(&part).expect("it was made just now");
+            let output = match self.outputs.entry(part) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(Output::create(path, Arc::clone(&schema))?),
+            };
             output.write(&fitted(&rows, &schema).map_err(wrong)?)?;
         }
         Ok(())

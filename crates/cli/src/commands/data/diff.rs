@@ -41,7 +41,7 @@ fn print(printer: Printer, answer: &DiffAnswer) {
     let moved: Vec<String> =
         diff.files.moved.iter().map(|moved| format!("{} → {}", moved.from, moved.to)).collect();
     printer.line("");
-    printer.line(&format!("{} files are as they were", diff.files.unchanged));
+    printer.line(&format!("unchanged: {}", snapshot::files(diff.files.unchanged)));
     files(printer, "changed", &diff.files.changed);
     files(printer, "moved", &moved);
     files(printer, "added", &diff.files.added);

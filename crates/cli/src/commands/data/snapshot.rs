@@ -46,7 +46,7 @@ pub(super) fn rows(rows: Option<u64>, rejected: u64) -> String {
     rows.map_or_else(String::new, |rows| format!(", {rows} rows{rejected}"))
 }
 
-fn files(count: u64) -> String {
+pub(super) fn files(count: u64) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
