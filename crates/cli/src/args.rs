@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
-    DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs, ReadingArgs,
-    SnapshotArgs, TableArgs, ValidateArgs,
+    CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
+    ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     if let Command::Shim(shim) = &cli.command {
         return ExitCode::from(commands::shim(shim));
     }
+    trackway_app::data::read_urls();
     let printer = Printer::new(cli.global.json);
     match execute(&cli, printer) {
         Ok(code) => ExitCode::from(code),

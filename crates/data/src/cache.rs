@@ -134,9 +134,12 @@ impl HashCache {
     pub(crate) fn get(&self, path: &Path, identity: &Identity, read_as: &str) -> Option<DataFile> {
         let entries = self.lock();
         let entry = entries.by_path.get(&absolute(path))?;
-        let known = (entry.identity == *identity && entry.read_as == read_as).then(|| entry.file.clone());
-        self.hits.fetch_add(u64::from(known.is_some()), Ordering::Relaxed);
-        known
+        (entry.identity == *identity && entry.read_as == read_as).then(|| entry.file.clone())
+    }
+
+    /// Counts a file that was not read.
+    pub(crate) fn hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn put(

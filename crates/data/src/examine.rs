@@ -118,12 +118,14 @@ impl Examiner<'_> {
 
     /// What the cache has; nothing where a profile is wanted and none is kept.
     fn known(&self, path: &Path, identity: &Identity, read_as: &str) -> Option<Examined> {
-        let known = self.resolver.cache?.get(path, identity, read_as)?;
+        let cache = self.resolver.cache?;
+        let known = cache.get(path, identity, read_as)?;
         let file = DataFile { path: self.resolver.display(path), name: self.name(path), ..known };
         let profile = match self.keeper {
             Some(keeper) if file.schema.is_some() => Some(keeper.get(&file, read_as)?),
             _ => None,
         };
+        cache.hit();
         Some((file, profile))
     }
 

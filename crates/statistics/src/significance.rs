@@ -1,5 +1,6 @@
 //! How likely chance alone is to show such a difference.
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::gamma::gamma_ur;
 
 use crate::association::Table;
@@ -31,6 +32,12 @@ pub fn chi_square(table: &Table) -> Option<ChiSquare> {
     let degrees_of_freedom = (rows - 1) * (columns - 1);
     let p_value = chi_square_p_value(statistic, degrees_of_freedom);
     Some(ChiSquare { statistic, degrees_of_freedom, p_value })
+}
+
+/// The chance of a value of Student's t distribution above `statistic` (one-sided). NaN for fewer than one degree.
+#[must_use]
+pub fn student_t_p_value(statistic: f64, degrees_of_freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |student| student.sf(statistic))
 }
 
 /// The chance of a chi-square statistic at least this large.

@@ -40,5 +40,5 @@ pub use local::LocalBackend;
 pub use log::{Claim, Fold, Item, Log, Position, Writer, new_ulid};
 pub use memory::MemoryBackend;
 #[cfg(feature = "remote")]
-pub use remote::{Head, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, Watch};
+pub use remote::{Head, Object, Objects, RemoteBackend, RemoteOptions, Secret, Sink, Transfer, Watch};
 pub use selftest::{Outcome, Primitive, SelfTest, selftest};

@@ -7,14 +7,15 @@ use trackway_recorder::{ParameterUpdate, Recorder, UpdateWatch};
 
 use crate::{Job, JobError};
 
-/// Updates that are followed: enough for a warm-up to begin.
-const UPDATES_FOLLOWED: u64 = 5;
+/// The first updates are followed, and then ever fewer: looking at all weights costs as much as an update.
+const FIRST_UPDATES: u64 = 5;
 
 /// What a rehearsal (`trackway rehearse`) is told: the labels, and what the first updates do to each weight. In training
 /// it does nothing.
 pub struct Rehearsing<'a> {
     run: &'a Recorder,
     watch: UpdateWatch,
+    updates: u64,
     before: HashMap<String, Vec<f32>>,
 }
 
@@ -22,11 +23,12 @@ impl<'a> Rehearsing<'a> {
     /// For the launch of this recorder.
     #[must_use]
     pub fn new(run: &'a Recorder) -> Self {
-        Self { run, watch: UpdateWatch::default(), before: HashMap::new() }
+        Self { run, watch: UpdateWatch::default(), updates: 0, before: HashMap::new() }
     }
 
     fn follows(&self) -> bool {
-        self.run.rehearsal().is_some_and(|_| self.watch.steps() < UPDATES_FOLLOWED)
+        let sampled = self.updates <= FIRST_UPDATES || self.updates.is_power_of_two();
+        sampled && self.run.rehearsal().is_some()
     }
 
     /// Before an update: the batch, its loss, and the weights as they are.
@@ -34,10 +36,11 @@ impl<'a> Rehearsing<'a> {
     /// # Errors
     /// When candle cannot read a tensor back.
     pub fn before_update(&mut self, job: &dyn Job, items: &[u32], loss: f64) -> Result<(), JobError> {
+        self.updates += 1;
         if !self.follows() {
             return Ok(());
         }
-        if self.watch.steps() == 0 {
+        if self.updates == 1 {
             let (classes, labels) = job.labels(items)?;
             let function = LossFunction::cross_entropy(classes, &labels, loss);
             if let Some(baseline) = function.labels.best_constant_loss {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use trackway_data::drift::{DriftSettings, compare};
+use trackway_data::drift::{DriftSettings, JointError, JointSettings, compare, joint_drift};
 use trackway_data::profile::Profile;
 
-pub use trackway_data::drift::{ColumnDrift, DriftReport, Role};
+pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, JointDrift, Role};
 
 use super::snapshot::{self, kept_profile};
 use super::table::{Onlooker, TableRequest, data_error};
@@ -15,35 +15,58 @@ use crate::home::Home;
 /// Compares two data sets, each by its profile: one that was kept (a `.json` file, or a snapshot of the home), or one
 /// that is made now.
 ///
+/// With `joint`, rows of both are read once more for a model that tells them apart.
+///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
-/// a file that holds no profile.
+/// a file that holds no profile; for a joint shift that is asked of profiles, or of too few rows.
 pub fn drift(
     home: &Home,
     base: &Path,
     (reference, current): (&TableRequest, &TableRequest),
-    label: Option<&str>,
+    (label, joint): (Option<&str>, bool),
     onlooker: &Onlooker<'_>,
 ) -> Result<DriftReport, AppError> {
-    let store = snapshot::store(home);
-    let profile = |request: &TableRequest, set: &str| match kept_profile(&store, base, request, label)? {
-        Some(kept) => Ok(kept),
-        None => profile_of(base, request, set, onlooker),
+    let profile = |request: &TableRequest, set: &str| {
+        if joint && (is_profile(request) || is_snapshot(home, base, request)?) {
+            let message = "a joint shift cannot be told from a kept profile: it needs the rows of both sides";
+            return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
+        }
+        profile_of(home, base, request, set, onlooker)
     };
-    let (reference, current) = (profile(reference, "reference")?, profile(current, "current")?);
-    Ok(compare(&reference, &current, label, &DriftSettings::default()))
+    let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
+    let mut report = compare(&before, &after, label, &DriftSettings::default());
+    if joint {
+        let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
+        let settings = JointSettings::default();
+        let found = joint_drift(&mut sides.0, &mut sides.1, label, &settings, &onlooker.watch());
+        report.joint = Some(found.map_err(|error| match error {
+            JointError::Data(error) => data_error(error),
+            other => AppError::new(ErrorKind::Usage, other.to_string()),
+        })?);
+    }
+    Ok(report)
 }
 
-/// The profile of a data set: one that was kept, or one that is made now. `set` is what errors call it.
+fn is_snapshot(home: &Home, base: &Path, request: &TableRequest) -> Result<bool, AppError> {
+    let [word] = request.paths.as_slice() else { return Ok(false) };
+    Ok(snapshot::find(&snapshot::store(home), base, word)?.is_some())
+}
+
+fn is_profile(request: &TableRequest) -> bool {
+    matches!(request.paths.as_slice(), [only] if only.ends_with(".json"))
+}
+
+/// The profile of a data set: one that was kept, in a file or with a snapshot, or one that is made now. `set` is what errors call it.
 pub(crate) fn profile_of(
+    home: &Home,
     base: &Path,
     request: &TableRequest,
     set: &str,
     onlooker: &Onlooker<'_>,
 ) -> Result<Profile, AppError> {
-    if let [only] = request.paths.as_slice()
-        && only.ends_with(".json")
-    {
+    if is_profile(request) {
+        let only = &request.paths[0];
         let path = base.join(only);
         let text = std::fs::read_to_string(&path)
             .map_err(|error| AppError::file("read the profile in", &path, &error))?;
@@ -51,6 +74,9 @@ pub(crate) fn profile_of(
             AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
         };
         return Profile::from_json(&text).map_err(usage);
+    }
+    if let Some(kept) = kept_profile(&snapshot::store(home), base, request, None)? {
+        return Ok(kept);
     }
     let mut source = request.open(base, set)?;
     // Correlations with a label are not compared.

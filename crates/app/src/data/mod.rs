@@ -1,9 +1,14 @@
 //! Data sets by themselves, outside of a run: no home and no ledger is needed, but for snapshots.
 
+pub mod check;
 pub mod drift;
 pub mod images;
 pub mod leakage;
 pub mod profile;
+mod remote;
 pub mod schema;
 pub mod snapshot;
+pub mod split;
 pub mod table;
+
+pub use remote::install as read_urls;

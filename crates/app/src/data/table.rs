@@ -45,8 +45,12 @@ impl TableRequest {
     /// # Errors
     /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
     pub(super) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
-        let spec = self.spec();
-        Source::open_paths(base, set, &spec, &self.paths).map_err(data_error)
+        self.source(base, set).map_err(data_error)
+    }
+
+    /// As [`TableRequest::open`], for callers to whom a damaged file is a finding.
+    pub(super) fn source(&self, base: &Path, set: &str) -> Result<Source, DataError> {
+        Source::open_paths(base, set, &self.spec(), &self.paths)
     }
 }
 

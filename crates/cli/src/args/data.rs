@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
@@ -21,11 +21,20 @@ pub enum DataCommand {
   trackway data validate new.parquet --schema schema.toml
   trackway data validate request.jsonl --schema schema.toml --environment serve --json")]
     Validate(ValidateArgs),
+    /// Look for what makes data unfit to learn from: columns, rows, labels, personal data, groups; ends with 3 where a
+    /// run would be wasted
+    #[command(after_help = "Examples:
+  trackway data check train.parquet --label income --against test.parquet
+  trackway data check train.csv --label hired --group-by sex,race --json
+  trackway data check users.parquet --sign-off approved.toml          [[personal]] column, kinds, approved_by, why, until
+  trackway data check train.csv --label y --probabilities scores.csv --only data.label_noise")]
+    Check(Box<CheckArgs>),
     /// Compare the distributions of two data sets, each column against the noise that samples of these sizes show
     #[command(after_help = "Examples:
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
-  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read")]
+  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read
+  trackway data drift --reference train.parquet --current new.parquet --joint     what no single column shows")]
     Drift(DriftArgs),
     /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
     /// where a check blocks, or could not be made that was asked for
@@ -64,6 +73,12 @@ Examples:
   trackway data diff train data/train        the snapshot `train` and the data as it is now
   trackway data diff 3f9a81c2 snapshot:train --label income --json")]
     Diff(DiffArgs),
+    /// Share rows out to parts, folds and stages; always the same, proved disjoint, written down as Parquet
+    #[command(after_help = "Examples:
+  trackway data split all.parquet --parts train=0.8,test=0.2 --out split
+  trackway data split all.csv --by stratified-group --label income --group household --parts train=0.8,test=0.2 --folds 5 --out split --write
+  trackway data split train.parquet --stages 1%,10%,100% --out stages")]
+    Split(SplitArgs),
 }
 
 #[derive(Debug, Args)]
@@ -88,6 +103,33 @@ pub struct ValidateArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// The column to be predicted
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// Columns that tell who a row is about: rows and label by group
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub group_by: Vec<String>,
+    /// Data that the model will meet: its labels and categories must be known here
+    #[arg(long, num_args = 1.., value_name = "PATH")]
+    pub against: Vec<String>,
+    /// Who allowed which personal data (TOML); what nobody signed for blocks
+    #[arg(long, value_name = "FILE")]
+    pub sign_off: Option<PathBuf>,
+    /// A probability for each class (a column named like it) and row, from your own model, in place of the quick one
+    #[arg(long, num_args = 1.., value_name = "PATH", requires = "label")]
+    pub probabilities: Vec<String>,
+    /// Run these checks only; one that cannot run then ends with 3 too
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Leave these checks out
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub skip: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct DriftArgs {
     /// What the data was: files, a snapshot, or a profile that was saved (.json)
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
@@ -98,6 +140,9 @@ pub struct DriftArgs {
     /// The column to be predicted: its shift is told apart
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+    /// Let a model tell rows of the two apart: finds shifts that no single column shows; needs the rows of both
+    #[arg(long)]
+    pub joint: bool,
     #[command(flatten)]
     pub reading: ReadingArgs,
 }
@@ -152,6 +197,60 @@ pub struct SnapshotArgs {
     /// The column to be predicted: the profile then says how others go with it
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+}
+
+/// By what rows are shared out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SplitBy {
+    /// By the hash of the row, or of --key: equal rows stay together
+    Hash,
+    /// Groups (--group) stay whole
+    Group,
+    /// Every part has every label's share (--label)
+    Stratified,
+    /// Groups stay whole, and labels are shared out as evenly as that allows
+    StratifiedGroup,
+    /// Later parts hold later rows (--time)
+    Time,
+}
+
+#[derive(Debug, Args)]
+pub struct SplitArgs {
+    #[command(flatten)]
+    pub table: TableArgs,
+    /// By what rows are shared out
+    #[arg(long, value_enum, default_value = "hash")]
+    pub by: SplitBy,
+    /// Names and shares, which sum to 1: `train=0.8,test=0.2`
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    pub parts: Vec<String>,
+    /// So many folds of the first part
+    #[arg(long, value_name = "K")]
+    pub folds: Option<usize>,
+    /// The column that identifies a row [default: its whole content]
+    #[arg(long, value_name = "COLUMN")]
+    pub key: Option<String>,
+    /// The column to be predicted
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// The column whose values must each stay on one side, such as a user
+    #[arg(long, value_name = "COLUMN")]
+    pub group: Option<String>,
+    /// The column that says when a row is from
+    #[arg(long, value_name = "COLUMN")]
+    pub time: Option<String>,
+    /// Another seed gives another split
+    #[arg(long, value_name = "N", default_value_t = trackway_app::data::split::DEFAULT_SEED)]
+    pub seed: u64,
+    /// Nested subsets: each holds the smaller ones
+    #[arg(long, value_name = "SHARES", value_delimiter = ',')]
+    pub stages: Vec<String>,
+    /// The folder that the files go to
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Write the parts themselves too, each as a Parquet file
+    #[arg(long)]
+    pub write: bool,
 }
 
 #[derive(Debug, Args)]

@@ -45,10 +45,10 @@ fn wrong_words_about_data() {
     }
 }
 
-const COLUMNS: &str = "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,hours_per_week,native_country,income";
+pub const COLUMNS: &str = "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,capital_loss,hours_per_week,native_country,income";
 
 /// The two Adult files as published; `None`, and said so, where they are not at hand.
-fn adult() -> Option<[String; 2]> {
+pub fn adult() -> Option<[String; 2]> {
     let Some(shared) = std::env::var_os("TRACKWAY_SHARED") else {
         println!("skipped: TRACKWAY_SHARED is not set");
         return None;

@@ -5,9 +5,12 @@
 mod bad_input;
 mod checkpoints;
 mod data;
+mod data_check;
+mod data_sets;
 mod examples;
 mod faults;
 mod harness;
+mod leakage;
 mod memory;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]

@@ -12,6 +12,7 @@ use crate::harness::{Home, answer, eventually, signal};
 
 const BUCKET: &str = "runs";
 
+mod data;
 mod faults;
 
 /// moto's S3 server, in a process of its own.
@@ -41,11 +42,22 @@ impl Moto {
     }
 
     fn make_bucket(&self) -> Option<()> {
+        self.send(&format!("/{BUCKET}"), b"")
+    }
+
+    /// Makes an object in the bucket.
+    fn put(&self, name: &str, bytes: &[u8]) {
+        self.send(&format!("/{BUCKET}/{name}"), bytes).expect("moto is there");
+    }
+
+    /// A PUT that must succeed; `None`: nobody listens yet.
+    fn send(&self, path: &str, body: &[u8]) -> Option<()> {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        let request = format!(
-            "PUT /{BUCKET} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        let length = body.len();
+        let head = format!(
+            "PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
         );
-        stream.write_all(request.as_bytes()).ok()?;
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

@@ -15,15 +15,20 @@
 //! | | more, over [`FEW_CELLS_MAX`] values | L-infinity over the frequent ones |
 //!
 //! The other distances are told beside the chosen one. Missing values are compared on their own.
+//!
+//! Columns that each look as before may still go together in another way. [`joint_drift`] asks the
+//! [quick model](crate::model) to tell rows of the two sides apart; unlike all else here it needs the rows themselves.
 
 mod cells;
 mod column;
+mod joint;
 mod number;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cells::{only_spelling, plain_spelling};
 pub use column::{ColumnDrift, Distances, DriftTest, MissingDrift, Role};
+pub use joint::{ColumnImportance, JointDrift, JointError, JointSettings, joint_drift, joint_drift_of};
 use trackway_statistics::benjamini_hochberg;
 
 use crate::infer::ColumnType;
@@ -89,6 +94,9 @@ pub struct DriftReport {
     pub drifted_features: usize,
     /// Whether the label drifted; `None` without one on both sides.
     pub label_drifted: Option<bool>,
+    /// Whether a model tells the rows of the sides apart; `None` where that was not asked for: it needs rows of both.
+    #[serde(default)]
+    pub joint: Option<JointDrift>,
 }
 
 /// A column that is not the same column any more.
@@ -102,7 +110,7 @@ pub struct SchemaChange {
     pub current: Option<ColumnType>,
 }
 
-/// Compares two profiles. `label` is the column that is predicted, if there is one: its shift is told apart from that
+/// Compares two profiles, column by column. `label` is the column that is predicted, if there is one: its shift is told apart from that
 /// of the features.
 #[must_use]
 pub fn compare(
@@ -139,6 +147,7 @@ pub fn compare(
         label_drifted: columns.iter().find(|it| it.role == Role::Label).map(|it| it.drifted),
         columns,
         schema_changes,
+        joint: None,
     }
 }
 

@@ -6,6 +6,7 @@ use trackway_core::{Rng, SplitMix64};
 
 use super::*;
 use crate::DataSpec;
+use crate::model::{Cells, Frame, FrameColumn};
 use crate::pass::UNWATCHED;
 use crate::read::Source;
 
@@ -189,4 +190,50 @@ proptest! {
         let same = compare(&one, &one, Some("x"), &DriftSettings::default());
         prop_assert!(same.columns.iter().all(|column| !column.drifted));
     }
+}
+
+/// Rows of two numbers that go together (or not), a category and a time that goes on from `start`.
+fn rows_of(seed: u64, rows: usize, together: f64, start: i64) -> Frame {
+    let mut rng = SplitMix64::new(seed);
+    let x: Vec<f64> = (0..rows).map(|_| normal(&mut rng)).collect();
+    let y = x.iter().map(|x| together * x + (1.0 - together * together).sqrt() * normal(&mut rng)).collect();
+    let city: Vec<&str> =
+        (0..rows).map(|_| ["oslo", "riga", "bern"][(rng.next_u64() % 3) as usize]).collect();
+    let time = (0..rows as i64).map(|row| (start + row) as f64).collect();
+    let column = |name: &str, kind, cells| FrameColumn { name: name.into(), kind, cells };
+    Frame::of_columns(vec![
+        column("x", ColumnType::Float, Cells::Numbers(x)),
+        column("y", ColumnType::Float, Cells::Numbers(y)),
+        column("city", ColumnType::Text, Cells::of_texts(city.into_iter().map(Some))),
+        column("seen_at", ColumnType::Int, Cells::Numbers(time)),
+    ])
+}
+
+fn joint(before: &Frame, after: &Frame) -> JointDrift {
+    joint_drift_of(before, after, None, &JointSettings::default()).unwrap()
+}
+
+/// Proves that a change in how columns go together is found though each column is as before, that the columns which
+/// show it are named, and that a time which tells the sides apart by itself is left out and named.
+#[test]
+fn a_joint_shift_is_found() {
+    let found = joint(&rows_of(1, 2_000, 0.9, 0), &rows_of(2, 2_000, 0.0, 2_000));
+    assert!(found.drifted && found.area > 0.7 && found.low > 0.65 && found.low < found.area, "{found:?}");
+    let names: Vec<&str> = found.columns.iter().map(|it| it.name.as_str()).collect();
+    assert!(names.contains(&"x") && names.contains(&"y") && !names.contains(&"seen_at"), "{names:?}");
+    assert!(found.left_out[0].contains("`seen_at` alone"), "{:?}", found.left_out);
+}
+
+/// Proves that rows of one distribution are not told apart, in 24 pairs of samples, small ones included; and that too
+/// few rows are refused.
+#[test]
+fn alike_rows_are_not_told_apart() {
+    for seed in 0..24 {
+        let rows = [150, 400, 1_000][seed as usize % 3];
+        let found = joint(&rows_of(100 + seed, rows, 0.5, 0), &rows_of(200 + seed, rows, 0.5, rows as i64));
+        assert!(!found.drifted, "{seed}: {found:?}");
+    }
+    let few =
+        joint_drift_of(&rows_of(1, 50, 0.0, 0), &rows_of(2, 500, 0.0, 0), None, &JointSettings::default());
+    assert!(matches!(few, Err(JointError::TooLittle(_))));
 }

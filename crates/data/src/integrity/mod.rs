@@ -11,15 +11,18 @@
 //! | [`values`] `data.values` | NaN, infinities, rejected rows, values the other side does not know |
 //! | [`label`] `data.label` | is there something to learn, and do both sides write it alike? |
 //! | [`personal`] `data.personal` | personal data that nobody signed for |
+//! | [`label_noise`] `data.label_noise` | which labels does a model, never told them, contradict? |
 //! | [`representation`] `data.representation` | who is in the data, and does the label's rate differ between groups? |
 //!
 //! They warn unless what they found is certain waste of a run (nothing to learn, NaN in a feature, labels that
 //! disagree, files that cannot be read) or personal data without a sign-off.
 
 mod columns;
+mod confident;
 mod facts;
 mod groups;
 mod label;
+mod noise;
 mod personal;
 mod placeholders;
 mod repeats;
@@ -32,9 +35,11 @@ mod values;
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
 pub use columns::columns;
+pub use confident::{LabelErrors, SuspectRow, label_errors};
 pub use groups::{GROUPS_MAX, Group};
 pub use label::label;
-pub use personal::{PersonalColumn, personal, personal_columns};
+pub use noise::{LabelNoise, NOISE_ROWS_MAX, SUSPECTS_MAX, Suspect, label_noise, label_noise_from};
+pub use personal::{PersonalColumn, SignOffFileError, personal, personal_columns, sign_offs_from_toml};
 pub use repeats::{REPEATED_KEYS_MAX, Repeats};
 pub use representation::representation;
 pub use rows::rows;

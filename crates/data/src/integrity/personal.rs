@@ -22,6 +22,25 @@ pub struct PersonalColumn {
     pub signed_off: bool,
 }
 
+/// Why a file of sign-offs cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("these are no sign-offs: {0}")]
+pub struct SignOffFileError(#[from] toml::de::Error);
+
+/// Reads the `[[personal]]` tables of a sign-off file.
+///
+/// # Errors
+/// [`SignOffFileError`] for anything else in it.
+pub fn sign_offs_from_toml(text: &str) -> Result<Vec<SignOff>, SignOffFileError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        #[serde(default)]
+        personal: Vec<SignOff>,
+    }
+    Ok(toml::from_str::<File>(text)?.personal)
+}
+
 /// Personal data by column, with what was signed for at this moment.
 #[must_use]
 pub fn personal_columns(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> Vec<PersonalColumn> {

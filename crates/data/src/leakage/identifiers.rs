@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::{CheckResult, Finding, Severity};
 
+use super::columns::Columns;
 use super::power::each_bits;
 use super::preprocessing::range;
 use super::sample::{Content, Sample, Values};
@@ -65,13 +66,15 @@ pub struct Identifiers {
     pub rows: usize,
 }
 
-pub(super) fn find(names: &[String], train: &Sample, power: Option<&TargetPower>) -> Identifiers {
+/// Columns that were named as the group or the time are what they are.
+pub(super) fn find(columns: &Columns, train: &Sample, power: Option<&TargetPower>) -> Identifiers {
     let mut identifiers = Identifiers { rows: train.len(), ..Identifiers::default() };
     if train.len() < ROWS_MIN {
         return identifiers;
     }
-    for (name, values) in names.iter().zip(&train.features) {
-        if !matches!(values.kind, ColumnType::Int | ColumnType::Text) {
+    for (name, values) in columns.features.iter().zip(&train.features) {
+        let has_role = columns.group.as_ref() == Some(name) || columns.time.as_ref() == Some(name);
+        if has_role || !matches!(values.kind, ColumnType::Int | ColumnType::Text) {
             continue;
         }
         let named = is_identifier_name(name);
@@ -175,7 +178,7 @@ impl Identifiers {
     pub fn result(&self, label: Option<&str>, group: Option<&str>) -> CheckResult {
         const NAME: &str = "leakage.identifiers";
         if self.rows < ROWS_MIN {
-            return CheckResult::not_run(NAME, format!("{} rows are too few to tell", self.rows));
+            return CheckResult::not_applicable(NAME, format!("{} rows are too few to tell", self.rows));
         }
         let mut findings: Vec<Finding> = self.found.iter().map(|it| it.finding(label)).collect();
         // What was named as the group is looked at by `leakage.groups`.

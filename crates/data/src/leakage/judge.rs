@@ -34,9 +34,11 @@ impl Leakage {
             TARGET => match (&self.target, label) {
                 (Some(target), Some(label)) => target.result(label),
                 (_, None) => CheckResult::not_applicable(TARGET, "no column is named as the label"),
-                (None, Some(label)) => CheckResult::not_run(
+                (None, Some(label)) => CheckResult::not_applicable(
                     TARGET,
-                    format!("`{label}` has fewer than two values, or is known in too few training rows"),
+                    format!(
+                        "`{label}` has fewer than two values, or is known in fewer than 50 training rows"
+                    ),
                 ),
             },
             IDENTIFIERS => self.identifiers.result(label, roles.group.as_deref()),

@@ -28,8 +28,8 @@ pub use target::{FeaturePower, PairPower, TargetPower};
 pub use twins::{TWIN_KEYS_MAX, Twins};
 
 use crate::error::DataError;
-use crate::pass::{Watch, scan};
-use crate::read::Source;
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Source};
 use columns::Columns;
 use near::rows::Plan;
 use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
@@ -81,39 +81,12 @@ pub fn examine(
     watch: &Watch<'_>,
 ) -> Result<Leakage, DataError> {
     let wanted: Vec<&'static str> = CHECKS.into_iter().filter(|name| is_wanted(name)).collect();
-    let wants = |names: &[&str]| wanted.iter().any(|name| names.contains(name));
-    let (wants_near, wants_scales) = (wants(&[NEAR]), wants(&[PREPROCESSING]));
-    let wants_sample = wants_near || wants(&[TARGET, IDENTIFIERS]);
+    let wants = Wants::of(&wanted);
     let columns = Columns::of(train, test, roles)?;
-    let mut progress = Progress::new(watch, test, train, if wants_near { 2 } else { 1 });
-
-    let sample = |source: &Source, rows_max: usize| {
-        wants_sample.then(|| Sample::new(columns.places_in(source), source, rows_max))
-    };
-    let scales = |source: &Source| wants_scales.then(|| Scales::new(columns.places_in(source), source));
-    let prints = |source: &Source, bytes_max: usize| {
-        wants_near.then(|| Prints::new(columns.places_in(source), source, bytes_max))
-    };
-
-    let of_test = |source: &Source| {
-        let seen = overlap::Seen::new(columns.places_in(source));
-        (seen, (sample(source, TEST_ROWS_MAX), (scales(source), prints(source, TEST_BYTES_MAX))))
-    };
-    let ((seen, (test_sample, (test_scales, test_prints))), test_coverage) =
-        progress.part(test.size_bytes(), |watch| scan(test, &of_test, watch))?;
-    let lookup = overlap::Lookup::of(&seen);
-    let of_train = |source: &Source| {
-        let met = overlap::Met::new(columns.places_in(source), &lookup);
-        (met, (sample(source, TRAIN_ROWS_MAX), (scales(source), prints(source, CONTROL_BYTES_MAX))))
-    };
-    let ((met, (train_sample, (train_scales, train_prints))), train_coverage) =
-        progress.part(train.size_bytes(), |watch| scan(train, &of_train, watch))?;
-    let overlap = Overlap::of(&seen, &met, &columns, [train_coverage, test_coverage]);
-    drop(met);
-    drop((seen, lookup));
-
+    let mut progress = Progress::new(watch, test, train, if wants.near { 2 } else { 1 });
+    let (overlap, train_side, test_side) = read_sides(train, test, &columns, wants, &mut progress)?;
     let mut leakage = Leakage {
-        wanted: wanted.clone(),
+        wanted,
         overlap,
         near: None,
         target: None,
@@ -121,58 +94,121 @@ pub fn examine(
         fitted: Vec::new(),
         fitted_looked_at: 0,
     };
-    if let (Some(train), Some(test)) = (train_scales, test_scales) {
-        (leakage.fitted, leakage.fitted_looked_at) = preprocessing::fitted(&columns.features, &train, &test);
+    if let (Some(train), Some(test)) = (&train_side.scales, &test_side.scales) {
+        (leakage.fitted, leakage.fitted_looked_at) = preprocessing::fitted(&columns.features, train, test);
     }
-    let (Some(train_sample), Some(test_sample)) = (train_sample, test_sample) else { return Ok(leakage) };
-    if wants(&[TARGET, IDENTIFIERS]) {
-        leakage.target = target::measure(&columns.features, &train_sample, &test_sample);
+    if let (Some(train), Some(test)) = (&train_side.sample, &test_side.sample) {
+        if wants.power {
+            leakage.target = target::measure(&columns.features, train, test);
+        }
+        leakage.identifiers = identifiers::find(&columns, train, leakage.target.as_ref());
     }
-    leakage.identifiers = identifiers::find(&columns.features, &train_sample, leakage.target.as_ref());
-    if let (Some(control), Some(prints)) = (train_prints, test_prints) {
+    if wants.near {
         let identifiers = &leakage.identifiers;
         let near = progress.part(train.size_bytes(), |watch| {
-            look_for_near(
-                train,
-                &columns,
-                [&train_sample, &test_sample],
-                [control, prints],
-                identifiers,
-                watch,
-            )
+            look_for_near(train, &columns, [train_side, test_side], identifiers, watch)
         })?;
         leakage.near = Some(near);
     }
     Ok(leakage)
 }
 
+/// What has to be collected for the checks that are wanted.
+#[derive(Clone, Copy)]
+struct Wants {
+    near: bool,
+    power: bool,
+    scales: bool,
+}
+
+impl Wants {
+    fn of(wanted: &[&str]) -> Self {
+        let any = |names: &[&str]| wanted.iter().any(|name| names.contains(name));
+        Self { near: any(&[NEAR]), power: any(&[TARGET, IDENTIFIERS]), scales: any(&[PREPROCESSING]) }
+    }
+}
+
+/// What is collected of one side beside its fingerprints.
+struct Side {
+    sample: Option<Sample>,
+    scales: Option<Scales>,
+    prints: Option<Prints>,
+}
+
+impl Side {
+    fn new(wants: Wants, columns: &Columns, source: &Source, (rows_max, bytes_max): (usize, usize)) -> Self {
+        let places = || columns.places_in(source);
+        Self {
+            sample: (wants.near || wants.power).then(|| Sample::new(places(), source, rows_max)),
+            scales: wants.scales.then(|| Scales::new(places(), source)),
+            prints: wants.near.then(|| Prints::new(places(), source, bytes_max)),
+        }
+    }
+}
+
+impl Pass for Side {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.sample.observe(chunk);
+        self.scales.observe(chunk);
+        self.prints.observe(chunk);
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.sample.merge(later.sample);
+        self.scales.merge(later.scales);
+        self.prints.merge(later.prints);
+    }
+}
+
+/// Reads the test side, then the training side: what both have, and what is collected of each.
+fn read_sides(
+    train: &mut Source,
+    test: &mut Source,
+    columns: &Columns,
+    wants: Wants,
+    progress: &mut Progress<'_>,
+) -> Result<(Overlap, Side, Side), DataError> {
+    let of_test = |source: &Source| {
+        let side = Side::new(wants, columns, source, (TEST_ROWS_MAX, TEST_BYTES_MAX));
+        (overlap::Seen::new(columns.places_in(source)), side)
+    };
+    let ((seen, test_side), test_coverage) =
+        progress.part(test.size_bytes(), |watch| scan(test, &of_test, watch))?;
+    let lookup = overlap::Lookup::of(&seen);
+    let of_train = |source: &Source| {
+        let side = Side::new(wants, columns, source, (TRAIN_ROWS_MAX, CONTROL_BYTES_MAX));
+        (overlap::Met::new(columns.places_in(source), &lookup), side)
+    };
+    let ((met, train_side), train_coverage) =
+        progress.part(train.size_bytes(), |watch| scan(train, &of_train, watch))?;
+    Ok((Overlap::of(&seen, &met, columns, [train_coverage, test_coverage]), train_side, test_side))
+}
+
 /// Reads the training side once more and looks its rows up among those of the test side that nearly equal them.
 fn look_for_near(
     train: &mut Source,
     columns: &Columns,
-    [train_sample, test_sample]: [&Sample; 2],
-    [control, prints]: [Prints; 2],
+    sides: [Side; 2],
     identifiers: &Identifiers,
     watch: &Watch<'_>,
 ) -> Result<Near, DataError> {
-    let is_long = prints.are_long();
+    const COLLECTED: &str = "samples and prints are collected where near-duplicates are wanted";
+    let [train_side, test_side] = sides;
+    let (train_sample, test_sample) =
+        (train_side.sample.expect(COLLECTED), test_side.sample.expect(COLLECTED));
+    let (control, prints) = (train_side.prints.expect(COLLECTED), test_side.prints.expect(COLLECTED));
     let is_identifier = |name: &String| identifiers.found.iter().any(|it| it.column == *name);
-    let left_out: Vec<bool> = columns
-        .features
-        .iter()
-        .zip(&is_long)
-        .map(|(name, is_long)| *is_long || is_identifier(name))
-        .collect();
-    let plan = Plan::new(train_sample, test_sample, &left_out);
-    let texts = near::texts::Lookup::new(prints, control);
+    let each = columns.features.iter().zip(prints.are_long());
+    let left_out: Vec<bool> = each.map(|(name, is_long)| is_long || is_identifier(name)).collect();
     let mut near = Near::default();
-    let rows = match plan {
-        Ok(plan) => Some(near::rows::Lookup::new(plan, train_sample, test_sample)),
+    let rows = match Plan::new(&train_sample, &test_sample, &left_out) {
+        Ok(plan) => Some(near::rows::Lookup::new(plan, &train_sample, &test_sample)),
         Err(why) => {
             near.not_compared.push(why);
             None
         }
     };
+    let texts = near::texts::Lookup::new(prints, control);
     if rows.is_none() && texts.is_empty() {
         return Ok(near);
     }
@@ -182,7 +218,7 @@ fn look_for_near(
     };
     let ((met_rows, met_texts), _) = scan(train, &make, watch)?;
     if let (Some(rows), Some(met)) = (&rows, &met_rows) {
-        near.found.push(rows.found(met, test_sample));
+        near.found.push(rows.found(met, &test_sample));
     }
     near.found.extend(texts.found(&met_texts, &columns.features));
     Ok(near)

@@ -273,8 +273,10 @@ impl TargetPower {
             true => format!("{} pairs", self.pairs_tried),
             false => format!("{} of {} pairs", self.pairs_tried, self.pairs_all),
         };
+        let has_test = self.features.iter().any(|it| it.test.is_some());
+        let unknown = if has_test { "" } else { "; its labels are unknown to the training side" };
         let why = format!(
-            "{} features and {pairs} on {} training and {} test rows",
+            "{} features and {pairs} on {} training and {} test rows{unknown}",
             self.features.len(),
             self.train_rows,
             self.test_rows

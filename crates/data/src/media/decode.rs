@@ -172,21 +172,26 @@ fn values(image: &DynamicImage) -> Option<BTreeMap<u32, u64>> {
     let mut values: BTreeMap<u32, u64> = BTreeMap::new();
     // Neighbours are mostly equal, in masks at least.
     let (mut before, mut run) = (None, 0);
+    let mut add = |value: Option<u32>, run: u64| {
+        if let Some(value) = value {
+            *values.entry(value).or_default() += run;
+        }
+        values.len()
+    };
     for pixel in image.as_bytes().chunks_exact(size) {
         let value = match image.color() {
             ColorType::L16 => u32::from(u16::from_ne_bytes([pixel[0], pixel[1]])),
             _ => pixel.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)),
         };
         if before != Some(value) {
-            before.map(|before| *values.entry(before).or_default() += run);
-            if values.len() > VALUES_MAX {
+            if add(before, run) > VALUES_MAX {
                 return None;
             }
             (before, run) = (Some(value), 0);
         }
         run += 1;
     }
-    before.map(|before| *values.entry(before).or_default() += run);
+    add(before, run);
     Some(values)
 }
 

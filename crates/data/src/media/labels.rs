@@ -22,23 +22,57 @@ pub(super) struct LabelAccount {
     pub(super) repeated: u64,
 }
 
-/// Names of the rows of every text column that could be one of paths.
-struct Names {
-    columns: Vec<Vec<(Place, String)>>,
+/// What the texts of each column name: memory for each file that is named, not for each row.
+struct Named<'i> {
+    index: &'i Index,
+    columns: Vec<NamedByColumn>,
 }
 
-impl Pass for Names {
+#[derive(Default)]
+struct NamedByColumn {
+    rows: u64,
+    rows_of: HashMap<usize, u64>,
+    missing: u64,
+    missing_examples: Vec<(Place, String)>,
+}
+
+impl Pass for Named<'_> {
     fn observe(&mut self, chunk: &Chunk) {
-        for (names, column) in self.columns.iter_mut().zip(chunk.batch.columns()) {
+        for (named, column) in self.columns.iter_mut().zip(chunk.batch.columns()) {
             let Some(texts) = Texts::of(column) else { continue };
-            let rows =
-                (0..chunk.batch.num_rows()).filter_map(|row| Some((chunk.place(row), texts.get(row)?)));
-            names.extend(rows.map(|(place, text)| (place, text.to_owned())));
+            for row in 0..chunk.batch.num_rows() {
+                if let Some(name) = texts.get(row) {
+                    named.add(self.index, chunk.place(row), name);
+                }
+            }
         }
     }
 
     fn merge(&mut self, later: Self) {
-        self.columns.iter_mut().zip(later.columns).for_each(|(names, more)| names.extend(more));
+        self.columns.iter_mut().zip(later.columns).for_each(|(named, more)| named.merge(more));
+    }
+}
+
+impl NamedByColumn {
+    fn add(&mut self, index: &Index, place: Place, name: &str) {
+        self.rows += 1;
+        match index.find(name) {
+            Some(file) => *self.rows_of.entry(file).or_default() += 1,
+            None => {
+                self.missing += 1;
+                if self.missing_examples.len() < EXAMPLES_MAX {
+                    self.missing_examples.push((place, name.to_owned()));
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.rows += later.rows;
+        self.missing += later.missing;
+        later.rows_of.into_iter().for_each(|(file, rows)| *self.rows_of.entry(file).or_default() += rows);
+        let room = EXAMPLES_MAX - self.missing_examples.len();
+        self.missing_examples.extend(later.missing_examples.into_iter().take(room));
     }
 }
 
@@ -48,35 +82,25 @@ pub(super) fn account(
     files: &[MediaFile],
     watch: &Watch<'_>,
 ) -> Result<(Result<LabelAccount, String>, Coverage), DataError> {
-    let make = |source: &Source| Names { columns: source.columns().iter().map(|_| Vec::new()).collect() };
-    let (names, coverage) = scan(source, &make, watch)?;
     let index = Index::new(files);
-    let met =
-        |names: &Vec<(Place, String)>| names.iter().filter(|(_, name)| index.find(name).is_some()).count();
-    let best =
-        names.columns.iter().enumerate().max_by_key(|(column, names)| (met(names), usize::MAX - column));
-    let Some((column, names)) = best.filter(|(_, names)| met(names) > 0) else {
+    let make = |source: &Source| {
+        let columns = source.columns().iter().map(|_| NamedByColumn::default()).collect();
+        Named { index: &index, columns }
+    };
+    let (named, coverage) = scan(source, &make, watch)?;
+    let columns = named.columns.into_iter().zip(source.columns());
+    let best = columns.max_by_key(|(named, _)| named.rows_of.len());
+    let Some((named, column)) = best.filter(|(named, _)| !named.rows_of.is_empty()) else {
         return Ok((Err("no column names files of the folder".into()), coverage));
     };
-    let mut account =
-        LabelAccount { column: source.columns()[column].name.clone(), ..LabelAccount::default() };
-    let mut rows_of = vec![0u64; files.len()];
-    for (place, name) in names {
-        account.rows += 1;
-        match index.find(name) {
-            Some(file) => {
-                account.repeated += u64::from(rows_of[file] > 0);
-                rows_of[file] += 1;
-            }
-            None => {
-                account.missing_files += 1;
-                if account.missing_examples.len() < EXAMPLES_MAX {
-                    account.missing_examples.push((*place, name.clone()));
-                }
-            }
-        }
-    }
-    account.unlabelled = (0..files.len()).filter(|file| rows_of[*file] == 0).collect();
+    let account = LabelAccount {
+        column: column.name.clone(),
+        rows: named.rows,
+        missing_files: named.missing,
+        missing_examples: named.missing_examples,
+        unlabelled: (0..files.len()).filter(|file| !named.rows_of.contains_key(file)).collect(),
+        repeated: named.rows_of.values().map(|rows| rows - 1).sum(),
+    };
     Ok((Ok(account), coverage))
 }
 

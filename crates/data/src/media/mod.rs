@@ -165,8 +165,10 @@ pub fn look_at(
         let selection = select(set, &spec, base)?;
         files.extend(selection.files.into_iter().map(|file| (relative(&file, &selection.root), file)));
     }
-    let total = files.len() as u64;
+    let size = |path: &PathBuf| std::fs::metadata(path).map_or(0, |about| about.len());
+    let total_bytes = files.iter().map(|(_, path)| size(path)).sum();
     let mut seen: Vec<MediaFile> = Vec::with_capacity(files.len());
+    let mut done_bytes = 0;
     for batch in files.chunks(BATCH) {
         if watch.cancelled.load(Ordering::Relaxed) {
             return Err(DataError::Cancelled { set: set.to_owned() });
@@ -177,7 +179,8 @@ pub fn look_at(
             content: decode::content(path),
         });
         seen.par_extend(read);
-        (watch.progress)(seen.len() as u64, total);
+        done_bytes += batch.iter().map(|(_, path)| size(path)).sum::<u64>();
+        (watch.progress)(done_bytes, total_bytes);
     }
     Ok(seen)
 }

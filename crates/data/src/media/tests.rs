@@ -27,7 +27,9 @@ fn picture(seed: u64, width: u32, height: u32) -> RgbImage {
 }
 
 fn mask(seed: u64) -> GrayImage {
-    GrayImage::from_fn(64, 64, |x, y| Luma([if (x / 8 + y / 8 + seed as u32) % 3 == 0 { 2 } else { 0 }]))
+    GrayImage::from_fn(64, 64, |x, y| {
+        Luma([if (x / 8 + y / 8 + seed as u32).is_multiple_of(3) { 2 } else { 0 }])
+    })
 }
 
 fn folder() -> TempDir {

@@ -5,17 +5,23 @@
 //! then never lie on two sides. [`prove_disjoint`] checks an assignment from scratch; callers run it before they write
 //! one down.
 
+mod assign;
 mod by_time;
 mod folds;
 mod parts;
 mod proof;
+mod rows;
 mod subset;
+mod write;
 
+pub use assign::{Assignment, SplitMethod, SplitPlan, SplitProof};
 pub use by_time::{TimeCut, cut_by_time};
 pub use folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
 pub use parts::{Part, Shares, SplitError, by_hash, by_hash_within_classes};
 pub use proof::{Overlap, prove_disjoint};
+pub use rows::{CLASSES_MAX, SplitColumns, SplitRows, read_rows};
 pub use subset::{subset_of, unit_of};
+pub use write::{WriteError, write_assignment, write_parts};
 
 #[cfg(test)]
 mod tests;

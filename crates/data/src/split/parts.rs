@@ -33,6 +33,9 @@ pub enum SplitError {
     /// Two parts of one name.
     #[error("two parts are called `{0}`")]
     Name(String),
+    /// Too few different moments for the parts.
+    #[error("there are too few different times to make so many parts")]
+    Moments,
     /// A number of folds that makes no sense.
     #[error(
         "{folds} folds of {groups} groups: choose 2 to {} folds, and no more than there are groups",
@@ -92,7 +95,7 @@ impl Shares {
     }
 
     /// The part that holds this place in `[0, 1)`.
-    fn part_at(&self, unit: f64) -> Part {
+    pub(super) fn part_at(&self, unit: f64) -> Part {
         self.upper.partition_point(|upper| *upper <= unit).min(self.upper.len() - 1) as Part
     }
 }

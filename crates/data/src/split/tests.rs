@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::read::Place;
 
 const THREE: [(&str, f64); 3] = [("train", 0.8), ("validation", 0.1), ("test", 0.1)];
 
@@ -123,3 +124,103 @@ proptest! {
 }
 
 const PINNED: [Part; 24] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 1, 0, 0, 0, 2, 0];
+
+/// Rows of 40 users, two of each three of class 0, at ascending moments; each tenth row twice.
+fn rows() -> SplitRows {
+    let of = |row: usize| row - usize::from(row % 10 == 9);
+    SplitRows {
+        places: (0..2_000).map(|row| Place { file: 0, row: row as u64 + 2 }).collect(),
+        keys: (0..2_000).map(|row| unit_of(5, "key", &key(of(row))).to_bits()).collect(),
+        groups: (0..2_000).map(|row| (row / 50) as u64 * 7).collect(),
+        classes: (0..2_000).map(|row| u32::from(of(row) % 3 == 0)).collect(),
+        class_names: vec!["no".into(), "yes".into()],
+        moments: (0..2_000).map(|row| (row != 7).then_some(row as i64 / 4)).collect(),
+    }
+}
+
+fn plan(method: SplitMethod) -> SplitPlan {
+    SplitPlan {
+        method,
+        shares: Some(Shares::new(&THREE).unwrap()),
+        folds: Some(4),
+        stages: vec![0.01, 0.1, 1.0],
+        seed: 17,
+    }
+}
+
+/// Proves that every method keeps its promise on rows that come twice, in groups and at equal moments, that parts have
+/// about the shares asked for, that folds cover the first part, and that another seed gives another split.
+#[test]
+fn every_method_keeps_its_promise() {
+    let rows = rows();
+    for (method, tolerance) in [
+        (SplitMethod::Hash, 0.03),
+        (SplitMethod::Group, 0.15),
+        (SplitMethod::Stratified, 0.002),
+        (SplitMethod::StratifiedGroup, 0.05),
+        (SplitMethod::Time, 0.01),
+    ] {
+        let plan = plan(method);
+        let assignment = plan.assign(&rows).unwrap();
+        let proof = plan.prove(&rows, &assignment);
+        assert!(proof.holds(method), "{method:?}: {proof:?}");
+        let share =
+            |part: Part| assignment.parts.iter().filter(|it| **it == Some(part)).count() as f64 / 2_000.0;
+        assert!((share(0) - 0.8).abs() <= tolerance, "{method:?}: {}", share(0));
+        let in_first = |row: usize| assignment.parts[row] == Some(0);
+        assert!((0..2_000).all(|row| assignment.folds[row].is_some() == in_first(row)), "{method:?}");
+        assert_eq!(assignment.folds.iter().flatten().max(), Some(&3));
+        assert!(assignment.stages.iter().all(|stage| stage.is_some()));
+        assert_eq!(assignment, plan.assign(&rows).unwrap());
+        let other = SplitPlan { seed: 18, ..plan.clone() }.assign(&rows).unwrap();
+        assert!(other.stages != assignment.stages, "{method:?}");
+        assert_eq!(proof.rows_without_part, u64::from(method == SplitMethod::Time));
+    }
+}
+
+/// Proves that the proof finds what is wrong: a row, a group or a moment on two sides, a fold, a stage that is no subset.
+#[test]
+fn the_proof_finds_what_is_wrong() {
+    let rows = rows();
+    let broken = |method: SplitMethod, spoil: fn(&mut Assignment)| {
+        let plan = plan(method);
+        let mut assignment = plan.assign(&rows).unwrap();
+        spoil(&mut assignment);
+        let proof = plan.prove(&rows, &assignment);
+        assert!(!proof.holds(method), "{method:?}: {proof:?}");
+    };
+    broken(SplitMethod::Hash, |it| it.parts[9] = Some(u8::from(it.parts[8] == Some(0))));
+    broken(SplitMethod::Stratified, |it| it.parts[9] = Some(u8::from(it.parts[8] == Some(0))));
+    broken(SplitMethod::Group, |it| it.parts[3] = Some(u8::from(it.parts[4] == Some(0))));
+    broken(SplitMethod::StratifiedGroup, |it| it.parts[3] = Some(u8::from(it.parts[4] == Some(0))));
+    broken(SplitMethod::Time, |it| it.parts[3] = Some(2));
+    broken(SplitMethod::Hash, |it| it.stages[0] = None);
+    broken(SplitMethod::Group, |it| {
+        let row = it.folds.iter().position(|fold| fold.is_some()).unwrap();
+        it.folds[row] = it.folds[row].map(|fold| (fold + 1) % 4);
+    });
+}
+
+/// Proves that the rows of a table, in several files and formats, come with their places, keys, classes and moments, and
+/// that a key column stands for the row.
+#[test]
+fn a_table_becomes_rows_to_split() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "id,plan,day\n1,b,2026-01-02\n2,a,\nbad\n").unwrap();
+    std::fs::write(folder.path().join("b.csv"), "id,plan,day\n2,,2026-01-01\n").unwrap();
+    let spec = crate::DataSpec { path: "*.csv".into(), ..crate::DataSpec::default() };
+    let mut source = crate::read::Source::open(folder.path(), "data", &spec).unwrap();
+    let named = |name: &str| Some(name.to_owned());
+    let columns = SplitColumns { key: named("id"), label: named("plan"), group: None, time: named("day") };
+    let (rows, coverage) = read_rows(&mut source, &columns, &crate::pass::UNWATCHED).unwrap();
+    let places: Vec<_> = rows.places.iter().map(|place| (place.file, place.row)).collect();
+    assert_eq!(places, [(0, 2), (0, 3), (1, 2)]);
+    assert_eq!((rows.keys[1], rows.class_names.join("|")), (rows.keys[2], "|a|b".to_owned()));
+    assert_eq!(rows.classes, [2, 1, 0]);
+    let day = 86_400_000_000;
+    assert_eq!(rows.moments[0].unwrap() - rows.moments[2].unwrap(), day);
+    assert_eq!((rows.moments[1], coverage.rows_rejected), (None, 1));
+    let wrong = SplitColumns { time: named("plan"), ..SplitColumns::default() };
+    let error = read_rows(&mut source, &wrong, &crate::pass::UNWATCHED).unwrap_err().to_string();
+    assert!(error.contains("holds neither times nor whole numbers"), "{error}");
+}

@@ -178,7 +178,6 @@ fn what_is_not_done_is_named() {
         .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
         .collect();
     let expected = [
-        "data.train.path as a URL at \"\\\"s3://bucket/train.parquet\\\"\"",
         "stages at \"stages\"",
         "retry.infrastructure.max_usd at \"max_usd\"",
         "evaluate at \"evaluate\"",

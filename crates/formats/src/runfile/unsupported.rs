@@ -23,7 +23,6 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),
-            "data" => found.extend(data_sets(&entry.node)),
             _ => {}
         }
     }
@@ -59,21 +58,6 @@ fn retry(node: &Node) -> Vec<Unsupported> {
                 let hint = format!("use `retry.{key}`: it bounds all attempts together");
                 found.push(note(&entry.key_place, &format!("retry.{name}.{key}"), &hint));
             }
-        }
-    }
-    found
-}
-
-fn data_sets(node: &Node) -> Vec<Unsupported> {
-    let Value::Table(sets) = &node.value else { return Vec::new() };
-    let mut found = Vec::new();
-    for (name, set) in sets {
-        let Value::Table(table) = &set.node.value else { continue };
-        if let Some(path) = table.get("path")
-            && matches!(&path.node.value, Value::Text(text) if is_url(text))
-        {
-            let hint = "copy the data to a local folder and name that";
-            found.push(note(&path.node.place, &format!("data.{name}.path as a URL"), hint));
         }
     }
     found

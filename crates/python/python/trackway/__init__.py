@@ -19,9 +19,11 @@ from ._loader import WorkerInit
 from ._ranks import Sharded
 from ._rng import ProcessRng, seed
 from ._run import Run, Start, attach
+from .augment import AugmentationProbe, probe_augmentation
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
 
 __all__ = [
+    "AugmentationProbe",
     "CheckpointError",
     "FencedError",
     "InputError",
@@ -35,5 +37,6 @@ __all__ = [
     "attach",
     "checkpoint",
     "errors",
+    "probe_augmentation",
     "seed",
 ]

@@ -12,6 +12,7 @@
 //! inside of one.
 
 mod error;
+mod objects;
 mod options;
 mod transfer;
 
@@ -23,6 +24,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload};
 use tokio::runtime::Runtime;
 
+pub use objects::{Object, Objects};
 use options::Connection;
 pub use options::{RemoteOptions, Secret};
 pub use transfer::{Head, Sink, Transfer, Watch};

@@ -494,8 +494,8 @@ fn learning_rate_too_high(_: &RehearsalEvidence, facts: &Facts, learning: &Learn
         number(facts.updates.as_ref()?.learning_rate.unwrap_or_default()),
         number(learning.worst)
     );
-    let rose = learning.worst > RISE_CERTAIN * learning.first;
-    let certain = ratio > UPDATE_RATIO_CERTAIN && rose && failed(learning);
+    let rose = failed(learning) && learning.worst > RISE_CERTAIN * learning.first;
+    let certain = ratio > UPDATE_RATIO_CERTAIN && (rose || thrown);
     let (confidence, weight) = if certain { (Certain, Weight::Blocks) } else { (Likely, Weight::Explains) };
     let action = "divide the learning rate by 10, and again";
     cause(Diagnosis::LearningRateTooHigh, confidence, weight, message, action)
@@ -505,7 +505,12 @@ fn learning_rate_too_low(_: &RehearsalEvidence, facts: &Facts, learning: &Learni
     let updates = facts.updates.as_ref()?;
     let ratio = updates.update_ratio?;
     let has_gradients = updates.gradient_norm.is_some_and(|norm| norm > 0.0);
-    if ratio > UPDATE_RATIO_LOW || !failed(learning) || clipped_away(updates).is_some() || !has_gradients {
+    if ratio <= 0.0
+        || ratio > UPDATE_RATIO_LOW
+        || !failed(learning)
+        || clipped_away(updates).is_some()
+        || !has_gradients
+    {
         return None;
     }
     let message = format!(

@@ -156,6 +156,7 @@ impl Learning {
         let (first, best, target) = (number(self.first), number(self.best), number(self.target));
         let mut parts = vec![match self.not_finite_at {
             Some(step) => format!("{what}: the loss is not finite at step {step}"),
+            None if self.steps == 0 => format!("{what}: no loss was recorded"),
             None => format!("{what}: loss {first} → {best} in {} steps, target {target}", self.steps),
         }];
         let facts = &evidence.learned.facts;

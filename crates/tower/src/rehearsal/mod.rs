@@ -155,7 +155,7 @@ pub const fn check_name(kind: LaunchKind) -> &'static str {
 enum Weight {
     /// Certain waste: the run must not start.
     Blocks,
-    /// It blocks when the batch was not learned, and warns when it was.
+    /// It blocks when nothing was learned, and when it is certain also when the target was not reached; else it warns.
     Explains,
     /// It only warns.
     Warns,
@@ -175,10 +175,14 @@ struct Cause {
 
 impl Cause {
     fn finding(&self, check: &str, learning: &Learning) -> Finding {
-        let failed = matches!(learning.learned, Learned::NotFinite | Learned::NotAtAll);
+        let failed = match learning.learned {
+            Learned::NotFinite | Learned::NotAtAll => self.confidence != Confidence::Guess,
+            Learned::Partly => self.confidence == Confidence::Certain,
+            Learned::ToTarget | Learned::Unknown => false,
+        };
         let severity = match self.weight {
             Weight::Blocks => Severity::Block,
-            Weight::Explains if failed && self.confidence != Confidence::Guess => Severity::Block,
+            Weight::Explains if failed => Severity::Block,
             Weight::Explains | Weight::Warns => Severity::Warn,
             Weight::Tells => Severity::Note,
         };

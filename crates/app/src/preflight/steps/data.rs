@@ -15,7 +15,6 @@ use super::{Looker, Work};
 use crate::data::drift::profile_of;
 use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
-use crate::data::snapshot;
 use crate::data::table::{Onlooker, TableRequest, data_error};
 use crate::error::AppError;
 use crate::preflight::plan::Facts;
@@ -278,14 +277,10 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
     for (set, _) in work.sets.tables() {
         let Some(reference) = &set.spec.reference else { continue };
         let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
+        let there = readings.next(0, |onlooker| {
+            profile_of(&work.app.home, &work.job.base, &request, "reference", onlooker)
+        })?;
         let label = label_of(work, set);
-        let store = snapshot::store(&work.app.home);
-        let there = match snapshot::kept_profile(&store, &work.job.base, &request, label.as_deref())? {
-            Some(kept) => kept,
-            None => {
-                readings.next(0, |onlooker| profile_of(&work.job.base, &request, "reference", onlooker))?
-            }
-        };
         let here = evidence(work, set)?;
         let report = compare(&there, &here.profile, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
@@ -356,7 +351,9 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
         Content::Files | Content::Unreadable(_) => 0,
     };
     let pairs = work.sets.pairs();
-    let all_bytes = pairs.iter().map(|(train, other)| size(train) + size(other)).sum();
+    // The training side is read again for what is nearly the same.
+    let bytes = |train: &DataSet, other: &DataSet| 2 * size(train) + size(other);
+    let all_bytes = pairs.iter().map(|(train, other)| bytes(train, other)).sum();
     let mut readings = Readings::new(work, looker, all_bytes);
     let mut answers: Vec<CheckResult> = Vec::new();
     for (train, other) in pairs {
@@ -367,7 +364,7 @@ pub fn leakage(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>,
             time: of(|set| set.spec.time.as_ref()),
         };
         let requests = (train.request(), other.request());
-        let answer = readings.next(size(train) + size(other), |onlooker| {
+        let answer = readings.next(bytes(train, other), |onlooker| {
             let all = Selection::default();
             find_leakage(&work.job.base, (&requests.0, &requests.1), &roles, &all, onlooker)
         })?;

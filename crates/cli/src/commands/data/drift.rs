@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::drift::{ColumnDrift, DriftReport, Role, drift as compare};
+use trackway_app::data::drift::{ColumnDrift, DriftReport, JointDrift, Role, drift as compare};
 use trackway_app::home::Home;
 
 use super::{reading, request};
@@ -10,7 +10,8 @@ use crate::printer::{Printer, Tone, visible};
 
 pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
-    let report = reading(|onlooker| compare(home, Path::new(""), sides, args.label.as_deref(), onlooker))?;
+    let asked = (args.label.as_deref(), args.joint);
+    let report = reading(|onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {
         printer.document(&report);
     } else {
@@ -40,6 +41,9 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         let line = format!("`{}` {what}", change.name);
         printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
     }
+    if let Some(joint) = &report.joint {
+        print_joint(printer, joint);
+    }
     let features = report.columns.iter().filter(|column| column.role == Role::Feature).count();
     let label = match report.label_drifted {
         Some(true) => ", and the label",
@@ -50,6 +54,24 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         "{} of {features} features drifted{label} ({} rows before, {} now)",
         report.drifted_features, report.reference_rows, report.current_rows
     ));
+}
+
+fn print_joint(printer: Printer, joint: &JointDrift) {
+    let apart = format!("{:.3} (95 %: {:.3} to {:.3}; chance is 0.5)", joint.area, joint.low, joint.high);
+    if joint.drifted {
+        let share = |it: &trackway_app::data::drift::ColumnImportance| {
+            format!("`{}` ({:.0} %)", it.name, it.share * 100.0)
+        };
+        let columns: Vec<String> = joint.columns.iter().map(share).collect();
+        let line =
+            format!("a model tells the rows apart, with an area of {apart}, by {}", columns.join(", "));
+        printer.line(&format!("{} {}", printer.tone(Tone::Bad, "joint drift"), visible(&line)));
+    } else {
+        printer.line(&format!("no joint drift: a model tells the rows apart with an area of {apart}"));
+    }
+    for why in &joint.left_out {
+        printer.line(&format!("{} left out: {}", printer.tone(Tone::Warning, "·"), visible(why)));
+    }
 }
 
 fn cells(printer: Printer, column: &ColumnDrift) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! Commands about data: no run and, but for snapshots, no home.
 
+mod check;
 mod diff;
 mod drift;
 mod findings;
@@ -8,6 +9,7 @@ mod leakage;
 mod profile;
 mod schema;
 mod snapshot;
+mod split;
 
 use trackway_app::App;
 use trackway_app::data::table::{Onlooker, TableRequest};
@@ -30,12 +32,14 @@ pub fn data(
         DataCommand::Profile(args) => profile::profile(args, printer),
         DataCommand::Infer(args) => schema::infer(args, printer),
         DataCommand::Validate(args) => schema::validate(args, printer),
+        DataCommand::Check(args) => check::check(args, printer),
         DataCommand::Images(args) => images::images(args, printer),
         DataCommand::Drift(args) => drift::drift(home, args, printer),
         DataCommand::Leakage(args) => leakage::leakage(args, printer),
         DataCommand::Snapshot(args) => snapshot::snapshot(&open()?, args, printer),
         DataCommand::Ls => snapshot::list(home, printer),
         DataCommand::Diff(args) => diff::diff(home, args, printer),
+        DataCommand::Split(args) => split::split(args, printer),
     }
 }
 

@@ -18,6 +18,9 @@ const AGREEING_SHARE_MIN: f64 = 0.8;
 /// With fewer columns, agreement says little.
 const COLUMNS_MIN: usize = 4;
 
+/// Of more columns, those that say most are compared.
+const COLUMNS_MAX: usize = 256;
+
 /// Numbers agree when they differ by no more than this part of their column's spread.
 const TOLERANCE: f64 = 0.02;
 
@@ -94,13 +97,15 @@ impl Plan {
                 |sample: &Sample| matches!(sample.features[*feature].content, Content::Numbers(_));
             is_number(train) == is_number(test)
         };
-        let measures: Vec<Measure> = compared
+        let mut measures: Vec<Measure> = compared
             .filter(same_kind)
             .filter_map(|feature| measure(feature, &train.features[feature]))
             .collect();
         if measures.len() < COLUMNS_MIN {
             return Err(format!("rows have fewer than {COLUMNS_MIN} columns to compare"));
         }
+        measures.sort_by(|one, other| other.exact_bits.total_cmp(&one.exact_bits));
+        measures.truncate(COLUMNS_MAX);
         let agreeing_min = (measures.len() as f64 * AGREEING_SHARE_MIN).ceil() as usize;
         let pairs_bits = (train.rows_seen as f64 + 1.0).log2() + (test.rows_seen as f64 + 1.0).log2();
         let bits_min = pairs_bits + ways_bits(measures.len(), agreeing_min) + CERTAIN_BITS;
@@ -253,15 +258,12 @@ fn near_bits(sorted: &[f64], tolerance: f64, missing: usize) -> f64 {
     bits_of(pairs, sorted.len() + missing)
 }
 
-/// The logarithm of in how many ways rows can agree in at least `agreeing` of `columns`.
+/// The logarithm of in how many ways rows can agree in at least `agreeing` of `columns`: at most `n · H(k / n)`, with
+/// the binary entropy of the part that differs.
 fn ways_bits(columns: usize, agreeing: usize) -> f64 {
-    let mut ways = 1.0;
-    let mut sum = 1.0;
-    for differing in 1..=columns - agreeing {
-        ways *= (columns - differing + 1) as f64 / differing as f64;
-        sum += ways;
-    }
-    f64::log2(sum)
+    let differing = (columns - agreeing) as f64 / columns as f64;
+    let term = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
+    columns as f64 * (term(differing) + term(1.0 - differing))
 }
 
 /// Columns in random order until they hold enough bits; `None` where all of them do not.

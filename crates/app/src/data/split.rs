@@ -1,0 +1,239 @@
+//! Parts, folds and stages of a data set, written down with their proof.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use trackway_data::split::{
+    Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, WriteError, read_rows,
+    write_assignment, write_parts,
+};
+
+pub use trackway_data::split::{SplitMethod, SplitProof};
+
+use super::table::{Onlooker, TableRequest, data_error};
+use crate::error::{AppError, ErrorKind};
+
+/// The name of the only part where no parts were asked for.
+const WHOLE: &str = "all";
+
+/// The seed where none is given.
+pub const DEFAULT_SEED: u64 = 17;
+
+/// How to split.
+#[derive(Debug, Clone)]
+pub struct SplitRequest {
+    /// The data.
+    pub table: TableRequest,
+    /// By what.
+    pub method: SplitMethod,
+    /// Names and shares; empty: all rows are one part.
+    pub parts: Vec<(String, f64)>,
+    /// Folds of the first part.
+    pub folds: Option<usize>,
+    /// Identifies a row; its content where absent.
+    pub key: Option<String>,
+    /// What is to be predicted.
+    pub label: Option<String>,
+    /// What must stay on one side.
+    pub group: Option<String>,
+    /// When a row is from.
+    pub time: Option<String>,
+    /// Another seed gives another split.
+    pub seed: u64,
+    /// Shares of the stages, each from 0 to 1.
+    pub stages: Vec<f64>,
+    /// The folder that the files go to; made where it is not there.
+    pub out: PathBuf,
+    /// Whether the parts themselves are written too.
+    pub write_parts: bool,
+}
+
+/// One part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartAnswer {
+    /// Its name.
+    pub name: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Of all rows.
+    pub share: f64,
+    /// Rows by label, where there is one.
+    pub labels: Vec<LabelCount>,
+}
+
+/// Rows with a label.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LabelCount {
+    /// The label; empty where it is missing.
+    pub label: String,
+    /// How many.
+    pub rows: u64,
+}
+
+/// Rows of the first part in a stage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageAnswer {
+    /// The stage's share.
+    pub share: f64,
+    /// Rows of the first part that belong to it.
+    pub rows: u64,
+}
+
+/// A split.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SplitAnswer {
+    /// By what.
+    pub method: SplitMethod,
+    /// The seed.
+    pub seed: u64,
+    /// Rows read.
+    pub rows: u64,
+    /// Rows that could not be read; they have no part.
+    pub rows_rejected: u64,
+    /// The parts in the order asked for.
+    pub parts: Vec<PartAnswer>,
+    /// Rows of each fold of the first part.
+    pub folds: Vec<u64>,
+    /// The stages, smallest first.
+    pub stages: Vec<StageAnswer>,
+    /// What was found when the split was looked at from scratch.
+    pub proof: SplitProof,
+    /// Whether the proof shows what the method promises. Nothing is written where it does not.
+    pub proved: bool,
+    /// The file that says where each row goes.
+    pub assignment: Option<PathBuf>,
+    /// The parts as files.
+    pub files: Vec<PathBuf>,
+}
+
+/// Splits a data set, proves the split, and writes it down.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for a column, a share or a number of folds
+/// that makes no sense; when the files cannot be written.
+pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Result<SplitAnswer, AppError> {
+    check(request)?;
+    let shares: Vec<(&str, f64)> =
+        request.parts.iter().map(|(name, share)| (name.as_str(), *share)).collect();
+    let shares = (!shares.is_empty()).then(|| Shares::new(&shares)).transpose().map_err(usage)?;
+    let names = shares.as_ref().map_or(vec![WHOLE.to_owned()], |shares| shares.names().to_vec());
+    let mut stages = request.stages.clone();
+    stages.sort_by(f64::total_cmp);
+    let plan = SplitPlan { method: request.method, shares, folds: request.folds, stages, seed: request.seed };
+    let columns = SplitColumns {
+        key: request.key.clone(),
+        label: request.label.clone(),
+        group: request.group.clone(),
+        time: request.time.clone(),
+    };
+    let mut source = request.table.open(base, "data")?;
+    let watch = onlooker.watch();
+    let (rows, coverage) = read_rows(&mut source, &columns, &watch).map_err(data_error)?;
+    let assignment = plan.assign(&rows).map_err(usage)?;
+    let proof = plan.prove(&rows, &assignment);
+    let mut answer = SplitAnswer {
+        method: plan.method,
+        seed: plan.seed,
+        rows: coverage.rows_read,
+        rows_rejected: coverage.rows_rejected,
+        parts: parts(&names, &rows, &assignment),
+        folds: folds(&assignment, request.folds.unwrap_or(0)),
+        stages: stage_answers(&plan.stages, &assignment),
+        proved: proof.holds(plan.method),
+        proof,
+        assignment: None,
+        files: Vec::new(),
+    };
+    if answer.proved {
+        let out = base.join(&request.out);
+        std::fs::create_dir_all(&out).map_err(|error| AppError::file("make the folder", &out, &error))?;
+        let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
+        let path = out.join("split.parquet");
+        answer.assignment =
+            Some(write_assignment(&path, &files, &rows, &assignment, &names).map_err(write_error)?);
+        if request.write_parts {
+            answer.files =
+                write_parts(&out, &source, &assignment.parts, &names, &watch).map_err(write_error)?;
+        }
+    }
+    Ok(answer)
+}
+
+fn check(request: &SplitRequest) -> Result<(), AppError> {
+    let refuse = |message: &str, hint: &str| Err(AppError::new(ErrorKind::Usage, message).hint(hint));
+    let needs = |column: &Option<String>, flag: &str| match column {
+        None => refuse(&format!("this split needs a column: {flag}"), "see `trackway data split --help`"),
+        Some(_) => Ok(()),
+    };
+    match request.method {
+        SplitMethod::Hash => {}
+        SplitMethod::Group => needs(&request.group, "--group")?,
+        SplitMethod::Stratified => needs(&request.label, "--label")?,
+        SplitMethod::StratifiedGroup => {
+            needs(&request.group, "--group")?;
+            needs(&request.label, "--label")?;
+        }
+        SplitMethod::Time => needs(&request.time, "--time")?,
+    }
+    if request.parts.is_empty() && request.folds.is_none() && request.stages.is_empty() {
+        return refuse(
+            "nothing to split into",
+            "give --parts train=0.8,test=0.2, --folds 5 or --stages 1%,10%",
+        );
+    }
+    let is_file_name = |name: &String| {
+        let fits = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_');
+        !name.is_empty() && name != "split" && name.bytes().all(fits)
+    };
+    if let Some((name, _)) = request.parts.iter().find(|(name, _)| !is_file_name(name)) {
+        let hint = "use letters, digits, `-` and `_`; `split` is taken";
+        return refuse(&format!("`{name}` cannot be the name of a part"), hint);
+    }
+    if request.stages.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
+        return refuse("a stage is a share above 0 and at most 100%", "such as --stages 1%,10%,100%");
+    }
+    Ok(())
+}
+
+fn parts(names: &[String], rows: &SplitRows, assignment: &Assignment) -> Vec<PartAnswer> {
+    let answer = |(part, name): (Part, &String)| {
+        let mine: Vec<usize> =
+            (0..rows.keys.len()).filter(|row| assignment.parts[*row] == Some(part)).collect();
+        let mut counts = vec![0; rows.class_names.len()];
+        if !rows.classes.is_empty() {
+            mine.iter().for_each(|row| counts[rows.classes[*row] as usize] += 1);
+        }
+        let label = |(label, rows): (&String, u64)| LabelCount { label: label.clone(), rows };
+        PartAnswer {
+            name: name.clone(),
+            rows: mine.len() as u64,
+            share: mine.len() as f64 / rows.keys.len().max(1) as f64,
+            labels: rows.class_names.iter().zip(counts).map(label).collect(),
+        }
+    };
+    (0..).zip(names).map(answer).collect()
+}
+
+fn folds(assignment: &Assignment, count: usize) -> Vec<u64> {
+    let mut folds = vec![0; count];
+    assignment.folds.iter().flatten().for_each(|fold| folds[usize::from(*fold)] += 1);
+    folds
+}
+
+fn stage_answers(shares: &[f64], assignment: &Assignment) -> Vec<StageAnswer> {
+    let in_first = assignment.stages.iter().zip(&assignment.parts).filter(|(_, part)| **part == Some(0));
+    let smallest: Vec<f64> = in_first.filter_map(|(stage, _)| *stage).collect();
+    let rows = |share: f64| smallest.iter().filter(|stage| **stage <= share).count() as u64;
+    shares.iter().map(|share| StageAnswer { share: *share, rows: rows(*share) }).collect()
+}
+
+fn usage(error: SplitError) -> AppError {
+    AppError::new(ErrorKind::Usage, error.to_string())
+}
+
+fn write_error(error: WriteError) -> AppError {
+    match error {
+        WriteError::Data(error) => data_error(error),
+        error => AppError::new(ErrorKind::Fault, error.to_string()),
+    }
+}

@@ -1,0 +1,109 @@
+use std::path::Path;
+
+use trackway_app::data::check::{
+    CheckAnswer, CheckRequest, CheckResult, Group, Verdict, check as run, read_sign_offs,
+};
+
+use super::findings::print_finding;
+use super::{reading, request, table};
+use crate::args::CheckArgs;
+use crate::exit::{BLOCKED, Failure};
+use crate::printer::{Printer, Tone, visible};
+
+/// Groups that are printed; `--json` has all.
+const GROUPS_SHOWN: usize = 40;
+
+pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
+    let other = |paths: &[String]| (!paths.is_empty()).then(|| request(paths, &args.table.reading));
+    // Column names of the data are not those of the probabilities.
+    let probabilities = other(&args.probabilities)
+        .map(|it| trackway_app::data::table::TableRequest { columns: Vec::new(), ..it });
+    let asked = CheckRequest {
+        table: table(&args.table),
+        label: args.label.clone(),
+        group_by: args.group_by.clone(),
+        against: other(&args.against),
+        sign_offs: args.sign_off.as_deref().map(read_sign_offs).transpose()?.unwrap_or_default(),
+        probabilities,
+        only: args.only.clone(),
+        skip: args.skip.clone(),
+    };
+    let answer = reading(|onlooker| run(Path::new(""), &asked, onlooker))?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(if answer.verdict == Verdict::Block { BLOCKED } else { 0 })
+}
+
+fn print(printer: Printer, answer: &CheckAnswer) {
+    printer.table(
+        &["check", "verdict", "findings", ""],
+        answer.checks.iter().map(|check| row(printer, check)).collect(),
+    );
+    let findings = answer.checks.iter().flat_map(|check| &check.findings);
+    printer.line("");
+    findings.for_each(|finding| print_finding(printer, finding));
+    if !answer.groups.is_empty() {
+        print_groups(printer, &answer.groups);
+    }
+    printer.line(&format!(
+        "{}: {} rows read, {} rejected",
+        verdict(printer, answer.verdict),
+        answer.rows,
+        answer.rows_rejected
+    ));
+}
+
+fn verdict(printer: Printer, verdict: Verdict) -> String {
+    let tone = match verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Warn | Verdict::NotRun => Tone::Warning,
+        Verdict::Block => Tone::Bad,
+        Verdict::NotApplicable => Tone::Dim,
+    };
+    printer.tone(tone, &verdict.as_str().replace('_', " "))
+}
+
+fn row(printer: Printer, check: &CheckResult) -> Vec<String> {
+    let count = check.findings.len();
+    vec![
+        check.name.clone(),
+        verdict(printer, check.verdict),
+        if count == 0 { String::new() } else { count.to_string() },
+        visible(check.why.as_deref().unwrap_or_default()),
+    ]
+}
+
+fn print_groups(printer: Printer, groups: &[Group]) {
+    let rate = |value: Option<f64>, group: &Group| match (value, &group.label_value) {
+        (Some(value), Some(_)) => format!("{:.1} %", value * 100.0),
+        (Some(value), None) => format!("{value:.3}"),
+        (None, _) => String::new(),
+    };
+    let row = |group: &Group| {
+        let interval = match (group.low, group.high) {
+            (Some(_), Some(_)) => format!("{} to {}", rate(group.low, group), rate(group.high, group)),
+            _ => String::new(),
+        };
+        vec![
+            visible(&group.columns.join(" × ")),
+            visible(&group.values.join(" × ")),
+            group.rows.to_string(),
+            format!("{:.1} %", group.share * 100.0),
+            rate(group.label_rate, group),
+            interval,
+        ]
+    };
+    let what = groups.iter().find_map(|group| group.label_value.clone());
+    let title =
+        what.map_or_else(|| "mean of the label".to_owned(), |value| format!("rate of `{}`", visible(&value)));
+    printer.line("");
+    let header = ["group by", "group", "rows", "share", title.as_str(), "95 % interval"];
+    printer.table(&header, groups.iter().take(GROUPS_SHOWN).map(row).collect());
+    if groups.len() > GROUPS_SHOWN {
+        printer.line(&format!("… and {} more groups (--json has all)", groups.len() - GROUPS_SHOWN));
+    }
+    printer.line("");
+}

@@ -1,0 +1,127 @@
+use std::path::Path;
+
+use trackway_app::data::split::{SplitAnswer, SplitMethod, SplitRequest, split as make};
+
+use super::{reading, table};
+use crate::args::{SplitArgs, SplitBy};
+use crate::exit::{BLOCKED, Failure};
+use crate::printer::{Printer, Tone, visible};
+
+/// Labels shown per part; `--json` has all.
+const SHOWN_LABELS: usize = 6;
+
+pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = SplitRequest {
+        table: table(&args.table),
+        method: match args.by {
+            SplitBy::Hash => SplitMethod::Hash,
+            SplitBy::Group => SplitMethod::Group,
+            SplitBy::Stratified => SplitMethod::Stratified,
+            SplitBy::StratifiedGroup => SplitMethod::StratifiedGroup,
+            SplitBy::Time => SplitMethod::Time,
+        },
+        parts: args.parts.iter().map(|text| part(text)).collect::<Result<_, _>>()?,
+        folds: args.folds,
+        key: args.key.clone(),
+        label: args.label.clone(),
+        group: args.group.clone(),
+        time: args.time.clone(),
+        seed: args.seed,
+        stages: args.stages.iter().map(|text| share(text)).collect::<Result<_, _>>()?,
+        out: args.out.clone(),
+        write_parts: args.write,
+    };
+    let answer = reading(|onlooker| make(Path::new(""), &request, onlooker))?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(if answer.proved { 0 } else { BLOCKED })
+}
+
+fn part(text: &str) -> Result<(String, f64), Failure> {
+    let wrong = || Failure::usage(format!("`{text}` is no part"), "such as --parts train=0.8,test=0.2");
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((name.trim().to_owned(), share(value)?))
+}
+
+/// `0.1` or `10%`.
+fn share(text: &str) -> Result<f64, Failure> {
+    let (digits, unit) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent, 100.0),
+        None => (text.trim(), 1.0),
+    };
+    let wrong = |_| Failure::usage(format!("`{text}` is no share"), "write 0.1 or 10%");
+    digits.trim().parse::<f64>().map(|number| number / unit).map_err(wrong)
+}
+
+fn print(printer: Printer, answer: &SplitAnswer) {
+    let has_labels = answer.parts.iter().any(|part| !part.labels.is_empty());
+    let mut header = vec!["part", "rows", "share"];
+    header.extend(has_labels.then_some("labels"));
+    let cells = |part: &trackway_app::data::split::PartAnswer| {
+        let mut cells =
+            vec![part.name.clone(), part.rows.to_string(), format!("{:.2} %", part.share * 100.0)];
+        let share = |rows: u64| rows as f64 / part.rows.max(1) as f64 * 100.0;
+        let label = |it: &trackway_app::data::split::LabelCount| {
+            format!("{} {:.2} %", visible(&it.label), share(it.rows))
+        };
+        let shown: Vec<String> = part.labels.iter().take(SHOWN_LABELS).map(label).collect();
+        cells.extend(has_labels.then(|| shown.join(", ")));
+        cells
+    };
+    printer.table(&header, answer.parts.iter().map(cells).collect());
+    printer.line("");
+    if !answer.folds.is_empty() {
+        let folds: Vec<String> = answer.folds.iter().map(u64::to_string).collect();
+        printer.line(&format!(
+            "{} folds of `{}`: {} rows",
+            folds.len(),
+            answer.parts[0].name,
+            folds.join(", ")
+        ));
+    }
+    for stage in &answer.stages {
+        printer.line(&format!(
+            "stage {} %: {} rows of `{}`",
+            stage.share * 100.0,
+            stage.rows,
+            answer.parts[0].name
+        ));
+    }
+    for line in proof(answer) {
+        printer.line(&line);
+    }
+    if answer.rows_rejected > 0 {
+        let line = format!("{} rows could not be read and are in no part", answer.rows_rejected);
+        printer.line(&format!("{} {line}", printer.tone(Tone::Warning, "·")));
+    }
+    if !answer.proved {
+        printer.line(&printer.tone(Tone::Bad, "the proof does not hold; nothing was written"));
+    }
+    for path in answer.assignment.iter().chain(&answer.files) {
+        printer.line(&format!("wrote {}", path.display()));
+    }
+}
+
+fn proof(answer: &SplitAnswer) -> Vec<String> {
+    let proof = &answer.proof;
+    let mut facts = Vec::new();
+    if answer.parts.len() > 1 {
+        facts.push(format!("equal rows in two parts: {}", proof.rows_shared));
+        facts.extend(proof.groups_shared.map(|count| format!("groups in two parts: {count}")));
+        facts.extend(proof.times_overlapping.map(|count| format!("parts that overlap in time: {count}")));
+    }
+    facts.extend(proof.folds_shared.map(|count| format!("in two folds: {count}")));
+    facts.extend(proof.stages_not_nested.map(|count| format!("rows that a larger stage lacks: {count}")));
+    facts.push(format!("rows without a part: {}", proof.rows_without_part));
+    let mut lines = vec![format!("proof: {}", facts.join(" · "))];
+    if proof.rows_shared > 0 && answer.proved {
+        lines.push(format!(
+            "{} different rows stand in two parts; `--by hash` keeps equal rows together",
+            proof.rows_shared
+        ));
+    }
+    lines
+}

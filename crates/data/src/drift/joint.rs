@@ -1,0 +1,252 @@
+//! Joint drift: whether a model can tell rows of the one data set from rows of the other, where no single column need
+//! have changed (D. Lopez-Paz and M. Oquab, "Revisiting classifier two-sample tests", 2017).
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{Rng, SplitMix64};
+use trackway_statistics::student_t_p_value;
+
+use crate::error::DataError;
+use crate::model::{
+    AreaUnderCurve, BINS_MAX, Binned, Booster, BoosterSettings, Cells, FoldSettings, Frame, MISSING_CODE,
+    Target, folds, out_of_fold, roc_auc,
+};
+use crate::pass::Watch;
+use crate::read::Source;
+
+/// What counts as a joint drift.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointSettings {
+    /// The most rows of each side; of larger ones a uniform sample.
+    pub rows_max: usize,
+    /// The least area under the curve that matters (Evidently's domain classifier asks for 0.55 too).
+    pub area_min: f64,
+    /// The largest chance of a false alarm.
+    pub false_alarm_rate: f64,
+    /// How often the sides are mixed to see what chance does.
+    pub permutations: usize,
+    /// The same seed gives the same answer.
+    pub seed: u64,
+}
+
+impl Default for JointSettings {
+    fn default() -> Self {
+        Self { rows_max: 20_000, area_min: 0.55, false_alarm_rate: 0.01, permutations: 10, seed: 0 }
+    }
+}
+
+/// A column that tells the sides apart by itself, to this area under the curve, says all there is to say: a time, an
+/// id that counts up. Other columns could not be heard beside it.
+const TRIVIAL_AREA: f64 = 0.98;
+
+/// Fewer rows of a side are too few to learn from.
+const ROWS_MIN: usize = 100;
+
+/// Columns with less importance than this are not told.
+const IMPORTANCE_MIN: f64 = 0.05;
+
+/// Standard errors of a 95 % interval.
+const NORMAL_95: f64 = 1.959_963_985;
+
+/// How well a model tells the sides apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JointDrift {
+    /// Area under the ROC curve for rows that the model was not told: 0.5 is chance, 1 is certain.
+    pub area: f64,
+    /// Its 95 % interval (DeLong 1988).
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The chance of so large an area where the sides are alike, from models of mixed sides; `None` where the area is
+    /// too small to matter, and no model of mixed sides was asked.
+    pub p_value: Option<f64>,
+    /// Whether the sides differ.
+    pub drifted: bool,
+    /// The columns that tell them apart with their share of what was learnt, largest first.
+    pub columns: Vec<ColumnImportance>,
+    /// Columns that were left out, with the reason.
+    pub left_out: Vec<String>,
+    /// Rows of the reference that were looked at.
+    pub reference_rows: u64,
+    /// Rows of the current data that were looked at.
+    pub current_rows: u64,
+}
+
+/// What a column contributes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnImportance {
+    /// The column.
+    pub name: String,
+    /// Its share of all gain, 0 to 1.
+    pub share: f64,
+}
+
+/// Why the sides cannot be told apart or together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JointError {
+    /// The data cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Too few rows, or no column that both sides have.
+    #[error("the joint shift cannot be told: {0}")]
+    TooLittle(String),
+}
+
+/// Compares rows of two data sets. `label` is left out: its shift is told apart.
+///
+/// # Errors
+/// [`JointError`]: data that cannot be read, too few rows, no common column.
+pub fn joint_drift(
+    reference: &mut Source,
+    current: &mut Source,
+    label: Option<&str>,
+    settings: &JointSettings,
+    watch: &Watch<'_>,
+) -> Result<JointDrift, JointError> {
+    let sample = |source: &mut Source| {
+        Frame::sample(source, None, (settings.rows_max, settings.seed), watch).map(|(frame, _)| frame)
+    };
+    let (before, after) = (sample(reference)?, sample(current)?);
+    joint_drift_of(&before, &after, label, settings)
+}
+
+/// As [`joint_drift`], of rows at hand.
+///
+/// # Errors
+/// [`JointError::TooLittle`].
+pub fn joint_drift_of(
+    before: &Frame,
+    after: &Frame,
+    label: Option<&str>,
+    settings: &JointSettings,
+) -> Result<JointDrift, JointError> {
+    if before.rows().min(after.rows()) < ROWS_MIN {
+        let rows = format!("{} and {} rows; both sides need {ROWS_MIN}", before.rows(), after.rows());
+        return Err(JointError::TooLittle(rows));
+    }
+    let both = before.stacked(after);
+    let is_current: Vec<bool> = (0..both.rows()).map(|row| row >= before.rows()).collect();
+    let mut left_out = both.left_out().to_vec();
+    let mut columns = Vec::new();
+    for (index, column) in both.columns().iter().enumerate() {
+        if label == Some(column.name.as_str()) {
+            continue;
+        }
+        match alone(&column.cells, &is_current) {
+            area if area >= TRIVIAL_AREA => {
+                left_out.push(format!("`{}` alone tells the sides apart ({area:.3})", column.name));
+            }
+            _ => columns.push(index),
+        }
+    }
+    if columns.is_empty() {
+        return Err(JointError::TooLittle("no column is left to compare".into()));
+    }
+    let sides = Sides { binned: Binned::of(&both), frame: &both, columns, settings };
+    let area = sides.area(&is_current)?;
+    let p_value = (area.value >= settings.area_min).then(|| sides.p_value(&is_current, area)).transpose()?;
+    let drifted = p_value.is_some_and(|p_value| p_value <= settings.false_alarm_rate);
+    let interval = area.interval(NORMAL_95);
+    Ok(JointDrift {
+        area: area.value,
+        low: interval.low,
+        high: interval.high,
+        p_value,
+        drifted,
+        columns: if drifted { sides.importance(&is_current) } else { Vec::new() },
+        left_out,
+        reference_rows: before.rows() as u64,
+        current_rows: after.rows() as u64,
+    })
+}
+
+struct Sides<'s> {
+    binned: Binned,
+    frame: &'s Frame,
+    columns: Vec<usize>,
+    settings: &'s JointSettings,
+}
+
+impl Sides<'_> {
+    fn target(is_current: &[bool]) -> Target {
+        let of_row = is_current.iter().map(|it| u32::from(*it)).collect();
+        Target::Classes { of_row, names: vec!["reference".into(), "current".into()] }
+    }
+
+    fn booster(&self) -> BoosterSettings {
+        BoosterSettings { seed: self.settings.seed, ..BoosterSettings::default() }
+    }
+
+    /// The area for rows that the models were not told. A row that stands on both sides is in one fold.
+    fn area(&self, is_current: &[bool]) -> Result<AreaUnderCurve, JointError> {
+        let target = Self::target(is_current);
+        let settings = FoldSettings { seed: self.settings.seed, ..FoldSettings::default() };
+        let folds = folds(self.frame.keys(), &target, settings)
+            .map_err(|error| JointError::TooLittle(error.to_string()))?;
+        let said = out_of_fold(&self.binned, &self.columns, &target, &folds, &self.booster());
+        roc_auc(&said.column(1), is_current).ok_or_else(|| JointError::TooLittle("no scores".into()))
+    }
+
+    /// The chance of this area where rows are given to the sides at random: the areas of such sides are about normal,
+    /// of a mean and deviation that these few tell, so Student's t judges one more of them. The deviation is at least
+    /// the area's own standard error.
+    fn p_value(&self, is_current: &[bool], area: AreaUnderCurve) -> Result<f64, JointError> {
+        let mut rng = SplitMix64::new(self.settings.seed);
+        let mut mixed = is_current.to_vec();
+        let mut areas = Vec::with_capacity(self.settings.permutations);
+        for _ in 0..self.settings.permutations.max(2) {
+            shuffle(&mut mixed, &mut rng);
+            areas.push(self.area(&mixed)?.value);
+        }
+        let count = areas.len() as f64;
+        let mean = areas.iter().sum::<f64>() / count;
+        let variance = areas.iter().map(|area| (area - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let deviation = variance.sqrt().max(area.standard_error) * (1.0 + 1.0 / count).sqrt();
+        // Out of fold, chance lies a little below one half; to be above it is no evidence yet.
+        Ok(student_t_p_value((area.value - mean.max(0.5)) / deviation, count - 1.0))
+    }
+
+    fn importance(&self, is_current: &[bool]) -> Vec<ColumnImportance> {
+        let target = Self::target(is_current);
+        let rows: Vec<u32> = (0..is_current.len() as u32).collect();
+        let booster = Booster::fit(&self.binned, &self.columns, &target, &rows, &self.booster());
+        let mut shares = booster.importance();
+        shares.retain(|(_, share)| *share >= IMPORTANCE_MIN);
+        shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let named = |(index, share): (usize, f64)| {
+            let name = self.frame.columns()[index].name.clone();
+            ColumnImportance { name, share }
+        };
+        shares.into_iter().map(named).collect()
+    }
+}
+
+/// How well a column tells the sides apart by itself: of numbers by their order, of frequent texts by their shares.
+fn alone(cells: &Cells, is_current: &[bool]) -> f64 {
+    let scores: Vec<f64> = match cells {
+        // Missing cells are neither early nor late.
+        Cells::Numbers(values) => {
+            let known = values.iter().zip(is_current).filter(|(value, _)| !value.is_nan());
+            let (values, sides): (Vec<f64>, Vec<bool>) = known.map(|(value, side)| (*value, *side)).unzip();
+            return roc_auc(&values, &sides).map_or(0.5, |area| area.value.max(1.0 - area.value));
+        }
+        Cells::Categories { names, .. } if names.len() > BINS_MAX => return 0.5,
+        Cells::Categories { codes, names } => {
+            let mut counts = vec![(0.0, 0.0); names.len() + 1];
+            let slot = |code: u32| if code == MISSING_CODE { names.len() } else { code as usize };
+            for (code, is_current) in codes.iter().zip(is_current) {
+                let count = &mut counts[slot(*code)];
+                *(if *is_current { &mut count.1 } else { &mut count.0 }) += 1.0;
+            }
+            codes.iter().map(|code| counts[slot(*code)]).map(|(one, other)| other / (one + other)).collect()
+        }
+    };
+    roc_auc(&scores, is_current).map_or(0.5, |area| area.value)
+}
+
+/// Fisher and Yates.
+fn shuffle(values: &mut [bool], rng: &mut dyn Rng) {
+    for last in (1..values.len()).rev() {
+        values.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
+    }
+}

@@ -1,0 +1,176 @@
+//! Confident learning: which given labels a model, never told them, contradicts more surely than it usually is.
+//!
+//! C. Northcutt, L. Jiang, I. Chuang, "Confident learning: estimating uncertainty in dataset labels" (2021).
+
+use crate::model::{MISSING_CODE, Predictions};
+
+/// A label is suspect where mistakes explain at least this part of the chance that the model gives it. The model gives
+/// rare labels too much (it shrinks towards the middle), so this is low: of labels just above it, four in ten were
+/// wrong on planted tables, and on clean ones next to none is.
+const MISTAKE_CHANCE_MIN: f64 = 0.07;
+
+/// The rate of mistakes is read off where the model is surest: of its most confident rows, this share.
+const SUREST_SHARE: f64 = 0.25;
+
+/// A row whose label is suspect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SuspectRow {
+    /// Its index.
+    pub row: usize,
+    /// The class given.
+    pub given: usize,
+    /// The class that the model finds most likely.
+    pub likely: usize,
+    /// The probability of the given class.
+    pub given_probability: f64,
+    /// The probability of the likely class.
+    pub likely_probability: f64,
+}
+
+impl SuspectRow {
+    /// How much more likely the other class is, −1 to 1: what suspects are ranked by (the normalised margin).
+    #[must_use]
+    pub fn margin(&self) -> f64 {
+        self.likely_probability - self.given_probability
+    }
+}
+
+/// What confident learning finds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelErrors {
+    /// Suspects, the surest first.
+    pub suspects: Vec<SuspectRow>,
+    /// The estimated share of rows by given class (outer) and true class (inner); sums to one.
+    pub joint: Vec<Vec<f64>>,
+    /// Rows with a class.
+    pub rows: usize,
+}
+
+impl LabelErrors {
+    /// The estimated share of labels that are wrong: what the joint holds beside its diagonal.
+    #[must_use]
+    pub fn noise_share(&self) -> f64 {
+        let right: f64 = (0..self.joint.len()).map(|class| self.joint[class][class]).sum();
+        (1.0 - right).max(0.0)
+    }
+}
+
+/// Rows of one row's classes.
+struct Rows<'r> {
+    of_row: &'r [u32],
+    predictions: &'r Predictions,
+    classes: usize,
+}
+
+/// Finds suspect labels. `of_row` is each row's class, [`MISSING_CODE`] for rows without one; the probabilities must
+/// come from models that were not told the rows they judge.
+///
+/// Each class has a threshold, the mean probability of its own rows; a row counts as confidently of a class where it
+/// reaches that class's threshold. The counts by given and confident class, scaled to the classes' sizes, estimate the
+/// joint of given and true labels. For each pair of classes as many rows are taken as the joint says, those with the
+/// largest margin (pruning by noise rate), unless the given label is a rare true one rather than a mistake: see
+/// [`mistake_chance`].
+#[must_use]
+pub fn label_errors(of_row: &[u32], predictions: &Predictions) -> LabelErrors {
+    let rows = Rows { of_row, predictions, classes: predictions.outputs };
+    let joint = rows.joint();
+    let labelled = rows.labelled().count();
+    let rates = rows.mistake_rates();
+    let mut suspects = Vec::new();
+    for given in 0..rows.classes {
+        for likely in (0..rows.classes).filter(|likely| *likely != given) {
+            let expected = (joint[given][likely] * labelled as f64).round() as usize;
+            suspects.extend(rows.surest(given, likely, expected, rates[likely][given]));
+        }
+    }
+    suspects.sort_by(|one: &SuspectRow, other| {
+        other.margin().total_cmp(&one.margin()).then(one.row.cmp(&other.row))
+    });
+    LabelErrors { suspects, joint, rows: labelled }
+}
+
+impl Rows<'_> {
+    /// Rows with a class.
+    fn labelled(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let rows = self.of_row.iter().enumerate().filter(|(_, class)| **class != MISSING_CODE);
+        rows.map(|(row, class)| (row, *class as usize))
+    }
+
+    fn thresholds(&self) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0); self.classes];
+        for (row, class) in self.labelled() {
+            sums[class].0 += self.predictions.row(row)[class];
+            sums[class].1 += 1.0;
+        }
+        sums.into_iter().map(|(sum, count)| if count > 0.0 { sum / count } else { f64::INFINITY }).collect()
+    }
+
+    fn joint(&self) -> Vec<Vec<f64>> {
+        let thresholds = self.thresholds();
+        let mut counts = vec![vec![0.0; self.classes]; self.classes];
+        let mut given_rows = vec![0.0; self.classes];
+        for (row, given) in self.labelled() {
+            given_rows[given] += 1.0;
+            let said = self.predictions.row(row);
+            let confident = (0..self.classes).filter(|class| said[*class] >= thresholds[*class]);
+            if let Some(class) = confident.max_by(|one, other| said[*one].total_cmp(&said[*other])) {
+                counts[given][class] += 1.0;
+            }
+        }
+        let all: f64 = given_rows.iter().sum();
+        for (given, row) in counts.iter_mut().enumerate() {
+            let sum: f64 = row.iter().sum();
+            // Nothing is known of a class that no row confidently has: its labels stand.
+            if sum == 0.0 {
+                row[given] = 1.0;
+            }
+            let scale = given_rows[given] / sum.max(1.0) / f64::max(all, 1.0);
+            row.iter_mut().for_each(|count| *count *= scale);
+        }
+        counts
+    }
+
+    /// How often a row that is surely of one class (outer) is given another one (inner): the share of that label among
+    /// the [`SUREST_SHARE`] of the rows that the model finds most likely to be of the class. Whatever the columns
+    /// leave open is least there, so what is left are mistakes.
+    fn mistake_rates(&self) -> Vec<Vec<f64>> {
+        let mut rates = vec![vec![0.0; self.classes]; self.classes];
+        for (class, rates) in rates.iter_mut().enumerate() {
+            let mut likely: Vec<(f64, usize)> = self
+                .labelled()
+                .map(|(row, given)| (self.predictions.row(row), given))
+                .filter(|(said, _)| said.iter().all(|other| *other <= said[class]))
+                .map(|(said, given)| (said[class], given))
+                .collect();
+            let surest = (likely.len() as f64 * SUREST_SHARE).ceil() as usize;
+            if surest == 0 {
+                continue;
+            }
+            likely.select_nth_unstable_by(surest - 1, |one, other| other.0.total_cmp(&one.0));
+            likely[..surest].iter().for_each(|(_, given)| rates[*given] += 1.0 / surest as f64);
+        }
+        rates
+    }
+
+    /// The rows of a pair of classes that are suspect, at most `expected`.
+    fn surest(&self, given: usize, likely: usize, expected: usize, rate: f64) -> Vec<SuspectRow> {
+        let of_pair = self.labelled().filter(|(_, class)| *class == given).filter_map(|(row, _)| {
+            let said = self.predictions.row(row);
+            let is_likely = said.iter().all(|other| *other <= said[likely]) && said[likely] > said[given];
+            let (given_probability, likely_probability) = (said[given], said[likely]);
+            let suspect = SuspectRow { row, given, likely, given_probability, likely_probability };
+            (is_likely && mistake_chance(&suspect, rate) >= MISTAKE_CHANCE_MIN).then_some(suspect)
+        });
+        let mut found: Vec<SuspectRow> = of_pair.collect();
+        found.sort_by(|one, other| other.margin().total_cmp(&one.margin()).then(one.row.cmp(&other.row)));
+        found.truncate(expected);
+        found
+    }
+}
+
+/// The chance that a label is a mistake: of all the chance that the model gives this label here, the part that mistakes
+/// explain. The model learnt from the labels as they are, so where a class is certain it still gives the other label
+/// `rate`; anything above that is the other class itself.
+fn mistake_chance(suspect: &SuspectRow, rate: f64) -> f64 {
+    (rate * suspect.likely_probability / suspect.given_probability.max(f64::MIN_POSITIVE)).min(1.0)
+}

@@ -1,0 +1,320 @@
+//! `data.label_noise`: labels that seem to be wrong.
+
+use std::collections::BTreeMap;
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use serde::{Deserialize, Serialize};
+use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+
+use super::confident::{LabelErrors, label_errors};
+use super::{EXAMPLES_MAX, percent};
+use crate::error::DataError;
+use crate::model::{
+    Binned, BoosterSettings, FRAME_CELLS_MAX, FoldSettings, Frame, MISSING_CODE, Predictions, Target, folds,
+    log_loss, out_of_fold,
+};
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Source};
+
+const NAME: &str = "data.label_noise";
+
+/// The most rows judged; of larger tables a uniform sample is.
+pub const NOISE_ROWS_MAX: usize = 200_000;
+
+/// With fewer labelled rows no model is worth asking.
+const ROWS_MIN: usize = 100;
+
+/// A model that leaves more than this part of the label's entropy knows too little to contradict anybody.
+const UNKNOWN_SHARE_MAX: f64 = 0.95;
+
+/// A class needs so many rows to be learnt in each fold; rows of smaller ones are not judged.
+const CLASS_ROWS_MIN: u64 = 10;
+
+/// The most suspects that are listed.
+pub const SUSPECTS_MAX: usize = 10_000;
+
+/// From this share of suspects on a person should look.
+const SUSPECT_SHARE_WARNS: f64 = 0.005;
+
+/// A label that seems to be wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// The file.
+    pub file: String,
+    /// The row, as a person counts them in the file.
+    pub row: u64,
+    /// The label given.
+    pub given: String,
+    /// The label that is most likely.
+    pub likely: String,
+    /// The probability of the given label.
+    pub given_probability: f64,
+    /// The probability of the likely label.
+    pub likely_probability: f64,
+}
+
+/// What was found about labels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LabelNoise {
+    /// The surest first, at most [`SUSPECTS_MAX`].
+    pub suspects: Vec<Suspect>,
+    /// How many there are.
+    pub suspect_count: u64,
+    /// The estimated share of wrong labels; rows where classes overlap count into it, so it is too high rather than
+    /// too low.
+    pub noise_share: f64,
+    /// Labelled rows that were judged.
+    pub rows_judged: u64,
+    /// Rows of the table.
+    pub rows: u64,
+    /// The share of judged rows whose most likely class is the given one.
+    pub accuracy: f64,
+    /// The share of the most frequent class: what saying it always would get right.
+    pub majority_share: f64,
+}
+
+/// Looks for wrong labels with the quick model, asked about rows it was not told; rows with equal features are always
+/// in one fold.
+///
+/// # Errors
+/// [`DataError`]: no such label, a file that cannot be read, the scan cancelled.
+pub fn label_noise(
+    source: &mut Source,
+    label: &str,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(CheckResult, Option<LabelNoise>), DataError> {
+    let (frame, _) = Frame::sample(source, Some(label), (NOISE_ROWS_MAX, seed), watch)?;
+    Ok(match judged_by_model(&frame, label, seed) {
+        Ok((target, predictions)) => judge(source, &frame, &target, &predictions),
+        Err(result) => (result, None),
+    })
+}
+
+fn judged_by_model(frame: &Frame, label: &str, seed: u64) -> Result<(Target, Predictions), CheckResult> {
+    let target = class_target(frame, label)?;
+    let columns: Vec<usize> =
+        (0..frame.columns().len()).filter(|index| frame.columns()[*index].name != label).collect();
+    if columns.is_empty() {
+        return Err(CheckResult::not_applicable(NAME, "there is no column beside the label"));
+    }
+    let settings = FoldSettings { seed, ..FoldSettings::default() };
+    let folds = folds(frame.keys(), &target, settings)
+        .map_err(|error| CheckResult::not_applicable(NAME, error.to_string()))?;
+    let settings = BoosterSettings { seed, ..BoosterSettings::default() };
+    let predictions = out_of_fold(&Binned::of(frame), &columns, &target, &folds, &settings);
+    Ok((target, predictions))
+}
+
+/// As [`label_noise`], with probabilities that somebody else's model gave: one row for each row of the data, in its
+/// order, a column for each class, named like it.
+///
+/// # Errors
+/// [`DataError`]: as [`label_noise`], of either table.
+pub fn label_noise_from(
+    source: &mut Source,
+    probabilities: &mut Source,
+    label: &str,
+    watch: &Watch<'_>,
+) -> Result<(CheckResult, Option<LabelNoise>), DataError> {
+    let mut labels = source.clone().select(&[label])?;
+    let (frame, coverage) = Frame::sample(&mut labels, Some(label), (FRAME_CELLS_MAX, 0), watch)?;
+    if coverage.rows_read > FRAME_CELLS_MAX as u64 {
+        let why = format!("{} rows are more than the {FRAME_CELLS_MAX} that fit", coverage.rows_read);
+        return Ok((CheckResult::not_run(NAME, why), None));
+    }
+    let target = match class_target(&frame, label) {
+        Ok(target) => target,
+        Err(result) => return Ok((result, None)),
+    };
+    let Target::Classes { names, .. } = &target else { unreachable!("class targets are classes") };
+    let mut columns = Vec::new();
+    for name in names {
+        columns.push(probabilities.index_of(name, "class")?);
+    }
+    let outputs = names.len();
+    let make = |_: &Source| Probabilities { columns: columns.clone(), values: Vec::new() };
+    let (read, _) = scan(probabilities, &make, watch)?;
+    let rows = read.values.len() / outputs;
+    if rows != frame.rows() {
+        let why = format!("there are probabilities for {rows} rows, but {} rows of data", frame.rows());
+        return Ok((CheckResult::not_run(NAME, why), None));
+    }
+    if read.values.iter().any(|value| !(0.0..=1.0).contains(value)) {
+        return Ok((CheckResult::not_run(NAME, "a probability is missing, or none between 0 and 1"), None));
+    }
+    let predictions = Predictions { outputs, values: read.values };
+    Ok(judge(source, &frame, &target, &predictions))
+}
+
+/// The label as classes, those with too few rows set missing.
+fn class_target(frame: &Frame, label: &str) -> Result<Target, CheckResult> {
+    let not_applicable = |why: String| CheckResult::not_applicable(NAME, why);
+    let target = Target::of(frame, label).map_err(|error| not_applicable(error.to_string()))?;
+    let sizes = target.class_rows();
+    let Target::Classes { mut of_row, names } = target else {
+        return Err(not_applicable(format!(
+            "`{label}` is an amount; wrong labels are looked for in classes"
+        )));
+    };
+    for class in &mut of_row {
+        if *class != MISSING_CODE && sizes[*class as usize] < CLASS_ROWS_MIN {
+            *class = MISSING_CODE;
+        }
+    }
+    let labelled = of_row.iter().filter(|class| **class != MISSING_CODE).count();
+    if labelled < ROWS_MIN || sizes.iter().filter(|rows| **rows >= CLASS_ROWS_MIN).count() < 2 {
+        return Err(not_applicable(format!(
+            "{labelled} rows of classes with {CLASS_ROWS_MIN} rows are too few"
+        )));
+    }
+    Ok(Target::Classes { of_row, names })
+}
+
+fn judge(
+    source: &Source,
+    frame: &Frame,
+    target: &Target,
+    predictions: &Predictions,
+) -> (CheckResult, Option<LabelNoise>) {
+    let Target::Classes { of_row, names } = target else { unreachable!("class targets are classes") };
+    let sizes = target.class_rows();
+    let labelled: u64 = sizes.iter().sum();
+    let entropy: f64 = sizes
+        .iter()
+        .filter(|rows| **rows > 0)
+        .map(|rows| *rows as f64 / labelled as f64)
+        .map(|share| -share * share.ln())
+        .sum();
+    let left = log_loss(predictions, target) / entropy;
+    if left > UNKNOWN_SHARE_MAX {
+        let why = format!(
+            "the columns tell too little about the label: {} of its entropy is left, so nothing contradicts a label",
+            percent(left.min(1.0))
+        );
+        return (CheckResult::not_applicable(NAME, why), None);
+    }
+    let errors = label_errors(of_row, predictions);
+    let noise = summary(source, frame, names, &errors, (accuracy(of_row, predictions), &sizes));
+    let looked_at = format!(
+        "{} of {} rows, told apart with an accuracy of {} (always saying the most frequent class: {})",
+        noise.rows_judged,
+        noise.rows,
+        percent(noise.accuracy),
+        percent(noise.majority_share)
+    );
+    let findings = finding(&noise, &errors, names).into_iter().collect();
+    (super::answer(NAME, findings, looked_at), Some(noise))
+}
+
+fn accuracy(of_row: &[u32], predictions: &Predictions) -> f64 {
+    let labelled = of_row.iter().enumerate().filter(|(_, class)| **class != MISSING_CODE);
+    let (mut right, mut all) = (0.0, 0.0);
+    for (row, class) in labelled {
+        let said = predictions.row(row);
+        all += 1.0;
+        right += f64::from(u8::from(said.iter().all(|other| *other <= said[*class as usize])));
+    }
+    right / f64::max(all, 1.0)
+}
+
+fn summary(
+    source: &Source,
+    frame: &Frame,
+    names: &[String],
+    errors: &LabelErrors,
+    (accuracy, sizes): (f64, &[u64]),
+) -> LabelNoise {
+    let suspect = |it: &super::confident::SuspectRow| {
+        let place = frame.places()[it.row];
+        Suspect {
+            file: source.files()[place.file].path.clone(),
+            row: place.row,
+            given: names[it.given].clone(),
+            likely: names[it.likely].clone(),
+            given_probability: it.given_probability,
+            likely_probability: it.likely_probability,
+        }
+    };
+    LabelNoise {
+        suspects: errors.suspects.iter().take(SUSPECTS_MAX).map(suspect).collect(),
+        suspect_count: errors.suspects.len() as u64,
+        noise_share: errors.noise_share(),
+        rows_judged: errors.rows as u64,
+        rows: frame.rows_seen(),
+        accuracy,
+        majority_share: sizes
+            .iter()
+            .max()
+            .map_or(0.0, |most| *most as f64 / sizes.iter().sum::<u64>() as f64),
+    }
+}
+
+fn finding(noise: &LabelNoise, errors: &LabelErrors, names: &[String]) -> Option<Finding> {
+    if noise.suspect_count == 0 {
+        return None;
+    }
+    let share = noise.suspect_count as f64 / noise.rows_judged as f64;
+    let mut pairs: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    errors.suspects.iter().for_each(|it| *pairs.entry((it.given, it.likely)).or_default() += 1);
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_by_key(|(pair, count)| (std::cmp::Reverse(*count), *pair));
+    let told: Vec<String> = pairs
+        .iter()
+        .take(3)
+        .map(|((given, likely), count)| {
+            format!("`{}` seems to be `{}` {count} times", names[*given], names[*likely])
+        })
+        .collect();
+    let message = format!(
+        "{} of {} labels ({}) seem to be wrong: {}",
+        noise.suspect_count,
+        noise.rows_judged,
+        percent(share),
+        told.join(", ")
+    );
+    let example = |it: &Suspect| Example {
+        file: Some(it.file.clone()),
+        row: Some(it.row),
+        value: Some(format!(
+            "`{}` given with {:.3}, `{}` has {:.3}",
+            it.given, it.given_probability, it.likely, it.likely_probability
+        )),
+    };
+    let severity = if share >= SUSPECT_SHARE_WARNS { Severity::Warn } else { Severity::Note };
+    Some(Finding {
+        count: Some(noise.suspect_count),
+        examples: noise.suspects.iter().take(EXAMPLES_MAX).map(example).collect(),
+        ..Finding::new("label_noise.suspects", severity, message)
+            .action("look at the surest ones; correct or remove what is wrong, then train again")
+    })
+}
+
+/// The columns of classes, row by row.
+struct Probabilities {
+    columns: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Pass for Probabilities {
+    fn observe(&mut self, chunk: &Chunk) {
+        let columns =
+            self.columns.iter().map(|index| cast(chunk.batch.column(*index), &DataType::Float64).ok());
+        let columns: Vec<_> = columns.collect();
+        for row in 0..chunk.batch.num_rows() {
+            let value = |array: &Option<arrow::array::ArrayRef>| {
+                let floats = array.as_ref().map(|array| array.as_primitive::<Float64Type>());
+                floats
+                    .filter(|floats| !arrow::array::Array::is_null(floats, row))
+                    .map_or(f64::NAN, |it| it.value(row))
+            };
+            self.values.extend(columns.iter().map(value));
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.values.extend(later.values);
+    }
+}

@@ -1,0 +1,260 @@
+//! Splits as files: where each row goes, and the parts themselves.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
+    UInt64Array, new_null_array,
+};
+use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit, UInt32Type};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use super::assign::Assignment;
+use super::parts::Part;
+use super::rows::SplitRows;
+use crate::error::DataError;
+use crate::infer::ColumnType;
+use crate::pass::{Pass, Watch, scan};
+use crate::read::{Chunk, Source};
+
+/// Rows of an assignment written at a time.
+const ROWS_AT_A_TIME: usize = 64 << 10;
+
+/// Why a split could not be written down.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The disk's answer.
+    #[error("cannot write `{}`: {source}", .path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A column that Parquet cannot hold as it is.
+    #[error("cannot write `{}`: {message}", .path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// The data could not be read again.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+/// A Parquet file that has its name only once it is whole.
+struct Output {
+    path: PathBuf,
+    staged: PathBuf,
+    writer: ArrowWriter<File>,
+}
+
+impl Output {
+    fn create(path: &Path, schema: Arc<Schema>) -> Result<Self, WriteError> {
+        let staged = path.with_extension(format!("{}.tmp", std::process::id()));
+        let disk = |source| WriteError::Disk { path: path.to_owned(), source };
+        let file = File::create(&staged).map_err(disk)?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(content(path))?;
+        Ok(Self { path: path.to_owned(), staged, writer })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        self.writer.write(batch).map_err(content(&self.path))
+    }
+
+    fn finish(self) -> Result<PathBuf, WriteError> {
+        let disk = |source| WriteError::Disk { path: self.path.clone(), source };
+        let file = self.writer.into_inner().map_err(content(&self.path))?;
+        file.sync_all().and_then(|()| fs::rename(&self.staged, &self.path)).map_err(disk)?;
+        Ok(self.path)
+    }
+}
+
+fn content(path: &Path) -> impl FnOnce(ParquetError) -> WriteError + use<'_> {
+    move |error| WriteError::Content { path: path.to_owned(), message: error.to_string() }
+}
+
+/// Writes where each row goes: `file` (its path), `row` (from 1: the line of a text file, else the row), `part`, and
+/// `fold` and `stage` where there are any. Rows stand in the order of the data.
+///
+/// # Errors
+/// [`WriteError`]. The file is there whole or not at all.
+pub fn write_assignment(
+    path: &Path,
+    files: &[String],
+    rows: &SplitRows,
+    assignment: &Assignment,
+    part_names: &[String],
+) -> Result<PathBuf, WriteError> {
+    let text = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
+    let mut fields = vec![
+        Field::new("file", text.clone(), false),
+        Field::new("row", DataType::UInt64, false),
+        Field::new("part", text, true),
+    ];
+    if !assignment.folds.is_empty() {
+        fields.push(Field::new("fold", DataType::UInt8, true));
+    }
+    if !assignment.stages.is_empty() {
+        fields.push(Field::new("stage", DataType::Float64, true));
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let mut output = Output::create(path, Arc::clone(&schema))?;
+    let names = |texts: &[String]| Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
+    let (files, parts) = (names(files), names(part_names));
+    let words = |keys: UInt32Array, texts: &ArrayRef| -> ArrayRef {
+        let words = DictionaryArray::<UInt32Type>::try_new(keys, Arc::clone(texts));
+        Arc::new(words.expect("keys are indexes of the texts"))
+    };
+    for from in (0..rows.places.len()).step_by(ROWS_AT_A_TIME) {
+        let range = from..(from + ROWS_AT_A_TIME).min(rows.places.len());
+        let places = &rows.places[range.clone()];
+        let mut columns = vec![
+            words(UInt32Array::from_iter_values(places.iter().map(|place| place.file as u32)), &files),
+            Arc::new(UInt64Array::from_iter_values(places.iter().map(|place| place.row))) as ArrayRef,
+            words(assignment.parts[range.clone()].iter().map(|part| part.map(u32::from)).collect(), &parts),
+        ];
+        if !assignment.folds.is_empty() {
+            columns.push(Arc::new(UInt8Array::from_iter(assignment.folds[range.clone()].iter().copied())));
+        }
+        if !assignment.stages.is_empty() {
+            columns.push(Arc::new(Float64Array::from_iter(assignment.stages[range].iter().copied())));
+        }
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns as the schema says");
+        output.write(&batch)?;
+    }
+    output.finish()
+}
+
+/// Reads the data once more and writes each part into a Parquet file of its own, `NAME.parquet`, rows in the order of
+/// the data. A cell that does not fit its column's type is null there; rejected rows are in no part.
+///
+/// # Errors
+/// [`WriteError`]. Every file is there whole or not at all.
+pub fn write_parts(
+    folder: &Path,
+    source: &Source,
+    parts: &[Option<Part>],
+    part_names: &[String],
+    watch: &Watch<'_>,
+) -> Result<Vec<PathBuf>, WriteError> {
+    let paths: Vec<PathBuf> = part_names.iter().map(|name| folder.join(format!("{name}.parquet"))).collect();
+    // The types are known: with a guess, a wider value would begin the scan, and the files, again.
+    let mut source = source.clone().with_columns(source.columns().to_vec())?;
+    let kinds = source.columns().iter().map(|column| column.kind).collect();
+    let writer = PartWriter {
+        outputs: BTreeMap::new(),
+        kinds,
+        schema: None,
+        parts,
+        paths: &paths,
+        row: 0,
+        failure: None,
+    };
+    let writer = Mutex::new(writer);
+    scan(&mut source, &|_| Batches { waiting: Vec::new(), writer: &writer }, watch)?;
+    let writer = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match writer.failure {
+        Some(error) => Err(error),
+        None => writer.outputs.into_values().map(Output::finish).collect(),
+    }
+}
+
+/// The batches of a unit, until they are merged, in the order of the rows, and with that written.
+struct Batches<'b, 'w> {
+    waiting: Vec<RecordBatch>,
+    writer: &'b Mutex<PartWriter<'w>>,
+}
+
+impl Pass for Batches<'_, '_> {
+    fn observe(&mut self, chunk: &Chunk) {
+        self.waiting.push(chunk.batch.clone());
+    }
+
+    fn merge(&mut self, later: Self) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        later.waiting.iter().for_each(|batch| writer.write(batch));
+    }
+}
+
+struct PartWriter<'w> {
+    outputs: BTreeMap<Part, Output>,
+    kinds: Vec<ColumnType>,
+    /// Of all files, from the first batch.
+    schema: Option<Arc<Schema>>,
+    parts: &'w [Option<Part>],
+    paths: &'w [PathBuf],
+    row: usize,
+    failure: Option<WriteError>,
+}
+
+impl PartWriter<'_> {
+    fn write(&mut self, batch: &RecordBatch) {
+        if self.failure.is_none() {
+            self.failure = self.try_write(batch).err();
+        }
+    }
+
+    fn try_write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        let schema = Arc::clone(self.schema.get_or_insert_with(|| schema_of(batch, &self.kinds)));
+        let parts = &self.parts[self.row..self.row + batch.num_rows()];
+        self.row += batch.num_rows();
+        for (part, path) in (0..).zip(self.paths) {
+            let mask: BooleanArray = parts.iter().map(|it| Some(*it == Some(part))).collect();
+            if mask.true_count() == 0 {
+                continue;
+            }
+            let wrong = |error: arrow::error::ArrowError| WriteError::Content {
+                path: path.clone(),
+                message: error.to_string(),
+            };
+            let rows = filter_record_batch(batch, &mask).map_err(wrong)?;
+            if !self.outputs.contains_key(&part) {
+                self.outputs.insert(part, Output::create(path, Arc::clone(&schema))?);
+            }
+            let output = self.outputs.get_mut(&part).expect("it was made just now");
+            output.write(&fitted(&rows, &schema).map_err(wrong)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// One schema for all batches: a column is written as its type says, whatever single files hold.
+fn schema_of(batch: &RecordBatch, kinds: &[ColumnType]) -> Arc<Schema> {
+    let fields = batch.schema_ref().fields().iter().zip(kinds).map(|(field, kind)| {
+        let data_type = match (kind, field.data_type()) {
+            (ColumnType::Int, DataType::UInt64) => DataType::UInt64,
+            (ColumnType::Int, _) => DataType::Int64,
+            (ColumnType::Float, _) => DataType::Float64,
+            (ColumnType::Bool, _) => DataType::Boolean,
+            (ColumnType::Timestamp, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            (ColumnType::Text | ColumnType::Mixed | ColumnType::Null, _) => DataType::Utf8,
+            (_, other) => other.clone(),
+        };
+        Field::new(field.name(), data_type, true)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The batch with the schema's types. A value that they do not hold is an error, never a null.
+fn fitted(batch: &RecordBatch, schema: &Arc<Schema>) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let fit = |(array, field): (&ArrayRef, &Arc<Field>)| match array.data_type() {
+        DataType::Null => Ok(new_null_array(field.data_type(), array.len())),
+        _ => cast_with_options(array, field.data_type(), &strict),
+    };
+    let columns = batch.columns().iter().zip(schema.fields()).map(fit).collect::<Result<_, _>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
+}

@@ -1,0 +1,71 @@
+//! Whatever the bytes, a CSV, JSON lines or text file is read with every row accounted for, or refused; the same however
+//! often it is read.
+#![no_main]
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use libfuzzer_sys::fuzz_target;
+use trackway_data::DataSpec;
+use trackway_data::pass::UNWATCHED;
+use trackway_data::profile::Profile;
+use trackway_data::read::{ByteSource, RemoteFile, RemoteFiles, Source, use_remote};
+
+static BYTES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// The bytes of the moment, under any URL.
+struct Moment;
+
+struct InMemory(Vec<u8>);
+
+impl ByteSource for InMemory {
+    fn size_bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let from = (offset as usize).min(self.0.len());
+        let length = buffer.len().min(self.0.len() - from);
+        buffer[..length].copy_from_slice(&self.0[from..from + length]);
+        Ok(length)
+    }
+}
+
+impl RemoteFiles for Moment {
+    fn list(&self, _folder_url: &str) -> io::Result<Vec<RemoteFile>> {
+        Ok(Vec::new())
+    }
+
+    fn head(&self, url: &str) -> io::Result<Option<RemoteFile>> {
+        let size_bytes = BYTES.lock().unwrap().len() as u64;
+        Ok(Some(RemoteFile { url: url.into(), size_bytes, version: String::new() }))
+    }
+
+    fn open(&self, _url: &str) -> io::Result<Arc<dyn ByteSource>> {
+        Ok(Arc::new(InMemory(BYTES.lock().unwrap().clone())))
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    let spec = DataSpec { path: path.into(), ..DataSpec::default() };
+    let mut source = Source::open(Path::new(""), "fuzz", &spec).ok()?;
+    let (profile, coverage) = Profile::of(&mut source, None, &UNWATCHED).ok()?;
+    assert_eq!(profile.rows, coverage.rows_read);
+    assert_eq!(coverage.rejects.iter().map(|rejects| rejects.count).sum::<u64>(), coverage.rows_rejected);
+    for column in &profile.columns {
+        assert_eq!(column.rows, coverage.rows_read);
+        assert!(column.null_count + column.faults.misfits <= column.rows);
+    }
+    let stored = serde_json::to_string(&profile).expect("a profile is plain data");
+    assert_eq!(serde_json::to_string(&Profile::from_json(&stored).expect("what was stored")).unwrap(), stored);
+    Some(stored)
+}
+
+fuzz_target!(|input: &[u8]| {
+    use_remote(Box::new(Moment));
+    let Some((format, bytes)) = input.split_first() else { return };
+    *BYTES.lock().unwrap() = bytes.to_vec();
+    let path = ["fuzz://a.csv", "fuzz://a.jsonl", "fuzz://a.txt"][usize::from(*format) % 3];
+    assert_eq!(read(path), read(path));
+});
