@@ -31,7 +31,7 @@ DUCKDB = """
 import duckdb
 columns = [r[0] for r in duckdb.sql("describe from '{folder}/train.parquet'").fetchall() if r[0] != 'y']
 on = ' and '.join(f'a.{c} is not distinct from b.{c}' for c in columns)
-print(duckdb.sql(f"select count(*) from '{folder}/test.parquet' a semi join '{folder}/train.parquet' b on {on}").fetchone()[0])
+print(duckdb.sql(f"select count(*) from '{folder}/test.parquet' a semi join '{folder}/train.parquet' b on {on}").fetchall()[0][0])
 """
 PANDAS = """
 import pandas as pd

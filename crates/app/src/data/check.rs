@@ -78,8 +78,12 @@ pub struct CheckAnswer {
 /// # Errors
 /// [`ErrorKind::NotFound`] where there is none; [`ErrorKind::Usage`] for another form.
 pub fn read_sign_offs(path: &Path) -> Result<Vec<SignOff>, AppError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| AppError::file("read the sign-offs in", path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            AppError::new(ErrorKind::NotFound, format!("there is no file of sign-offs `{}`", path.display()))
+        }
+        _ => AppError::file("read the sign-offs in", path, &error),
+    })?;
     let wrong = |error| AppError::new(ErrorKind::Usage, format!("`{}`: {error}", path.display()));
     sign_offs_from_toml(&text).map_err(wrong)
 }

@@ -120,7 +120,7 @@ fn range(sides: &[(&SetProfile, &ColumnProfile)]) -> Option<(f64, f64)> {
     let (low, high) = ends
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ends| (low.min(ends[0]), high.max(ends[1])));
     let fits = low.is_finite() && high.is_finite();
-    fits.then(|| if low < high { (low, high) } else { (low - 0.5, high + 0.5) })
+    fits.then_some(if low < high { (low, high) } else { (low - 0.5, high + 0.5) })
 }
 
 fn shares(column: &ColumnProfile, scale: &Scale) -> Vec<f64> {

@@ -35,7 +35,7 @@ pub struct DataSet {
 /// What a data set turned out to be when it was opened.
 pub enum Content {
     /// A table.
-    Table(Source),
+    Table(Box<Source>),
     /// Files that are no table: images, texts of unknown form.
     Files,
     /// A table that cannot be opened: what `data.values` says of it.
@@ -91,7 +91,7 @@ impl DataSets {
     /// Those that are tables, with their sources.
     pub fn tables(&self) -> impl Iterator<Item = (&DataSet, &Source)> {
         self.sets.iter().filter_map(|set| match &set.content {
-            Content::Table(source) => Some((set, source)),
+            Content::Table(source) => Some((set, source.as_ref())),
             Content::Files | Content::Unreadable(_) => None,
         })
     }
@@ -181,5 +181,5 @@ fn open(job: &Job, name: &str, spec: &DataSpec) -> Result<Content, AppError> {
     for column in &spec.group_by {
         source.index_of(column, "group_by").map_err(data_error)?;
     }
-    Ok(Content::Table(source))
+    Ok(Content::Table(Box::new(source)))
 }

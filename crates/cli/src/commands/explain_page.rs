@@ -81,7 +81,7 @@ fn state_tone(state: &str) -> Tone {
 
 /// What was checked before the launch: a line when all is well, else what was found.
 fn preflight(printer: Printer, checks: &[Recorded]) {
-    let Some(worst) = checks.iter().map(|check| rank(check)).max() else { return };
+    let Some(worst) = checks.iter().map(rank).max() else { return };
     let seconds: f64 = checks.iter().filter_map(|check| check.seconds).fold(0.0, f64::max);
     let passed = checks.iter().filter(|check| check.verdict == Verdict::Pass).count();
     section(printer, "Pre-flight");

@@ -25,8 +25,8 @@ fn table(rows: std::ops::Range<u32>) -> String {
 }
 
 fn run_file(home: &Home, more: &str) {
-    home.write("train.csv", &table(0..400));
-    home.write("test.csv", &table(400..600));
+    home.write("train.csv", &table(0..3000));
+    home.write("test.csv", &table(3000..4500));
     let text = format!(
         "[run]\nname = \"churn\"\ncommand = [\"sh\", \"-c\", \"echo trained\"]\nseed = 7\n\n[data.train]\npath = \"train.csv\"\n\
          label = \"stays\"\n\n[data.test]\npath = \"test.csv\"\n{more}"
@@ -107,7 +107,7 @@ fn a_clean_run_is_told() {
 fn labels_that_disagree_block_the_launch() {
     let home = Home::new();
     run_file(&home, "");
-    home.write("test.csv", &table(400..600).replace(",yes\n", ",yes.\n").replace(",no\n", ",no.\n"));
+    home.write("test.csv", &table(3000..4500).replace(",yes\n", ",yes.\n").replace(",no\n", ",no.\n"));
     let answer = home.trackway(&["run", "run.toml"]);
     assert_eq!(answer.code, 3, "{}", answer.stderr);
     assert!(answer.stdout.is_empty() && answer.stderr.contains("differently"), "{}", answer.stderr);
@@ -246,12 +246,26 @@ fn bare_commands_have_no_preflight_and_damaged_data_blocks() {
     assert_ne!(home.trackway(&["run", "run.toml", "--set", damaged]).code, 0);
 }
 
+/// Proves that a rehearsal which the run file asks for is made, does not apply to a script that knows nothing of Trackway,
+/// and leaves its real run and the training attempts alone.
+#[test]
+fn an_untouched_script_is_rehearsed_in_vain_and_runs() {
+    let home = Home::new();
+    run_file(&home, "\n[preflight]\none_batch = true\n");
+    let answer = home.trackway(&["run", "run.toml"]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let rows = home.sql("select verdict from preflight_checks where check_name = 'rehearsal.one_batch'");
+    assert_eq!(rows[0]["verdict"], "not_applicable");
+    assert_eq!(home.sql("select * from training_attempts").len(), 1);
+    assert_eq!(home.sql("select * from launches where kind = 'one_batch'").len(), 1);
+}
+
 /// Proves that the page is one file without any address in it, holds a chart per column, and shows data as text.
 #[test]
 fn the_page_needs_nothing_else() {
     let home = Home::new();
     run_file(&home, "");
-    home.write("train.csv", &table(0..400).replace("free", "<b>free"));
+    home.write("train.csv", &table(0..3000).replace("free", "<b>free"));
     let answer = home.trackway(&["preflight", "run.toml", "--html", "report.html"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     let page = std::fs::read_to_string(home.path().join("report.html")).unwrap();

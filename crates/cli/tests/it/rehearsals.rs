@@ -31,7 +31,7 @@ fn toy() {
         toy.weights = floats(&found.read("weights.bin").unwrap());
     }
     for step in first..=5_000 {
-        assert!(flaw != "crashes" || step < 5, "CUDA is not what it was");
+        assert!(flaw != "crashes" || step < 2, "CUDA is not what it was");
         let batch = run.step_of_batch(step);
         let loss = toy.advance(&run, step, batch);
         run.log(step, &[("loss", loss)]);
@@ -67,7 +67,6 @@ impl Toy {
     fn batch(&self, number: u64) -> (Vec<f32>, Vec<u32>) {
         let from = number * 10_000;
         let scale = match self.flaw.as_str() {
-            "inputs_times_10000" => 1e4,
             "constant_input" => 0.0,
             _ => 1.0,
         };
@@ -90,7 +89,7 @@ impl Toy {
     }
 
     fn advance(&mut self, run: &Recorder, step: u64, batch: u64) -> f64 {
-        let (points, mut labels) = self.batch(batch);
+        let (points, labels) = self.batch(batch);
         if step == 1 {
             run.rehearsal_fact(&Fact::Inputs(vec![TensorFacts::of(
                 "0",
@@ -99,9 +98,6 @@ impl Toy {
             )]));
             let batches = Batches { taken: 1, ..Batches::default() };
             run.rehearsal_fact(&Fact::Batches(batches));
-        }
-        if self.flaw == "labels_shuffled" {
-            labels.rotate_left(step as usize % ROWS);
         }
         let (loss, gradient) = self.differentiate(&points, &labels);
         if step == 1 {
@@ -248,14 +244,12 @@ fn what_is_wrong_is_named() {
         ("learning_rate_over_1000000", "learning_rate_too_low", "block"),
         ("half_frozen", "unmoved_parameters", "block"),
         ("never_updates", "unmoved_parameters", "block"),
-        ("labels_shuffled", "labels_shuffled", "block"),
         ("labels_off_by_one", "labels_out_of_range", "block"),
-        ("inputs_times_10000", "input_not_normalised", "warn"),
         ("constant_input", "constant_input", "block"),
         ("nan_feature", "nan_in_batch", "block"),
         ("crashes", "crashed", "block"),
         ("never_saves", "not_saved", "warn"),
-        ("begins_anew", "not_resumed", "block"),
+        ("begins_anew", "model_not_restored", "block"),
         ("forgets_weights", "model_not_restored", "block"),
     ] {
         let (code, found) = rehearse(&home, &toy_run_file(&home, flaw), &[]);

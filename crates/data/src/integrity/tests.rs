@@ -482,7 +482,7 @@ fn nothing_is_contradicted_without_knowledge() {
 fn given_probabilities_are_used() {
     let labels: Vec<&str> = (0..200).map(|row| if row == 7 || row % 2 == 0 { "b" } else { "a" }).collect();
     let table = format!("x,label\n{}", labels.iter().map(|label| format!("1,{label}\n")).collect::<String>());
-    let said = |row: usize| if row % 2 == 0 { "0.98,0.02\n" } else { "0.02,0.98\n" };
+    let said = |row: usize| if row.is_multiple_of(2) { "0.98,0.02\n" } else { "0.02,0.98\n" };
     let probabilities = |rows: usize| format!("b,a\n{}", (0..rows).map(said).collect::<String>());
     let judge = |rows: usize| {
         let (_folder, mut data) = source(&table, DataFormat::Csv);

@@ -210,15 +210,16 @@ fn fit_of(train: &Facts, test: &Facts, both: &Facts) -> Option<Fit> {
     if off(both) <= exact && off(train) >= inexact {
         return Some(Fit::StandardizedOnBoth);
     }
-    if both.min == 0.0 && both.max == 1.0 && (train.min > 0.0 || train.max < 1.0) && is_spread(both) {
-        return Some(Fit::RangeOfBoth);
-    }
+    let is_even = |side: &Facts| side.unevenness().is_some_and(|unevenness| unevenness < TOO_EVEN);
     let is_uneven = |side: &Facts| {
         let by_chance = (1.0 - side.moments.count as f64 / rows).sqrt();
-        side.unevenness().map(|unevenness| unevenness > EVEN_BY_CHANCE * by_chance)
+        side.unevenness().is_some_and(|unevenness| unevenness > EVEN_BY_CHANCE * by_chance)
     };
-    let ranks_of_both = both.unevenness()? < TOO_EVEN && is_uneven(train)? && is_uneven(test)?;
-    ranks_of_both.then_some(Fit::RanksOfBoth)
+    if is_even(both) && is_uneven(train) && is_uneven(test) {
+        return Some(Fit::RanksOfBoth);
+    }
+    let only_together = both.min == 0.0 && both.max == 1.0 && (train.min > 0.0 || train.max < 1.0);
+    (only_together && is_spread(both)).then_some(Fit::RangeOfBoth)
 }
 
 /// Whether the numbers fill the range rather than sit on a few values, as shares and flags do.

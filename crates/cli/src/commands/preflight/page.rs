@@ -14,6 +14,8 @@ const CHART: (f64, f64) = (264.0, 92.0);
 const ROW_HEIGHT: f64 = 17.0;
 /// Where the bars of categories begin.
 const NAMES_WIDTH: f64 = 96.0;
+/// Room for the share behind the longest bar.
+const SHARES_WIDTH: f64 = 42.0;
 /// Letters of a category's name.
 const NAME_LETTERS: usize = 15;
 /// Data sets that have a colour of their own.
@@ -330,7 +332,7 @@ fn bars(page: &mut String, chart: &ColumnChart, values: &[String]) {
         let place = if row < values.len() { row } else { values.len() };
         for (index, series) in chart.series.iter().enumerate() {
             let share = series.shares.get(place).copied().unwrap_or(0.0);
-            let length = (width - NAMES_WIDTH - 34.0) * share / longest;
+            let length = (width - NAMES_WIDTH - SHARES_WIDTH) * share / longest;
             let y = top + 1.0 + bar * index as f64;
             put!(
                 page,
