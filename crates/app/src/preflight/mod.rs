@@ -1,8 +1,8 @@
 //! Everything that can be known before a run costs anything: checks of data, settings, memory, cost and storage, planned
 //! from the run file, done side by side, answered in one verdict.
 //!
-//! [`plan`] is pure: it decides from facts which steps apply, what they need and what they read. [`graph`] runs the
-//! steps on a few threads. A step is a line of [`steps::STEPS`] and a function in [`steps`]; what it answers are
+//! `plan` is pure: it decides from facts which steps apply, what they need and what they read. `graph` runs the
+//! steps on a few threads. A step is a line of `steps::STEPS` and a function in `steps`; what it answers are
 //! [`CheckResult`]s, and nothing else is believed: what could not run is *not run*, never *passed*.
 
 mod charts;

@@ -72,7 +72,7 @@ struct Rows<'r> {
 /// reaches that class's threshold. The counts by given and confident class, scaled to the classes' sizes, estimate the
 /// joint of given and true labels. For each pair of classes as many rows are taken as the joint says, those with the
 /// largest margin (pruning by noise rate), unless the given label is a rare true one rather than a mistake: see
-/// [`mistake_chance`].
+/// `mistake_chance`.
 #[must_use]
 pub fn label_errors(of_row: &[u32], predictions: &Predictions) -> LabelErrors {
     let rows = Rows { of_row, predictions, classes: predictions.outputs };

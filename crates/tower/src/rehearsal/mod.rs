@@ -1,7 +1,7 @@
 //! Whether a model learns one batch, or a few, on the user's own script (REQUIREMENTS D9): from what the launch recorded
 //! to a verdict with a diagnosis. A hundred samples that cannot be overfitted mean that the code is wrong.
 //!
-//! [`learning`] says how far the loss came, measured against the best answer that does not look at the input; `causes`
+//! `learning` says how far the loss came, measured against the best answer that does not look at the input; `causes`
 //! holds the symptoms that tell why not. Thresholds are named constants beside the rules that use them.
 
 mod causes;
