@@ -286,7 +286,8 @@ impl TargetPower {
 
     fn finding(&self, it: &FeaturePower, label: &str) -> Option<Finding> {
         let column = &it.column;
-        let gap = it.test.map_or(0.0, |test| it.train - test);
+        // Worse than chance on the test side is no more than chance: few rows do that to a feature that says nothing.
+        let gap = it.test.map_or(0.0, |test| it.train - test.max(0.0));
         let (severity, message) = if it.is_label {
             let rows = self.train_rows;
             let message =
@@ -319,5 +320,23 @@ impl TargetPower {
     #[must_use]
     pub fn of(&self, column: &str) -> Option<f64> {
         self.features.iter().find(|it| it.column == column).map(|it| it.train)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a gap between the sides warns where the training side knows the label, and not where chance alone
+    /// makes the test side look worse than nothing.
+    #[test]
+    fn a_gap_needs_something_to_lose() {
+        let verdict = |train, test| {
+            let feature = FeaturePower { column: "age".into(), train, test: Some(test), is_label: false };
+            let power = TargetPower { features: vec![feature], ..TargetPower::default() };
+            power.result("stays").findings.len()
+        };
+        assert_eq!([verdict(0.0, -0.24), verdict(0.5, 0.45)], [0, 0]);
+        assert_eq!([verdict(0.5, -0.24), verdict(0.5, 0.2)], [1, 1]);
     }
 }
