@@ -1,5 +1,6 @@
 //! Runs the planned steps: each as soon as those it needs have ended, a few at a time.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use trackway_core::checks::CheckResult;
@@ -38,7 +39,10 @@ pub fn execute(
         for _ in 0..STEPS_AT_ONCE {
             scope.spawn(|| {
                 while let Some(index) = next(planned, &state, &turn) {
-                    let results = run(&planned[index]);
+                    let step = &planned[index];
+                    // Those who wait for a step must hear of its end, whatever becomes of it.
+                    let results =
+                        catch_unwind(AssertUnwindSafe(|| run(step))).unwrap_or_else(|_| faulty(step));
                     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
                     state.results[index] = results;
                     state.ended[index] = true;
@@ -48,6 +52,11 @@ pub fn execute(
         }
     });
     state.into_inner().unwrap_or_else(PoisonError::into_inner).results
+}
+
+fn faulty(step: &Planned) -> Vec<CheckResult> {
+    let why = "a fault of Trackway's own: the message above says where; please report it";
+    step.spec.checks.iter().map(|check| CheckResult::not_run(check, why)).collect()
 }
 
 /// The first step that may begin; waits while others must end before. `None`: nothing is left.

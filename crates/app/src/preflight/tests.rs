@@ -162,3 +162,19 @@ fn steps_wait_for_one_another() {
     assert_eq!(done.len(), 6, "{done:?}");
     assert!(["integrity", "imbalance", "drift"].iter().all(|step| at("read") < at(step)), "{done:?}");
 }
+
+/// Proves that a step that panics is an answer that passes for nothing, and that no other step waits for it for ever.
+#[test]
+fn a_panic_is_told_and_holds_nobody_up() {
+    let read = read(&format!("{TRAIN}{TEST}"));
+    let planned = plan(STEPS, &facts(&read), &policy(&read, &Selection::default()));
+    let results = graph::execute(&planned, &|step| {
+        assert_ne!(step.spec.name, "read", "a planted fault");
+        Vec::new()
+    });
+    let of_read = planned.iter().zip(&results).find(|(step, _)| step.spec.name == "read").unwrap().1;
+    assert!(
+        !of_read.is_empty() && of_read.iter().all(|result| result.verdict == Verdict::NotRun),
+        "{of_read:?}"
+    );
+}
