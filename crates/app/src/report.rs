@@ -94,3 +94,24 @@ pub trait Reporter: Sync {
     /// Pre-flight began, moved on, or found something. Called from several threads.
     fn preflight(&self, _told: &Told<'_>) {}
 }
+
+/// Lets notes and progress through, and keeps the output of launches for `trackway logs`: for what launches several.
+pub(crate) struct NotesOnly<'a>(pub(crate) &'a dyn Reporter);
+
+impl Reporter for NotesOnly<'_> {
+    fn notice(&self, notice: &Notice) {
+        if let Notice::Note { .. } = notice {
+            self.0.notice(notice);
+        }
+    }
+
+    fn output(&self, _: Stream, _: &[u8]) {}
+
+    fn progress(&self, progress: &Progress) {
+        self.0.progress(progress);
+    }
+
+    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
+        self.0.reading_data(done_bytes, total_bytes);
+    }
+}

@@ -8,7 +8,7 @@ use super::{ProofLaunch, ProveRequest};
 use crate::actions::{self, ActionKind};
 use crate::checkpoints::view;
 use crate::error::AppError;
-use crate::report::{Notice, Progress, Reporter, Stream};
+use crate::report::{NotesOnly, Notice, Reporter};
 use crate::run::interrupt;
 use crate::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
 use crate::seal::Sealed;
@@ -55,7 +55,7 @@ pub struct Launches<'a> {
     app: &'a App,
     start: &'a Start,
     request: &'a ProveRequest,
-    reporter: Quiet<'a>,
+    reporter: NotesOnly<'a>,
     /// The undisturbed run.
     pub control: Part,
     /// The same once more.
@@ -85,7 +85,7 @@ impl<'a> Launches<'a> {
             app,
             start,
             request,
-            reporter: Quiet(reporter),
+            reporter: NotesOnly(reporter),
             control: Part::default(),
             repeated: Part::default(),
             resumed: Part::default(),
@@ -322,25 +322,4 @@ fn ending(sealed: &Sealed) -> String {
     }
     let id = sealed.row.attempt_id;
     format!("ended as `{reason}` ({}; `trackway logs {id}`)", sealed.evidence)
-}
-
-/// Lets the proof's own words and notes through, and keeps the output of four launches for `trackway logs`.
-struct Quiet<'a>(&'a dyn Reporter);
-
-impl Reporter for Quiet<'_> {
-    fn notice(&self, notice: &Notice) {
-        if let Notice::Note { .. } = notice {
-            self.0.notice(notice);
-        }
-    }
-
-    fn output(&self, _: Stream, _: &[u8]) {}
-
-    fn progress(&self, progress: &Progress) {
-        self.0.progress(progress);
-    }
-
-    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
-        self.0.reading_data(done_bytes, total_bytes);
-    }
 }

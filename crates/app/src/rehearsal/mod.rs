@@ -25,7 +25,7 @@ use trackway_tower::rehearsal::{
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
-use crate::report::{Notice, Progress, Reporter, Stream};
+use crate::report::{NotesOnly, Notice, Reporter};
 use crate::run::{Prepared, Rehearsal, Source, Start, begin, interrupt, read, rehearse as launch};
 use crate::seal::Sealed;
 
@@ -182,7 +182,7 @@ pub(crate) fn rehearse(
         return Err(AppError::new(ErrorKind::Usage, message));
     }
     let began_micros = app.clock.monotonic_micros();
-    let reporter = Quiet(reporter);
+    let reporter = NotesOnly(reporter);
     let prepared = begin(app, start, kind, &reporter)?;
     let mut launches = Launches { app, settings, prepared: &prepared, reporter: &reporter, done: Vec::new() };
     let (learned, evidence) = launches.learn()?;
@@ -268,7 +268,7 @@ struct Launches<'a> {
     app: &'a App,
     settings: &'a RehearsalSettings,
     prepared: &'a Prepared,
-    reporter: &'a Quiet<'a>,
+    reporter: &'a NotesOnly<'a>,
     done: Vec<(&'static str, AttemptRow)>,
 }
 
@@ -354,27 +354,6 @@ impl Launches<'_> {
 
     fn say(&self, text: String) {
         self.reporter.notice(&Notice::Note { text });
-    }
-}
-
-/// Lets the rehearsal's own words through, and keeps the output of the launches for `trackway logs`.
-struct Quiet<'a>(&'a dyn Reporter);
-
-impl Reporter for Quiet<'_> {
-    fn notice(&self, notice: &Notice) {
-        if let Notice::Note { .. } = notice {
-            self.0.notice(notice);
-        }
-    }
-
-    fn output(&self, _: Stream, _: &[u8]) {}
-
-    fn progress(&self, progress: &Progress) {
-        self.0.progress(progress);
-    }
-
-    fn reading_data(&self, done_bytes: u64, total_bytes: u64) {
-        self.0.reading_data(done_bytes, total_bytes);
     }
 }
 
