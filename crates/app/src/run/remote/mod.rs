@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
-use trackway_checkpoint::{CheckpointError, CheckpointInfo, Retention};
+use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
 use trackway_core::{LaunchKind, RunId};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
@@ -115,6 +115,16 @@ impl RemotePlan {
         let files = Arc::new(TransferFiles::new(backend.transfer(), Arc::clone(cancelled)));
         let (clock, ids) = (Arc::new(SystemClock), Arc::new(SystemIds));
         Replica::open_on(disk, &self.root, Arc::new(backend), files, clock, ids)
+    }
+
+    /// Deletes on this disk what only stayed because it was not at the remote yet. The script does so at each save; what
+    /// arrived there after its last one is left for this, once no attempt lives.
+    pub fn let_go_here(&self) -> Result<(), CheckpointError> {
+        if self.keeps_all {
+            return Ok(());
+        }
+        let mut keeper = Housekeeper::open(&self.root, Arc::new(SystemClock), Arc::new(SystemIds))?;
+        keeper.collect(&self.policy, f64::INFINITY, false).map(drop)
     }
 
     /// Tries out whether the remote can do what the log needs.

@@ -105,8 +105,8 @@ impl Replication {
         self.shared.lock().status.clone()
     }
 
-    /// Waits until everything is at the remote, but not longer than the run file says and not after a request to stop;
-    /// returns how things stand then.
+    /// Waits until everything is at the remote, but not longer than the run file says and not after a request to stop,
+    /// and deletes here what stayed for that alone; returns how things stand then.
     pub fn finish(self, reporter: &dyn Reporter) -> RemoteStatus {
         let shared = &self.shared;
         let asked_before = interrupt::stop_requests();
@@ -135,6 +135,12 @@ impl Replication {
             }
         }
         let status = self.status();
+        if status.is_settled()
+            && let Err(error) = shared.plan.let_go_here()
+        {
+            let text = format!("older checkpoints stay on this disk: {error}");
+            reporter.notice(&Notice::Note { text });
+        }
         let text = match status.is_settled() {
             true if told => status.sentence(),
             true => return status,
