@@ -143,6 +143,9 @@ pub struct DriftArgs {
     /// Let a model tell rows of the two apart: finds shifts that no single column shows; needs the rows of both
     #[arg(long)]
     pub joint: bool,
+    /// Compare the numbers of every row, not of a sample of at least 200,000
+    #[arg(long)]
+    pub all_rows: bool,
     #[command(flatten)]
     pub reading: ReadingArgs,
 }
