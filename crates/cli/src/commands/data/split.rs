@@ -31,7 +31,7 @@ pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
         out: args.out.clone(),
         write_parts: args.write,
     };
-    let answer = reading(|onlooker| make(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {
