@@ -50,7 +50,7 @@ impl<P: Pass> Pass for Option<P> {
 
 /// Who looks on.
 pub struct Watch<'w> {
-    /// Told the bytes done and the bytes in all, from several threads, once per unit.
+    /// Told the bytes done and the bytes in all, from several threads: when a scan begins, and once per unit.
     pub progress: &'w (dyn Fn(u64, u64) + Sync),
     /// Set it to end the scan at the next chunk.
     pub cancelled: &'w AtomicBool,
@@ -116,6 +116,7 @@ fn scan_once<P: Pass>(
     watch: &Watch<'_>,
     may_widen: bool,
 ) -> Result<Ending<P>, DataError> {
+    (watch.progress)(0, source.size_bytes());
     let open_bytes: u64 = source.layout().open_bytes.iter().sum();
     let affordable = usize::try_from(OPEN_BYTES_MAX / open_bytes.max(1)).unwrap_or(usize::MAX).max(1);
     let in_flight = watch.units_in_flight.max(1);
