@@ -7,3 +7,4 @@ pub mod record;
 pub mod rehearsal;
 pub mod runfile;
 pub mod tensorboard;
+pub mod wandb;

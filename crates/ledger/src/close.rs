@@ -103,6 +103,19 @@ pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords,
     Ok(closed)
 }
 
+/// The metrics of an attempt in short as its record has them now; nothing is written. Empty without a record.
+///
+/// # Errors
+/// [`LedgerError::File`].
+pub(crate) fn live_summaries(
+    home: &Path,
+    attempt: &AttemptRow,
+) -> Result<Vec<MetricSummaryRow>, LedgerError> {
+    let mut summaries = Summaries::default();
+    read_segments(home, attempt.attempt_id)?.iter().for_each(|named| summaries.take(named));
+    Ok(summaries.rows(&Subject::of(attempt)))
+}
+
 /// Where the closed metrics of an attempt are.
 pub(crate) fn parquet_path(home: &Path, attempt_id: AttemptId) -> PathBuf {
     home.join("records").join(format!("{attempt_id}.parquet"))

@@ -108,6 +108,33 @@ impl Ledger {
         })
     }
 
+    /// Stores a run with one attempt that is sealed already, in one transaction: what an import needs.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the run or the attempt exists; nothing is stored then.
+    pub(crate) fn insert_sealed(
+        &self,
+        run: &RunRow,
+        planned: &AttemptRow,
+        seal: &AttemptSeal,
+        sealed_at: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let receipt_sha256 = seal.receipt_sha256();
+        self.backend().transaction(true, |backend| {
+            let table = AttemptRow::table_of(planned.kind);
+            backend.insert(run)?;
+            backend.insert_into(table, planned)?;
+            seal_rows(backend, seal)?;
+            let sealed = AttemptRow {
+                state: AttemptState::Sealed,
+                sealed_at: Some(sealed_at),
+                receipt_sha256: Some(receipt_sha256),
+                ..seal.attempt.clone()
+            };
+            backend.update_in(table, &sealed, &["run_id", "kind"]).map(|_| ())
+        })
+    }
+
     /// Whether a sealed receipt still hashes to what was sealed; `None` when the attempt is not sealed or unknown.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ use trackway_ledger::{
 };
 use trackway_tower::next_actions;
 
+pub(crate) use self::diff::leaves;
 use self::diff::{Change, changes};
 use self::page::{
     AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,

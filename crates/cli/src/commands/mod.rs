@@ -2,8 +2,10 @@
 
 pub mod checkpoint;
 pub mod classify;
+pub mod compare;
 pub mod data;
 mod explain_page;
+pub mod import;
 pub mod list;
 mod live;
 pub mod logs;
