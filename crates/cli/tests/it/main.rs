@@ -10,6 +10,7 @@ mod data_sets;
 mod examples;
 mod faults;
 mod harness;
+mod imports;
 mod leakage;
 mod memory;
 mod postgres;
