@@ -172,7 +172,7 @@ impl WandbRun {
     /// `HistoryRecord { item = 1, step = 2 { num = 1 } }`.
     fn take_history(&mut self, history: &[u8]) {
         let mut row = WandbRow {
-            step: self.history.last().map_or(0, |row| row.step + 1),
+            step: self.history.last().map_or(0, |row| row.step.saturating_add(1)),
             seconds: None,
             values: Vec::new(),
         };

@@ -53,7 +53,7 @@ impl Ids for FromKey {
         let mut random = [0; 16];
         random[6..].copy_from_slice(&self.hash[..10]);
         // A ULID is 48 bits of time and 80 of chance.
-        u128::from(self.millis & 0xffff_ffff_ffff) << 80 | u128::from_be_bytes(random)
+        (u128::from(self.millis & 0xffff_ffff_ffff) << 80) | u128::from_be_bytes(random)
     }
 }
 
@@ -91,7 +91,6 @@ impl Ledger {
             parameters: closed.parameters,
             segments: closed.segments,
             events: closed.events,
-            run: Some(run.clone()),
             ..AttemptSeal::of(attempt)
         };
         let planned = AttemptRow { state: AttemptState::Ended, ..seal.attempt.clone() };

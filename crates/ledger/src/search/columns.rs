@@ -29,7 +29,6 @@ enum Pick {
 }
 
 /// What a name stands for.
-#[derive(Debug, Clone, PartialEq)]
 enum Source {
     Run(usize),
     Metric(String, Pick),
@@ -258,7 +257,7 @@ fn as_numbers(values: Vec<Value>) -> (ColumnKind, Vec<Value>) {
         Value::Text(text) => text.trim().parse().ok().map(Value::Real),
         _ => Some(Value::Null),
     };
-    match values.iter().map(number).collect() {
+    match values.iter().map(number).collect::<Option<Vec<Value>>>() {
         Some(numbers) => (ColumnKind::Real, numbers),
         None => (ColumnKind::Text, values),
     }
