@@ -83,7 +83,8 @@ impl App {
         }
         report.imported_count = report.runs.iter().filter(|run| run.is_new).count();
         report.known_count = report.runs.len() - report.imported_count;
-        let passed = |(path, why): (std::path::PathBuf, String)| PassedOver { path: path.display().to_string(), why };
+        let passed =
+            |(path, why): (std::path::PathBuf, String)| PassedOver { path: path.display().to_string(), why };
         report.passed = store.passed.into_iter().map(passed).collect();
         Ok(report)
     }

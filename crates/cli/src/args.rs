@@ -19,7 +19,7 @@ pub use data::{
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use rehearse::{RehearsalKind, RehearseArgs};
-pub use tracking::{CompareArgs, ImportArgs, RunsArgs};
+pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -85,6 +85,8 @@ pub enum Command {
     Sql(SqlArgs),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
+    /// Delete logs and records of old runs by rule; without --yes only say what would go
+    Gc(RunsGcArgs),
     /// Name the reason a log ended, from the log and what is known of the process
     Classify(ClassifyArgs),
     /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits

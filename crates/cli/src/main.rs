@@ -82,6 +82,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Resume(resume) => commands::run::resume(app, resume, printer),
         Command::Runs(list) => commands::list::runs(app, list, printer),
         Command::Compare(compare) => commands::compare::compare(app, compare, printer),
+        Command::Gc(gc) => commands::gc::gc(app, gc, printer),
         Command::Attempts(list) => commands::list::attempts(app, list, printer),
         Command::Logs(logs) => commands::logs::logs(app, logs, printer),
         Command::Watch(watch) => commands::watch::watch(app, watch, printer),

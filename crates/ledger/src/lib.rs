@@ -29,9 +29,7 @@ pub use catalogue::{document, table};
 pub use close::{ClosedRecords, close_records};
 pub use error::{ErrorKind, LedgerError};
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};
-pub use import::{
-    ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign,
-};
+pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{

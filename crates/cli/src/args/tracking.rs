@@ -67,3 +67,29 @@ pub struct ImportArgs {
     /// The store: a folder, or MLflow's SQLite file
     pub path: PathBuf,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway gc --older-than 90d                      what would go
+  trackway gc --older-than 90d --keep-last 100 --yes
+  trackway gc --where 'state = \"failed\"' --older-than 14d --yes
+
+Deleted are logs and flight records. Receipts stay: figures, parameters, events, costs. Runs that go on and runs with a
+pinned checkpoint are never touched; checkpoints have `trackway checkpoint gc`.")]
+pub struct RunsGcArgs {
+    /// Only runs that ended at least so long ago, such as `90d`
+    #[arg(long, value_name = "DURATION")]
+    pub older_than: Option<String>,
+    /// Never the N that ended last
+    #[arg(long, value_name = "N")]
+    pub keep_last: Option<usize>,
+    /// Only runs that meet this condition, as in `trackway runs`
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub condition: Option<String>,
+    /// Say what would go, and delete nothing; so it is without --yes
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Delete it
+    #[arg(long)]
+    pub yes: bool,
+}

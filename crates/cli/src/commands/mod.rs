@@ -5,6 +5,7 @@ pub mod classify;
 pub mod compare;
 pub mod data;
 mod explain_page;
+pub mod gc;
 pub mod import;
 pub mod list;
 mod live;

@@ -50,13 +50,19 @@ fn mlflow_stores() {
         let ends = home.sql("select name, state, termination_reason from runs order by name");
         let ends: Vec<(&str, &str)> =
             ends.iter().map(|run| (run["name"].as_str().unwrap(), run["state"].as_str().unwrap())).collect();
-        let expected =
-            [("baseline-0", "completed"), ("baseline-1", "completed"), ("died", "stopped"), ("failed", "failed")];
+        let expected = [
+            ("baseline-0", "completed"),
+            ("baseline-1", "completed"),
+            ("died", "stopped"),
+            ("failed", "failed"),
+        ];
         assert_eq!(ends, expected, "{}", store.display());
-        let loss: Vec<(u64, Option<f64>)> = (0..5).map(|step| (step, Some(1.0 / (step + 1) as f64))).collect();
+        let loss: Vec<(u64, Option<f64>)> =
+            (0..5).map(|step| (step, Some(1.0 / (step + 1) as f64))).collect();
         assert_eq!(curve(&home, "baseline-0", "loss"), loss);
         assert_eq!(curve(&home, "baseline-1", "val/acc").len(), 5);
-        let infinite = home.sql("select count(*) as n from metrics where name = 'bad' and value = 'inf'::double");
+        let infinite =
+            home.sql("select count(*) as n from metrics where name = 'bad' and value = 'inf'::double");
         assert_eq!(infinite[0]["n"], 1);
         let found = home.json(&["runs", "--where", "param.optimizer = \"adam\" and param.lr < 0.08"]);
         assert_eq!((found.as_array().unwrap().len(), &found[0]["name"]), (1, &json!("baseline-1")));
@@ -72,7 +78,10 @@ fn wandb_runs() {
     let home = Home::new();
     import(&home, "wandb", &formats("wandb"));
     let ends = home.sql("select name, state from runs order by name");
-    assert_eq!(ends, [json!({"name": "sweep-0", "state": "completed"}), json!({"name": "sweep-1", "state": "failed"})]);
+    assert_eq!(
+        ends,
+        [json!({"name": "sweep-0", "state": "completed"}), json!({"name": "sweep-1", "state": "failed"})]
+    );
     let loss = curve(&home, "sweep-1", "loss");
     assert_eq!(loss[..2], [(0, Some(0.5)), (1, Some(1.0 / 3.0))]);
     assert_eq!(loss.last().unwrap(), &(5, None));
@@ -100,7 +109,10 @@ fn neptune_export() {
     let home = Home::new();
     import(&home, "neptune", &vectors().join("neptune"));
     let runs = home.sql("select name, state, owner, config_json from runs order by name");
-    assert_eq!((&runs[0]["name"], &runs[0]["state"], &runs[0]["owner"]), (&json!("trial-1"), &json!("completed"), &json!("ana")));
+    assert_eq!(
+        (&runs[0]["name"], &runs[0]["state"], &runs[0]["owner"]),
+        (&json!("trial-1"), &json!("completed"), &json!("ana"))
+    );
     assert_eq!(runs[1]["state"], "failed");
     assert_eq!(curve(&home, "trial-2", "train/loss")[..2], [(0, Some(0.5)), (1, Some(1.0 / 3.0))]);
     let found = home.json(&["runs", "--where", "\"parameters/lr\" < 0.08"]);
@@ -112,7 +124,9 @@ fn neptune_export() {
 fn what_is_no_store() {
     let home = Home::new();
     let file = home.write("notes.txt", "no database");
-    for (tool, path) in [("wandb", home.path()), ("mlflow", file.as_path()), ("neptune", Path::new("nowhere"))] {
+    for (tool, path) in
+        [("wandb", home.path()), ("mlflow", file.as_path()), ("neptune", Path::new("nowhere"))]
+    {
         let answer = home.trackway(&["import", tool, path.to_str().unwrap()]);
         assert_ne!(answer.code, 0, "{tool}");
         assert!(answer.stderr.contains("error:") && answer.stdout.is_empty(), "{tool}: {}", answer.stderr);

@@ -99,3 +99,33 @@ fn runs_are_compared() {
     assert_eq!(home.trackway(&["compare", "small", "small"]).code, 2);
     assert_eq!(home.trackway(&["compare", "small", "nobody"]).code, 6);
 }
+
+/// Proves that only what the rule lets go goes, that nothing goes without --yes, and that the receipts stay.
+#[test]
+fn old_runs_lose_their_records() {
+    let home = Home::new();
+    run(&home, "first", 3, 1.0);
+    run(&home, "second", 3, 2.0);
+    assert_eq!(home.trackway(&["gc"]).code, 2);
+    assert_eq!(home.trackway(&["gc", "--older-than", "soon"]).code, 2);
+    let young = home.json(&["gc", "--older-than", "1d", "--yes"]);
+    assert_eq!((young["gone"].as_array().unwrap().len(), &young["kept"][0]["why"]), (0, &"too young".into()));
+    let attempts = || std::fs::read_dir(home.state().join("attempts")).unwrap().count();
+    let dry = home.json(&["gc", "--keep-last", "1"]);
+    assert_eq!((&dry["dry_run"], &dry["gone"][0]["name"]), (&true.into(), &"first".into()));
+    assert!(dry["freed_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(attempts(), 2);
+    let done = home.json(&["gc", "--keep-last", "1", "--yes"]);
+    assert_eq!((done["gone"].as_array().unwrap().len(), &done["kept"][0]["name"]), (1, &"second".into()));
+    assert_eq!(attempts(), 1);
+    assert_eq!(home.json(&["gc", "--keep-last", "1", "--yes"])["gone"].as_array().unwrap().len(), 0);
+    assert_eq!(names(&home.json(&["runs", "--where", "val_loss = 1"])), ["first"]);
+    assert_eq!(home.trackway(&["explain", "first"]).code, 0);
+    let events = home.sql("select count(*) as n from events where kind = 'records_cleared'");
+    assert_eq!(events[0]["n"], 1);
+    assert!(
+        home.sql("select step from metrics where name = 'loss'")
+            .iter()
+            .all(|row| row["step"].as_u64().is_some())
+    );
+}

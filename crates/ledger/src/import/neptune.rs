@@ -83,7 +83,8 @@ impl Rows {
 
     fn take(&self, row: usize, runs: &mut BTreeMap<String, ForeignRun>) {
         let text = |name| self.text(name, row);
-        let (Some(project), Some(id), Some(path)) = (text("project_id"), text("run_id"), text("attribute_path"))
+        let (Some(project), Some(id), Some(path)) =
+            (text("project_id"), text("run_id"), text("attribute_path"))
         else {
             return;
         };
@@ -105,11 +106,15 @@ impl Rows {
                 run.metrics.entry(path).or_default().push(ForeignPoint { step, at, value });
             }
             (Some("float"), Some(value)) => take_attribute(run, path, value.to_string()),
-            (Some("int"), _) => text("int_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it)),
+            (Some("int"), _) => {
+                text("int_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it))
+            }
             (Some("string"), _) => {
                 text("string_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it));
             }
-            (Some("bool"), _) => text("bool_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it)),
+            (Some("bool"), _) => {
+                text("bool_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it))
+            }
             (Some("datetime"), _) => {
                 text("datetime_value").into_iter().for_each(|it| take_attribute(run, path.clone(), it));
             }

@@ -121,7 +121,11 @@ fn run_row(run_id: RunId, tool: ForeignTool, store: &Path, foreign: &ForeignRun,
     RunRow {
         state,
         owner: foreign.owner.clone(),
-        seed: foreign.parameters.iter().find(|(name, _)| name == "seed").and_then(|(_, seed)| seed.parse().ok()),
+        seed: foreign
+            .parameters
+            .iter()
+            .find(|(name, _)| name == "seed")
+            .and_then(|(_, seed)| seed.parse().ok()),
         started_at: Some(began),
         ended_at: Some(foreign.ended_at.unwrap_or(began).max(began)),
         attempt_count: 1,
@@ -192,7 +196,8 @@ fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Resu
         source,
     })?;
     let began = attempt.started_at.unwrap_or(Timestamp::from_micros(0));
-    let mut segments = Segments { folder: &folder, attempt, began, sequence: 0, encoder: Encoder::new(), bytes: Vec::new() };
+    let mut segments =
+        Segments { folder: &folder, attempt, began, sequence: 0, encoder: Encoder::new(), bytes: Vec::new() };
     segments.begin();
     for (name, value) in &foreign.parameters {
         segments.param(name, value);
@@ -206,17 +211,24 @@ fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Resu
     segments.end()
 }
 
+/// Values of one step and moment, with the names of their metrics.
+type Together<'a> = (u64, Timestamp, Vec<(&'a str, f64)>);
+
 /// Values of one step and moment together, by step.
-fn frames(foreign: &ForeignRun) -> Vec<(u64, Timestamp, Vec<(&str, f64)>)> {
+fn frames(foreign: &ForeignRun) -> Vec<Together<'_>> {
     let mut points: Vec<(u64, Timestamp, &str, f64)> = foreign
         .metrics
         .iter()
-        .flat_map(|(name, points)| points.iter().map(|point| (point.step, point.at, name.as_str(), point.value)))
+        .flat_map(|(name, points)| {
+            points.iter().map(|point| (point.step, point.at, name.as_str(), point.value))
+        })
         .collect();
     points.sort_by_key(|(step, at, ..)| (*step, *at));
     let together = points.chunk_by(|left, right| (left.0, left.1) == (right.0, right.1));
     together
-        .map(|chunk| (chunk[0].0, chunk[0].1, chunk.iter().map(|(_, _, name, value)| (*name, *value)).collect()))
+        .map(|chunk| {
+            (chunk[0].0, chunk[0].1, chunk.iter().map(|(_, _, name, value)| (*name, *value)).collect())
+        })
         .collect()
 }
 

@@ -14,8 +14,7 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
         path: path.into(),
         why: format!("it is no SQLite store of MLflow: {error}"),
     };
-    let connection =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     read_tables(&connection, path).map_err(failed)
 }
 
