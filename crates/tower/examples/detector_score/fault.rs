@@ -63,18 +63,17 @@ faults! {
     LossScaleCollapse "every scaled gradient overflows" Middle false [LossScaleCollapse NonFinite];
     NoZeroGrad "gradients are not set to zero" Start false [GradientExplosion LossSpike LossShift NonFinite LearningRate Plateau];
     NoZeroGradLater "gradients are no longer set to zero" Middle true [GradientExplosion LossSpike LossShift NonFinite LearningRate];
-    WeightsCorrupted "bits of weights are flipped" Middle true [LossSpike GradientExplosion NonFinite LossShift];
+    WeightsCorrupted "bits of weights are flipped" Middle true [LossSpike GradientExplosion NonFinite LossShift LearningRate];
     NotRestored "resume begins with a new model" Middle true [LossSpike LossShift];
     OptimizerLost "resume without the optimizer's state" Middle false [LearningRate LossSpike LossShift];
     ValidationNotNormalised "validation data is not normalised" Start false [ValidationDivergence];
     Overfit "forty rows to learn by heart" Start false [ValidationDivergence];
     DeadUnits "units of a layer are dead" Middle true [LossSpike LossShift GradientVanishing];
     WrongNormalisation "inputs are no longer normalised (× 50)" Middle true [LossSpike LossShift GradientExplosion];
-    GradientAscent "the loss is negated" Middle false [LossSpike LossShift GradientExplosion NonFinite];
+    GradientAscent "gradients have the wrong sign" Middle false [LossSpike LossShift GradientExplosion NonFinite];
     OptimizerWithoutParameters "the optimizer has no parameters" Start false [LearningRate Plateau];
     OptimizerStops "the optimizer no longer steps" Middle false [LearningRate];
     DropoutEverything "dropout leaves out 90 %" Middle true [LossSpike LossShift];
     WeightDecay "weight decay of 20 a step" Middle true [LossSpike LossShift LearningRate GradientVanishing];
-    LabelsRandomFromStart "labels are noise from the start" Start false [Plateau ValidationDivergence];
-    SaturatedInit "weights begin 1000 times too large" Start false [Plateau GradientVanishing LossShift GradientExplosion LearningRate ValidationDivergence];
+    SaturatedInit "weights begin 1000 times too large" Start false [Plateau GradientVanishing LossShift GradientExplosion LearningRate ValidationDivergence NonFinite LossScaleCollapse];
 }

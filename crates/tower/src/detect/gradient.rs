@@ -16,6 +16,9 @@ use super::streak::{Streak, Turn};
 const SIGMA: f64 = 6.0;
 /// How many times the highest level there ever was.
 const HIGHEST_FACTOR: f64 = 3.0;
+/// A norm that climbs step by step, as when gradients are added up, takes the usual one along; it is told when it is so many
+/// times what it was at the beginning and at its lowest.
+const CLIMB_FACTOR: f64 = 10.0;
 /// A norm of less than this share of the usual one is no gradient any more.
 const VANISHED_SHARE: f64 = 1e-4;
 /// Normal steps after which it is over.
@@ -46,11 +49,14 @@ impl GradientWatch {
             self.level.accept(sample.value);
             return [None, vanished];
         };
-        let bad = sample.value > explosion.threshold * standing.median
+        let jumped = sample.value > explosion.threshold * standing.median
             && standing.z > SIGMA
             && sample.value > HIGHEST_FACTOR * self.level.highest();
+        let begun = self.level.initial().unwrap_or(f64::INFINITY);
+        let climbed = standing.median > CLIMB_FACTOR * begun.max(self.level.lowest()) && !learned;
+        let bad = jumped || climbed;
         let exploded = self.exploded(explosion, sample, standing, bad);
-        if bad || gone {
+        if jumped || gone {
             self.level.reject(sample.value);
         } else {
             self.level.accept(sample.value);

@@ -5,7 +5,7 @@
 //! Both look at a median and a spread that outliers do not enter.
 //!
 //! Why a healthy run does not set them off: the loss of a batch of one is distributed about exponentially, and leaves 6
-//! deviations once in 140 steps; so one such step is not told, three in a row are (1 in 3 million), and each must also lie half of
+//! deviations once in 140 steps; so one such step is not told, three in a row are (1 in 3 million), more of them where single ones are frequent, and each must also lie half of
 //! the usual loss above it. One step alone counts when it is three times as far up as the loss ever was: with an exponential
 //! tail that is less than 1 in 10⁹ after a hundred steps. Near the end of training, when the loss is next to nothing and
 //! single hard samples stand out, a rise counts only if it is worth something against the loss at the beginning.
@@ -27,6 +27,8 @@ const INITIAL_SHARE: f64 = 0.05;
 const SHIFT_SIGMA: f64 = 3.0;
 /// A loss that climbs slowly takes the median along; it must have come this share of the first loss up from its lowest level.
 const CLIMB_INITIAL_SHARE: f64 = 0.1;
+/// The chance that healthy jumps come in a row, which decides how many are needed.
+const CHANCE: f64 = 1e-7;
 /// Normal steps after which it is over.
 const CALM: u32 = 32;
 
@@ -36,6 +38,9 @@ pub(super) struct LossWatch {
     pub level: Level,
     spike: Streak,
     shift: Streak,
+    seen: u64,
+    /// Jumps that began, each counted once.
+    single_jumps: u32,
 }
 
 impl LossWatch {
@@ -56,6 +61,13 @@ impl LossWatch {
         changes
     }
 
+    /// How many jumps in a row are no chance: the more often one comes alone, the more it takes.
+    fn patience(&self, rule: Rule) -> u32 {
+        let share = (f64::from(self.single_jumps) + 0.2) / (self.seen as f64 + 20.0);
+        let needed = CHANCE.ln() / share.min(0.5).ln();
+        rule.patience.max(needed.ceil() as u32)
+    }
+
     fn worth(&self, rise: f64, share: f64) -> bool {
         rise > share * self.level.initial().unwrap_or(0.0).abs()
     }
@@ -65,7 +77,11 @@ impl LossWatch {
             && standing.rise > JUMP_SHARE * standing.median.abs()
             && self.worth(standing.rise, INITIAL_SHARE);
         let beyond_record = bad && standing.rise > RECORD_FACTOR * (self.level.record() - standing.median);
-        let patience = if beyond_record { 1 } else { rule.patience };
+        let patience = if beyond_record { 1 } else { self.patience(rule) };
+        self.seen += 1;
+        if bad && !self.spike.is_bad() {
+            self.single_jumps += 1;
+        }
         match self.spike.take(bad, sample.step, patience, CALM) {
             Turn::Nothing => None,
             Turn::Rearmed => Some(Change::Rearmed),

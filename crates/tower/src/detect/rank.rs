@@ -45,6 +45,16 @@ impl Rank {
         self.loss_usual.zip(self.loss_initial).is_some_and(|(usual, initial)| usual < LEARNED_SHARE * initial)
     }
 
+    /// Whether an overflow of gradients is part of the method; before the second step nobody knows.
+    pub(super) fn may_overflow(&self) -> bool {
+        self.scaled || !self.hang.has_stepped()
+    }
+
+    /// The last learning rate, where it is one to divide by.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.learning_rate.filter(|rate| *rate > 0.0 && rate.is_finite())
+    }
+
     pub(super) fn learning_rate(&mut self, sample: Sample) {
         if let Some(last) = self.learning_rate.replace(sample.value)
             && last > 0.0
@@ -52,6 +62,11 @@ impl Rank {
         {
             self.rate_rose = Some((sample.step, sample.value / last));
         }
+    }
+
+    /// Whether the model as a whole has a gradient.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.gradient_norm.is_some_and(|norm| norm > 0.0)
     }
 
     pub(super) fn gradient_norm(&mut self, value: f64) {

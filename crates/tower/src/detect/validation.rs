@@ -20,6 +20,8 @@ const START: usize = 3;
 const LEARNED_SHARE: f64 = 0.7;
 /// A validation loss is worse than an untrained model's from this many times it on.
 const UNTRAINED_FACTOR: f64 = 1.2;
+/// The same while little is learned yet.
+const FAR_FACTOR: f64 = 5.0;
 /// Evaluations in a row after which it is over.
 const CALM: u32 = 2;
 
@@ -62,7 +64,8 @@ impl Validation {
             && rise > NOISE_FACTOR * noise
             && training.zip(best.training).is_some_and(|(now, then)| now < then);
         let untrained = training.zip(untrained).filter(|(training, untrained)| {
-            *training < LEARNED_SHARE * untrained && sample.value > UNTRAINED_FACTOR * untrained
+            let learned = *training < LEARNED_SHARE * untrained;
+            sample.value > if learned { UNTRAINED_FACTOR } else { FAR_FACTOR } * untrained
         });
         match self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM) {
             Turn::Nothing => None,
