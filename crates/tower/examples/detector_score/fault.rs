@@ -41,7 +41,7 @@ enum When {
 
 faults! {
     RateTimes100 "learning rate × 100" Middle true [LearningRate GradientExplosion LossSpike LossShift NonFinite];
-    RateTooHighFromStart "learning rate × 10,000 from the start" Start true [NonFinite GradientExplosion LossSpike LossShift LearningRate Plateau];
+    RateTooHighFromStart "learning rate × 10,000 from the start" Start true [NonFinite GradientExplosion LossSpike LossShift LearningRate Plateau GradientVanishing];
     RateZero "learning rate 0" Middle false [LearningRate];
     NanInBatch "NaN in a batch" Middle true [NonFinite];
     InfInLabel "infinite label, or input" Middle true [NonFinite];
@@ -64,7 +64,7 @@ faults! {
     NoZeroGrad "gradients are not set to zero" Start false [GradientExplosion LossSpike LossShift NonFinite LearningRate Plateau];
     NoZeroGradLater "gradients are no longer set to zero" Middle true [GradientExplosion LossSpike LossShift NonFinite LearningRate];
     WeightsCorrupted "bits of weights are flipped" Middle true [LossSpike GradientExplosion NonFinite LossShift LearningRate];
-    NotRestored "resume begins with a new model" Middle true [LossSpike LossShift];
+    NotRestored "resume begins with a new model" Middle true [LossSpike LossShift LearningRate];
     OptimizerLost "resume without the optimizer's state" Middle false [LearningRate LossSpike LossShift];
     ValidationNotNormalised "validation data is not normalised" Start false [ValidationDivergence];
     Overfit "forty rows to learn by heart" Start false [ValidationDivergence];
@@ -75,5 +75,5 @@ faults! {
     OptimizerStops "the optimizer no longer steps" Middle false [LearningRate];
     DropoutEverything "dropout leaves out 90 %" Middle true [LossSpike LossShift];
     WeightDecay "weight decay of 20 a step" Middle true [LossSpike LossShift LearningRate GradientVanishing];
-    SaturatedInit "weights begin 1000 times too large" Start false [Plateau GradientVanishing LossShift GradientExplosion LearningRate ValidationDivergence NonFinite LossScaleCollapse];
+    ZeroInit "weights begin at zero" Start false [GradientVanishing Plateau];
 }

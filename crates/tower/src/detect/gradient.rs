@@ -24,10 +24,37 @@ const VANISHED_SHARE: f64 = 1e-4;
 /// Normal steps after which it is over.
 const CALM: u32 = 32;
 
+/// Rises in a row, up to so many times the beginning, that noise does not make: 16 independent values are in order once in
+/// 10¹³. Gradients that are added up, because nobody sets them to zero, do that.
+const RISES: u32 = 16;
+const RISES_FACTOR: f64 = 4.0;
+
+/// A norm that rises at each step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rising {
+    from: f64,
+    last: f64,
+    count: u32,
+}
+
+impl Rising {
+    /// Whether it has risen long and far enough.
+    fn take(&mut self, value: f64) -> bool {
+        if value > self.last {
+            self.count += 1;
+        } else {
+            (self.from, self.count) = (value, 0);
+        }
+        self.last = value;
+        self.count >= RISES && value > RISES_FACTOR * self.from
+    }
+}
+
 /// Both detectors of one norm.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GradientWatch {
     level: Level,
+    rising: Rising,
     explosion: Streak,
     vanishing: Streak,
 }
@@ -42,6 +69,7 @@ impl GradientWatch {
         learned: bool,
     ) -> [Option<Change>; 2] {
         let standing = self.level.standing(sample.value);
+        let rising = self.rising.take(sample.value);
         let gone = sample.value <= vanishing.threshold
             || standing.is_some_and(|standing| sample.value < VANISHED_SHARE * standing.median);
         let vanished = self.vanished(vanishing, sample, standing, gone && !learned);
@@ -53,7 +81,7 @@ impl GradientWatch {
             && standing.z > SIGMA
             && sample.value > HIGHEST_FACTOR * self.level.highest();
         let begun = self.level.initial().unwrap_or(f64::INFINITY);
-        let climbed = standing.median > CLIMB_FACTOR * begun.max(self.level.lowest()) && !learned;
+        let climbed = rising || standing.median > CLIMB_FACTOR * begun.max(self.level.lowest()) && !learned;
         let bad = jumped || climbed;
         let exploded = self.exploded(explosion, sample, standing, bad);
         if jumped || gone {

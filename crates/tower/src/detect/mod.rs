@@ -267,6 +267,7 @@ impl Detectors {
             metric: watch.map(|watch| self.watched[watch.0 as usize].metric.to_string()),
             value: found.value.unwrap_or(sample.value),
             threshold: found.threshold,
+            batch_digest: known.and_then(|rank| rank.digest_of(found.first_step)),
             evidence: format!("{}{beside}", found.evidence),
             cause: told.unwrap_or_else(|| symptom.causes.into()),
             advice: symptom.try_first.into(),

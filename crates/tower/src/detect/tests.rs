@@ -210,8 +210,8 @@ fn slower_steps_are_told() {
     let run = |metric: &str, value: fn(Step) -> f64| told(&firings_of(metric, (0..400).map(value)));
     assert_eq!(run("step_seconds", |step| if step % 10 == 0 { 9.0 } else { 0.1 }), []);
     assert_eq!(
-        run("step_seconds", |step| if step < 150 { 0.1 } else { 0.2 }),
-        [(Detector::ThroughputDrop, 169)]
+        run("step_seconds", |step| if step < 250 { 0.1 } else { 0.2 }),
+        [(Detector::ThroughputDrop, 273)]
     );
     assert_eq!(
         run("samples_per_second", |step| if step < 250 { 900.0 } else { 400.0 }),

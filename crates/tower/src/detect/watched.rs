@@ -117,10 +117,11 @@ impl Watched {
                 changes[3] = on(rules, D::Plateau, |rule| plateau.take(rule, sample));
                 changes[4] = on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
                 (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
+                (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
             }
             (State::Validation(state), _) => {
                 changes[1] = on(rules, D::ValidationDivergence, |rule| {
-                    state.take(rule, sample, rank.loss_usual, rank.loss_initial)
+                    state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)
                 });
             }
             (State::Gradient(state), role) => {
@@ -150,6 +151,7 @@ impl Watched {
                 changes[1] = on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample));
             }
             (State::Digest(state), _) => {
+                rank.batch_digest(sample);
                 changes[1] = on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest));
             }
             (State::Memory(state), _) => {
