@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use trackway_core::Clock;
+use trackway_core::detect::DetectionPolicy;
 use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
+use trackway_recorder::SaveReason;
 
 use super::detect::{Desk, Detecting, Finding};
 use super::echo::Echo;
@@ -14,8 +16,6 @@ use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::control::{self, Request};
 use crate::report::{Notice, Reporter};
-use trackway_core::detect::DetectionPolicy;
-use trackway_recorder::SaveReason;
 
 /// The longest the supervisor sleeps when nothing happens; the end of the attempt wakes it at once.
 const TURN: Duration = Duration::from_millis(100);

@@ -380,3 +380,33 @@ fn a_new_attempt_keeps_the_level_of_the_loss() {
     let found: Vec<Detector> = firings.iter().map(|firing| firing.detector).collect();
     assert_eq!(found, [Detector::LossSpike, Detector::LossShift], "{firings:?}");
 }
+
+/// Proves that `docs/detectors.md` names every detector with its defaults (`TRACKWAY_BLESS=1` writes it).
+#[test]
+fn the_documentation_has_every_detector() {
+    use std::fmt::Write as _;
+
+    const BEGIN: &str = "<!-- detectors: written by a test -->\n";
+    const END: &str = "<!-- end of detectors -->";
+    let rules = Rules::default();
+    let mut table = String::from("\n| detector | finds | threshold | patience |\n|---|---|---|---|\n");
+    for detector in Detector::ALL {
+        let (rule, (threshold, patience)) = (rules.of(*detector), Rules::meaning(*detector));
+        let seen = crate::symptom_of_detector(*detector).seen;
+        let limit = match threshold {
+            "not used" => "–".to_owned(),
+            meaning => format!("{} ({meaning})", super::found::number(rule.threshold)),
+        };
+        let _ = writeln!(table, "| `{detector}` | {seen} | {limit} | {} {patience} |", rule.patience);
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/detectors.md");
+    let found = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = found.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{BEGIN}{table}\n{END}{after}");
+    if std::env::var_os("TRACKWAY_BLESS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    } else {
+        assert_eq!(found, wanted, "run with TRACKWAY_BLESS=1");
+    }
+}
