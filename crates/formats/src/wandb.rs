@@ -294,7 +294,7 @@ mod tests {
         assert_eq!((&*run.group, &run.labels[..]), ("g", &["search".to_owned(), "nightly".to_owned()][..]));
         assert!(run.started_seconds.is_some_and(|seconds| seconds > 1.7e9) && run.torn_bytes == 0);
         let config: Vec<String> = run.config.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(config, ["lr=0.1", "model.layers=2", "optimizer=\"adam\""]);
+        assert_eq!(config, ["lr=0.1", "optimizer=\"adam\"", "model.layers=2"]);
         assert_eq!(run.exit_code, Some(0));
         let steps: Vec<u64> = run.history.iter().map(|row| row.step).collect();
         assert_eq!(steps, [0, 1, 2, 3, 4, 5, 20]);
