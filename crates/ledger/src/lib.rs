@@ -30,10 +30,10 @@ pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
-    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow,
-    RunRow, RunState, TABLES,
+    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
+    DataSnapshotFileRow, DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES,
+    MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow,
+    RetryRow, RunDataRow, RunRow, RunState, TABLES, TagRow,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use value::{Column, ColumnKind, Table};

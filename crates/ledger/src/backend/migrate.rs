@@ -27,6 +27,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0003_preflight_checks.sql"),
         postgres: include_str!("../../migrations/postgres/0003_preflight_checks.sql"),
     },
+    Migration {
+        version: 4,
+        sqlite: include_str!("../../migrations/sqlite/0004_tracking.sql"),
+        postgres: include_str!("../../migrations/postgres/0004_tracking.sql"),
+    },
 ];
 
 /// The version that this program writes.

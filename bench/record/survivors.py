@@ -1,0 +1,87 @@
+"""How many steps of the first metric a tool gives back after its process was killed: `survivors.py TOOL FOLDER`.
+
+Prints the number of steps. Each is asked the way its own reader does; what only a repair brings back is counted too."""
+
+import sqlite3
+import sys
+from pathlib import Path
+
+
+def json_line(folder):
+    return sum(line.endswith("}\n") for line in (folder / "log.jsonl").open())
+
+
+def trackway(folder):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "crates/python/tests"))
+    import flight_record
+
+    return len(flight_record.read(folder).metric("loss"))
+
+
+def mlflow_file(folder):
+    [path] = (folder / "store").glob("*/*/metrics/loss")
+    return sum(1 for line in path.open() if len(line.split()) == 3)
+
+
+def mlflow_sqlite(folder):
+    connection = sqlite3.connect(folder / "mlflow.db")
+    return connection.execute("select count(*) from metrics where key = 'loss'").fetchone()[0]
+
+
+def wandb_offline(folder):
+    from wandb.proto import wandb_internal_pb2
+    from wandb.sdk.internal.datastore import DataStore
+
+    [path] = folder.glob("wandb/offline-run-*/*.wandb")
+    store, found = DataStore(), 0
+    store.open_for_scan(str(path))
+    while (data := _next(store)) is not None:
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(data)
+        found += record.WhichOneof("record_type") == "history"
+    return found
+
+
+def _next(store):
+    try:
+        return store.scan_data()
+    except AssertionError:  # a torn record ends what it reads
+        return None
+
+
+def aim(folder):
+    from aim import Repo
+
+    steps = 0
+    for run in Repo(str(folder)).iter_runs():
+        for metric in run.metrics():
+            if metric.name == "loss":
+                steps += len(metric.values.sparse_list()[0])
+    return steps
+
+
+def trackio(folder):
+    [path] = folder.glob("*.db")
+    connection = sqlite3.connect(path)
+    return connection.execute("select count(*) from metrics").fetchone()[0]
+
+
+def tensorboard(folder):
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+
+    [path] = folder.glob("events.*")
+    found = 0
+    try:
+        for event in EventFileLoader(str(path)).Load():
+            found += any(value.tag == "loss" for value in event.summary.value)
+    except Exception:  # a torn record ends what it reads
+        pass
+    return found
+
+
+def dvclive(folder):
+    return sum(1 for _ in (folder / "plots/metrics/loss.tsv").open()) - 1
+
+
+if __name__ == "__main__":
+    print(globals()[sys.argv[1].removesuffix("_named")](Path(sys.argv[2])))
