@@ -3,6 +3,7 @@
 Prints the number of steps. Each is asked the way its own reader does; what only a repair brings back is counted too."""
 
 import sqlite3
+import struct
 import sys
 from pathlib import Path
 
@@ -30,23 +31,32 @@ def mlflow_sqlite(folder):
 
 def wandb_offline(folder):
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
     [path] = folder.glob("wandb/offline-run-*/*.wandb")
-    store, found = DataStore(), 0
-    store.open_for_scan(str(path))
-    while (data := _next(store)) is not None:
+    found = 0
+    for data in _log_records(path.read_bytes()):
         record = wandb_internal_pb2.Record()
         record.ParseFromString(data)
         found += record.WhichOneof("record_type") == "history"
     return found
 
 
-def _next(store):
-    try:
-        return store.scan_data()
-    except AssertionError:  # a torn record ends what it reads
-        return None
+def _log_records(data, block_bytes=32768, head_bytes=7):
+    """The whole records of a LevelDB log behind wandb's own header of seven bytes."""
+    at, parts = head_bytes, []
+    while at + head_bytes <= len(data):
+        left = block_bytes - at % block_bytes
+        if left < head_bytes:
+            at += left
+            continue
+        _, size, kind = struct.unpack_from("<IHB", data, at)
+        if kind == 0 or at + head_bytes + size > len(data):
+            return
+        parts.append(data[at + head_bytes : at + head_bytes + size])
+        at += head_bytes + size
+        if kind in (1, 4):  # whole, or the last part of one
+            yield b"".join(parts)
+            parts = []
 
 
 def aim(folder):
