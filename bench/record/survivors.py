@@ -59,17 +59,6 @@ def _log_records(data, block_bytes=32768, head_bytes=7):
             parts = []
 
 
-def aim(folder):
-    from aim import Repo
-
-    steps = 0
-    for run in Repo(str(folder)).iter_runs():
-        for metric in run.metrics():
-            if metric.name == "loss":
-                steps += len(metric.values.sparse_list()[0])
-    return steps
-
-
 def trackio(folder):
     [path] = folder.glob("*.db")
     connection = sqlite3.connect(path)
