@@ -1,7 +1,7 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
-//! ([`config_checks`]), its classes even ([`imbalance`]) and whether it learns one batch ([`rehearsal`]). No clock, no I/O, no randomness: time and jitter come in as
-//! arguments, so the same functions run live, in tests and in simulation.
+//! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), and what goes wrong while it trains ([`detect`]).
+//! No clock, no I/O, no randomness: time and jitter come in as arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
 pub mod signatures;
@@ -18,10 +18,11 @@ pub mod config_checks;
 pub mod cost;
 pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
+pub mod detect;
 pub mod imbalance;
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
 pub mod rehearsal;
 mod runbook;
-pub use runbook::{SYMPTOMS, Symptom, next_actions, symptoms_of};
+pub use runbook::{SYMPTOMS, Symptom, next_actions, symptom_of_detector, symptoms_of};
