@@ -37,11 +37,12 @@ fn launch(home: &Home, role: &str) {
     let binary = std::env::current_exe().unwrap();
     let text = format!(
         "[run]\nname = \"{role}\"\ncommand = [\"{}\", \"sdk::script\", \"--exact\", \"--nocapture\"]\n\
-         environment = {{ {ROLE} = \"{role}\" }}\n",
+         environment = {{ {ROLE} = \"{role}\" }}\n[retry]\nunknown = {{ attempts = 0 }}\n",
         binary.display()
     );
     home.write(&format!("{role}.toml"), &text);
-    home.trackway(&["run", &format!("{role}.toml"), "--no-retry"]);
+    let answer = home.trackway(&["run", &format!("{role}.toml")]);
+    assert!(answer.stderr.contains("attempt 1"), "{}", answer.stderr);
 }
 
 /// Proves that tags, artifacts and the progressive loss of a script are in its receipt, once for each content, with the
