@@ -6,8 +6,8 @@ use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow,
-    RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, TagRow,
+    DataSnapshotRow, DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow,
+    PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, TagRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -396,6 +396,10 @@ lists! {
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
+    /// What detectors found in a run, oldest first.
+    detections_of_run(run_id: RunId) -> DetectionRow, "at, detection_id";
+    /// What detectors found in an attempt, oldest first.
+    detections_of_attempt(attempt_id: AttemptId) -> DetectionRow, "at, detection_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

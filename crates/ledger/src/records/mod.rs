@@ -3,6 +3,7 @@
 
 mod attempt;
 mod data;
+mod detection;
 mod history;
 mod preflight;
 mod progress;
@@ -11,6 +12,7 @@ mod run;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
+pub use detection::DetectionRow;
 pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow};
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
@@ -40,4 +42,5 @@ pub const TABLES: &[&Table] = &[
     EvaluationRow::TABLE,
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
+    DetectionRow::TABLE,
 ];
