@@ -48,8 +48,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Who was measured, and the nanoseconds of each call, sorted.
+type Timings = [(&'static str, Vec<u64>); 2];
+
 /// Bytes of a call, and the nanoseconds of each call and of each bare write.
-fn compare(folder: &Path, names: &[&str]) -> Result<(usize, [(&'static str, Vec<u64>); 2]), Box<dyn Error>> {
+fn compare(folder: &Path, names: &[&str]) -> Result<(usize, Timings), Box<dyn Error>> {
     let run = Recorder::attach();
     let before = bytes_in(folder)?;
     let mut values: Vec<_> = names.iter().map(|name| (*name, 0.0)).collect();
