@@ -33,10 +33,10 @@ pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, LAUNCHES,
-    MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow,
-    RetryRow, RunDataRow, RunRow, RunState, TABLES,
+    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
+    DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow,
+    LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow,
+    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, TABLES, TagRow,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use search::{FoundRuns, RunSearch};

@@ -24,4 +24,5 @@ mod receipts;
 mod rehearsals;
 mod remote;
 mod retries;
+mod sdk;
 mod tracking;

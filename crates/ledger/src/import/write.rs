@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
-use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader};
+use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader, TAG_EVENT};
 
 use super::{ForeignEnd, ForeignRun, ForeignTool};
 use crate::close::close_records;
@@ -20,8 +20,6 @@ use crate::seal::AttemptSeal;
 
 /// A segment is ended at this size, as the recorder ends its own.
 const SEGMENT_BYTES_MAX: usize = 64 << 20;
-/// The event that makes a row of `tags`.
-const TAG_EVENT: &str = "tag";
 
 /// What importing a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +87,7 @@ impl Ledger {
         let seal = AttemptSeal {
             metric_summaries: closed.summaries,
             parameters: closed.parameters,
+            tags: closed.tags,
             segments: closed.segments,
             events: closed.events,
             ..AttemptSeal::of(attempt)
