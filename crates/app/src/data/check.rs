@@ -31,7 +31,7 @@ pub const TABLE_CHECKS: [&str; 7] = [
 ];
 
 /// Chooses folds and samples; the same data gives the same answer.
-const SEED: u64 = 0;
+pub(crate) const SEED: u64 = 0;
 
 /// What to check.
 #[derive(Debug, Clone, Default)]

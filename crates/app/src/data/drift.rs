@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use trackway_data::drift::{DriftSettings, JointError, JointSettings, compare, joint_drift};
+use trackway_data::drift::{
+    DriftSettings, JointError, JointSettings, SAMPLED_ROWS_MIN, compare, joint_drift,
+};
 use trackway_data::profile::Profile;
 
 pub use trackway_data::drift::{ColumnDrift, ColumnImportance, DriftReport, JointDrift, Role};
@@ -12,10 +14,19 @@ use super::table::{Onlooker, TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
 
+/// What is asked of a comparison.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DriftRequest<'r> {
+    /// The column to be predicted.
+    pub label: Option<&'r str>,
+    /// Whether a model is to tell the sides apart; rows of both are read once more for it.
+    pub joint: bool,
+    /// Whether the numbers of every row are compared, not those of a [sample](Profile::sampled).
+    pub all_rows: bool,
+}
+
 /// Compares two data sets, each by its profile: one that was kept (a `.json` file, or a snapshot of the home), or one
 /// that is made now.
-///
-/// With `joint`, rows of both are read once more for a model that tells them apart.
 ///
 /// # Errors
 /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that cannot be read as a table, or
@@ -24,22 +35,31 @@ pub fn drift(
     home: &Home,
     base: &Path,
     (reference, current): (&TableRequest, &TableRequest),
-    (label, joint): (Option<&str>, bool),
+    asked: DriftRequest<'_>,
     onlooker: &Onlooker<'_>,
 ) -> Result<DriftReport, AppError> {
     let profile = |request: &TableRequest, set: &str| {
-        if joint && (is_profile(request) || is_snapshot(home, base, request)?) {
+        if asked.joint && (is_profile(request) || is_snapshot(home, base, request)?) {
             let message = "a joint shift cannot be told from a kept profile: it needs the rows of both sides";
             return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
         }
-        profile_of(home, base, request, set, onlooker)
+        if let Some(kept) = kept(home, base, request)? {
+            return Ok(kept);
+        }
+        let mut source = request.open(base, set)?;
+        let watch = onlooker.watch();
+        let profile = match asked.all_rows {
+            true => Profile::of(&mut source, None, &watch).map(|(profile, _)| profile),
+            false => Profile::sampled(&mut source, SAMPLED_ROWS_MIN, &watch),
+        };
+        profile.map_err(data_error)
     };
     let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
-    let mut report = compare(&before, &after, label, &DriftSettings::default());
-    if joint {
+    let mut report = compare(&before, &after, asked.label, &DriftSettings::default());
+    if asked.joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);
         let settings = JointSettings::default();
-        let found = joint_drift(&mut sides.0, &mut sides.1, label, &settings, &onlooker.watch());
+        let found = joint_drift(&mut sides.0, &mut sides.1, asked.label, &settings, &onlooker.watch());
         report.joint = Some(found.map_err(|error| match error {
             JointError::Data(error) => data_error(error),
             other => AppError::new(ErrorKind::Usage, other.to_string()),
@@ -65,6 +85,17 @@ pub(crate) fn profile_of(
     set: &str,
     onlooker: &Onlooker<'_>,
 ) -> Result<Profile, AppError> {
+    if let Some(kept) = kept(home, base, request)? {
+        return Ok(kept);
+    }
+    let mut source = request.open(base, set)?;
+    // Correlations with a label are not compared.
+    let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
+    Ok(profile)
+}
+
+/// The profile that a request names: in a file, or with a snapshot.
+fn kept(home: &Home, base: &Path, request: &TableRequest) -> Result<Option<Profile>, AppError> {
     if is_profile(request) {
         let only = &request.paths[0];
         let path = base.join(only);
@@ -73,13 +104,7 @@ pub(crate) fn profile_of(
         let usage = |error: trackway_data::profile::ProfileError| {
             AppError::new(ErrorKind::Usage, format!("`{only}`: {error}"))
         };
-        return Profile::from_json(&text).map_err(usage);
+        return Profile::from_json(&text).map(Some).map_err(usage);
     }
-    if let Some(kept) = kept_profile(&snapshot::store(home), base, request, None)? {
-        return Ok(kept);
-    }
-    let mut source = request.open(base, set)?;
-    // Correlations with a label are not compared.
-    let (profile, _) = Profile::of(&mut source, None, &onlooker.watch()).map_err(data_error)?;
-    Ok(profile)
+    kept_profile(&snapshot::store(home), base, request, None)
 }

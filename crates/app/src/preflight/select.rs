@@ -40,7 +40,8 @@ impl Policy {
     /// [`ErrorKind::Usage`] for a name that no check has.
     pub fn of(plan: &Plan, selection: &Selection, names: &[&'static str]) -> Result<Self, AppError> {
         let section = plan.preflight.clone().unwrap_or_default();
-        let PreflightSection { require, skip, severity, one_batch, overfit_batches, .. } = section;
+        let PreflightSection { require, skip, severity, one_batch, overfit_batches, label_noise, .. } =
+            section;
         let told = skip.into_iter().map(|skip| Skipped { check: skip.check, why: skip.why });
         let skip: Vec<Skipped> = told.chain(selection.skip.iter().cloned()).collect();
         let all = require.iter().chain(&selection.only).chain(severity.keys());
@@ -48,7 +49,11 @@ impl Policy {
             known(name, names)?;
         }
         // What the run file asks for must not be passed over in silence.
-        let asked = [("rehearsal.one_batch", one_batch), ("rehearsal.overfit", overfit_batches.is_some())];
+        let asked = [
+            ("data.label_noise", label_noise),
+            ("rehearsal.one_batch", one_batch),
+            ("rehearsal.overfit", overfit_batches.is_some()),
+        ];
         let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(name, _)| name.to_owned());
         let require: Vec<String> = require.into_iter().chain(asked).collect();
         let expand = |wanted: &[String]| -> Vec<String> {

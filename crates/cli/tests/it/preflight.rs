@@ -310,3 +310,32 @@ fn adult_as_published_is_not_launched() {
     let imbalance = &report["imbalance"];
     assert!(imbalance["ratio"].as_f64().is_some_and(|ratio| (3.0..3.3).contains(&ratio)), "{imbalance:#}");
 }
+
+/// Proves that wrong labels are looked for where the run file asks for it, and only there, and that planted ones are counted.
+#[test]
+fn wrong_labels_are_looked_for_when_asked() {
+    let home = Home::new();
+    let row = |number: u32| {
+        let (x, y) = (f64::from(number * 37 % 1000) / 10.0, number * 53 % 997);
+        let flipped = number % 40 == 7;
+        let label = if (x > 50.0) != flipped { "high" } else { "low" };
+        format!("{x},{y},{label}\n")
+    };
+    home.write(
+        "train.csv",
+        &std::iter::once("x,y,level\n".to_owned()).chain((0..1000).map(row)).collect::<String>(),
+    );
+    let text = "[run]\nname = \"noise\"\ncommand = [\"true\"]\nseed = 7\n\n[data.train]\npath = \"train.csv\"\nlabel = \"level\"\n";
+    home.write("run.toml", text);
+    let verdict = || {
+        let answer = home.trackway(&["preflight", "run.toml", "--only", "data.label_noise", "--json"]);
+        let report: Value = serde_json::from_str(&answer.stdout).unwrap();
+        check(&report, "data.label_noise").clone()
+    };
+    assert_eq!(verdict()["verdict"], "not_applicable");
+    home.write("run.toml", &format!("{text}\n[preflight]\nlabel_noise = true\n"));
+    let found = verdict();
+    assert_eq!(found["verdict"], "warn", "{found:#}");
+    let count = found["findings"][0]["count"].as_u64();
+    assert!(count.is_some_and(|count| (23..=32).contains(&count)), "25 labels were flipped: {found:#}");
+}

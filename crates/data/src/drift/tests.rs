@@ -109,6 +109,55 @@ fn many_and_few_values() {
     assert!(!drift(&dice(1, 6), &dice(3, 6)).drifted);
 }
 
+/// Proves that a sample of the rows leads to the same verdicts as all of them, that it says how many it looked at, and
+/// that missing values, NaN among them, and texts are counted in every row.
+#[test]
+fn a_sample_of_the_rows() {
+    let rows = 40_000;
+    let folder = tempfile::tempdir().unwrap();
+    let read = |seed: u64, shift: f64, sampled: Option<u64>| {
+        let mut rng = SplitMix64::new(seed);
+        let mut text = "same,shifted,some,dice,plan\n".to_owned();
+        for row in 0..rows {
+            let some = [normal(&mut rng).to_string(), "nan".into(), String::new()][row % 10 % 3].clone();
+            let (dice, plan) = (rng.next_u64() % 6, if row == 7 { "rare" } else { "usual" });
+            let (same, shifted) = (normal(&mut rng), shift + normal(&mut rng));
+            writeln!(text, "{same},{shifted},{some},{dice},{plan}").unwrap();
+        }
+        let name = format!("{seed}.csv");
+        fs::write(folder.path().join(&name), text).unwrap();
+        let spec = DataSpec { path: name, ..DataSpec::default() };
+        let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+        match sampled {
+            None => Profile::of(&mut source, None, &UNWATCHED).unwrap().0,
+            Some(rows_min) => Profile::sampled(&mut source, rows_min, &UNWATCHED).unwrap(),
+        }
+    };
+    for (shift, drifted) in [(0.0, 0), (0.3, 1)] {
+        let verdicts = |sampled| {
+            let report =
+                compare(&read(1, 0.0, sampled), &read(2, shift, sampled), None, &DriftSettings::default());
+            assert_eq!((report.reference_rows, report.current_rows), (rows as u64, rows as u64));
+            let told: Vec<_> = report.columns.iter().map(|it| (it.name.clone(), it.drifted)).collect();
+            (report.drifted_features, told, report.reference_rows_sampled)
+        };
+        let (all, some) = (verdicts(None), verdicts(Some(3_000)));
+        assert_eq!((all.0, &all.1, all.2), (drifted, &some.1, None));
+        assert!(some.2.is_some_and(|looked_at| (3_000..rows as u64 / 2).contains(&looked_at)), "{some:?}");
+    }
+    let (all, some) = (read(1, 0.0, None), read(1, 0.0, Some(3_000)));
+    for name in ["same", "some", "dice", "plan"] {
+        let (all, some) = (all.column(name).unwrap(), some.column(name).unwrap());
+        assert_eq!((all.null_count, all.nan_count()), (some.null_count, some.nan_count()), "{name}");
+    }
+    assert_eq!(all.column("plan"), some.column("plan"));
+    let shares =
+        |profile: &Profile| profile.column("same").unwrap().quantile_sketch().unwrap().at(&[0.1, 0.5, 0.9]);
+    let pairs = shares(&all).unwrap().into_iter().zip(shares(&some).unwrap());
+    pairs.for_each(|(all, some)| assert!((all - some).abs() < 0.06, "{all} {some}"));
+    assert_eq!(read(1, 0.0, Some(3_000)), some, "chance is seeded");
+}
+
 /// Proves that missing values are judged on their own, NaN among them.
 #[test]
 fn missing_values() {

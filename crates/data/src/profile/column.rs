@@ -5,7 +5,7 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondTyp
 use serde::{Deserialize, Serialize};
 
 use super::label::{LabelChunk, LabelLink};
-use super::number::{NumberForm, NumberProfile, Scratch};
+use super::number::{Closeness, NumberForm, NumberProfile, Scratch};
 use super::text::TextProfile;
 use super::values::ValueCounts;
 use crate::infer::{Column, ColumnType};
@@ -58,7 +58,7 @@ impl ColumnProfile {
         faults: &CellFaults,
         label: Option<&LabelChunk<'_>>,
         scratch: &mut Scratch,
-        step: usize,
+        closeness: Closeness,
     ) {
         self.rows += array.len() as u64;
         self.null_count += (array.logical_null_count() as u64).saturating_sub(faults.misfits);
@@ -66,20 +66,20 @@ impl ColumnProfile {
         self.size_bytes += array.get_array_memory_size() as u64;
         match array.data_type() {
             DataType::Int64 => {
-                self.numbers(array.as_primitive::<Int64Type>(), NumberForm::Int, scratch, step)
+                self.numbers(array.as_primitive::<Int64Type>(), NumberForm::Int, scratch, closeness)
             }
             DataType::UInt64 => {
-                self.numbers(array.as_primitive::<UInt64Type>(), NumberForm::Unsigned, scratch, step)
+                self.numbers(array.as_primitive::<UInt64Type>(), NumberForm::Unsigned, scratch, closeness)
             }
             DataType::Float64 => {
-                self.numbers(array.as_primitive::<Float64Type>(), NumberForm::Float, scratch, step)
+                self.numbers(array.as_primitive::<Float64Type>(), NumberForm::Float, scratch, closeness)
             }
             DataType::Timestamp(_, _) => {
                 self.numbers(
                     array.as_primitive::<TimestampMicrosecondType>(),
                     NumberForm::Time,
                     scratch,
-                    step,
+                    closeness,
                 );
             }
             DataType::Boolean => self.truths(array.as_boolean()),
@@ -99,7 +99,7 @@ impl ColumnProfile {
         array: &arrow::array::PrimitiveArray<T>,
         form: NumberForm,
         scratch: &mut Scratch,
-        step: usize,
+        closeness: Closeness,
     ) where
         T: arrow::datatypes::ArrowPrimitiveType,
         T::Native: super::number::Native,
@@ -110,7 +110,7 @@ impl ColumnProfile {
         });
         self.numbers
             .get_or_insert_with(|| NumberProfile::new(form))
-            .observe(array, form, values, scratch, step);
+            .observe(array, form, values, scratch, closeness);
     }
 
     fn truths(&mut self, array: &BooleanArray) {

@@ -54,7 +54,7 @@ use crate::error::DataError;
 use crate::pass::{Pass, Watch};
 use crate::read::{Chunk, Coverage, Source};
 use label::Classes;
-use number::Scratch;
+use number::{Closeness, Scratch};
 
 /// The version of a stored profile. A reader refuses others.
 pub const PROFILE_VERSION: u32 = 1;
@@ -74,6 +74,10 @@ pub struct Profile {
     pub rows: u64,
     /// Rows rejected; with the rows read, all there are.
     pub rows_rejected: u64,
+    /// The rows whose numbers were looked at, where not all were: see [`Profile::sampled`]. It is not stored, as no
+    /// such profile is.
+    #[serde(skip)]
+    pub rows_sampled: Option<u64>,
     /// The column that others are compared with.
     pub label: Option<String>,
     /// In the order of the source.
@@ -116,10 +120,24 @@ impl Profile {
         if let Some(label) = label {
             source.index_of(label, "label")?;
         }
-        let (profiler, coverage) = wide::scan_in_groups(source, label, watch)?;
+        let (profiler, coverage) = wide::scan_in_groups(source, (label, Sampling::None), watch)?;
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         Ok((profile, coverage))
+    }
+
+    /// Reads a source whole, but looks at the numbers of a sample of its rows only: one of each few neighbours, at least
+    /// `rows_min` in all. For comparing distributions, not to be kept.
+    ///
+    /// Rows, missing values, texts and truth values are those of all rows; all else about numbers is of the sample.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file that cannot be read.
+    pub fn sampled(source: &mut Source, rows_min: u64, watch: &Watch<'_>) -> Result<Self, DataError> {
+        let (profiler, coverage) = wide::scan_in_groups(source, (None, Sampling::AtLeast(rows_min)), watch)?;
+        let rows_sampled = (profiler.closeness.row_step > 1).then_some(profiler.rows_sampled);
+        let profile = profiler.into_profile();
+        Ok(Self { rows_rejected: coverage.rows_rejected, rows_sampled, ..profile })
     }
 
     /// Says which file of its set the rows of this profile come from: places are then those of the set.
@@ -243,13 +261,26 @@ pub struct Profiler {
     classes: Classes,
     scratch: Scratch,
     rows: u64,
-    step: usize,
+    rows_sampled: u64,
+    closeness: Closeness,
+}
+
+/// Whether numbers are looked at in every row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sampling {
+    None,
+    /// In so many rows at least.
+    AtLeast(u64),
 }
 
 impl Profiler {
     /// For the columns of a source; `label` is one of them or none.
     #[must_use]
     pub fn new(source: &Source, label: Option<&str>) -> Self {
+        Self::with(source, label, Sampling::None)
+    }
+
+    fn with(source: &Source, label: Option<&str>, sampling: Sampling) -> Self {
         let find = |name: &str| source.columns().iter().position(|column| column.name == name);
         Self {
             columns: source.columns().iter().map(ColumnProfile::new).collect(),
@@ -257,7 +288,8 @@ impl Profiler {
             classes: Classes::default(),
             scratch: Scratch::default(),
             rows: 0,
-            step: quantile_step(source.about_rows()),
+            rows_sampled: 0,
+            closeness: closeness(source.about_rows(), sampling),
         }
     }
 
@@ -268,32 +300,40 @@ impl Profiler {
             version: PROFILE_VERSION,
             rows: self.rows,
             rows_rejected: 0,
+            rows_sampled: None,
             label: self.label.map(|(_, name)| name),
             columns: self.columns,
         }
     }
 }
 
-/// Of how many neighbours one stands for all in the quantiles.
-fn quantile_step(rows: u64) -> usize {
-    let step = (rows / MIN_QUANTILE_ROWS).clamp(1, MAX_QUANTILE_STEP);
-    1 << step.ilog2()
+/// How closely the numbers of about so many rows are looked at.
+fn closeness(rows: u64, sampling: Sampling) -> Closeness {
+    let row_step = match sampling {
+        Sampling::None => 1,
+        Sampling::AtLeast(rows_min) => (rows / rows_min.max(1)).max(1),
+    };
+    let step = (rows / row_step / MIN_QUANTILE_ROWS).clamp(1, MAX_QUANTILE_STEP);
+    Closeness { quantile_step: 1 << step.ilog2(), row_step: row_step as usize }
 }
 
 impl Pass for Profiler {
     fn observe(&mut self, chunk: &Chunk) {
-        self.rows += chunk.batch.num_rows() as u64;
+        let rows = chunk.batch.num_rows();
+        self.rows += rows as u64;
+        self.rows_sampled += rows.div_ceil(self.closeness.row_step) as u64;
         let label_index = self.label.as_ref().map(|(index, _)| *index);
         let label = label_index.map(|index| self.classes.chunk(chunk.batch.column(index)));
         let arrays = chunk.batch.columns().iter().zip(&chunk.faults);
         for (index, (column, (array, faults))) in self.columns.iter_mut().zip(arrays).enumerate() {
             let label = label.as_ref().filter(|_| label_index != Some(index));
-            column.observe(array, faults, label, &mut self.scratch, self.step);
+            column.observe(array, faults, label, &mut self.scratch, self.closeness);
         }
     }
 
     fn merge(&mut self, later: Self) {
         self.rows += later.rows;
+        self.rows_sampled += later.rows_sampled;
         for (column, more) in self.columns.iter_mut().zip(later.columns) {
             column.merge(more);
         }

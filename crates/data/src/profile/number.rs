@@ -3,7 +3,9 @@
 use arrow::array::{Array, PrimitiveArray};
 use arrow::datatypes::ArrowPrimitiveType;
 use serde::{Deserialize, Serialize};
+use trackway_core::{Rng, SplitMix64};
 
+use super::hash::hash_number;
 use super::moments::{Moments, bounds};
 use super::quantiles::Quantiles;
 use super::values::ValueCounts;
@@ -94,6 +96,16 @@ pub(crate) struct NumberProfile {
     pub(crate) order: Order,
 }
 
+/// How closely the numbers of a column are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closeness {
+    /// Of so many neighbours one stands for all in the quantiles; a power of two.
+    pub(crate) quantile_step: usize,
+    /// Of so many neighbours one is looked at. With 1 all are; with more, different values are counted only while they
+    /// are few.
+    pub(crate) row_step: usize,
+}
+
 /// Buffers that live through a pass, so that no chunk allocates.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
@@ -105,6 +117,10 @@ pub(crate) struct Scratch {
 pub(crate) trait Native: Copy + PartialOrd {
     fn to_f64(self) -> f64;
     fn to_bits(self) -> u64;
+    #[inline]
+    fn is_nan(self) -> bool {
+        false
+    }
 }
 
 impl Native for i64 {
@@ -139,6 +155,10 @@ impl Native for f64 {
     fn to_bits(self) -> u64 {
         (self + 0.0).to_bits()
     }
+    #[inline]
+    fn is_nan(self) -> bool {
+        f64::is_nan(self)
+    }
 }
 
 impl NumberProfile {
@@ -157,14 +177,14 @@ impl NumberProfile {
         }
     }
 
-    /// Adds an array's values that are not null. `step`: see [`Quantiles::add`].
+    /// Adds an array's values that are not null, as closely as told.
     pub(crate) fn observe<T>(
         &mut self,
         array: &PrimitiveArray<T>,
         form: NumberForm,
         values: &mut ValueCounts,
         scratch: &mut Scratch,
-        step: usize,
+        closeness: Closeness,
     ) where
         T: ArrowPrimitiveType,
         T::Native: Native,
@@ -174,22 +194,58 @@ impl NumberProfile {
             self.form = form;
         }
         scratch.floats.clear();
+        if closeness.row_step > 1 {
+            let chosen = self.sample(array, closeness.row_step);
+            self.take(&chosen, values.is_exact().then_some(values), &mut scratch.floats);
+            self.add_finite(&scratch.floats, closeness.quantile_step);
+            return;
+        }
         match array.nulls().filter(|nulls| nulls.null_count() > 0) {
-            None => self.take(array.values(), values, &mut scratch.floats),
+            None => self.take(array.values(), Some(values), &mut scratch.floats),
             Some(nulls) => {
                 let valid: Vec<T::Native> = nulls.valid_indices().map(|row| array.value(row)).collect();
-                self.take(&valid, values, &mut scratch.floats);
+                self.take(&valid, Some(values), &mut scratch.floats);
             }
         }
-        self.add_finite(&scratch.floats, step);
+        self.add_finite(&scratch.floats, closeness.quantile_step);
     }
 
-    /// Counts values and puts the finite ones into `floats`.
-    fn take<N: Native>(&mut self, natives: &[N], values: &mut ValueCounts, floats: &mut Vec<f64>) {
+    /// Of each `step` neighbouring rows one, chosen by chance, unless it has no number. NaN are counted in every row:
+    /// they are missing values, whose share is compared.
+    fn sample<T>(&mut self, array: &PrimitiveArray<T>, step: usize) -> Vec<T::Native>
+    where
+        T: ArrowPrimitiveType,
+        T::Native: Native,
+    {
+        let values = array.values();
+        self.nan += match array.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => values.iter().map(|value| u64::from(value.is_nan())).sum::<u64>(),
+            Some(nulls) => nulls.valid_indices().map(|row| u64::from(values[row].is_nan())).sum(),
+        };
+        let first = values.first().map_or(0, |value| value.to_bits());
+        let mut random = SplitMix64::new(hash_number(first ^ self.quantiles.count()));
+        let blocks = (0..values.len()).step_by(step);
+        let rows = blocks.map(|start| {
+            let width = step.min(values.len() - start);
+            start + random.next_u64() as usize % width
+        });
+        let chosen = rows.filter(|row| array.is_valid(*row)).map(|row| values[row]);
+        chosen.filter(|value| !value.is_nan()).collect()
+    }
+
+    /// Counts values, if asked to, and puts the finite ones into `floats`.
+    fn take<N: Native>(
+        &mut self,
+        natives: &[N],
+        mut values: Option<&mut ValueCounts>,
+        floats: &mut Vec<f64>,
+    ) {
         floats.extend(natives.iter().map(|native| native.to_f64()));
         let all_finite = floats.iter().fold(true, |all, value| all & value.is_finite());
         if all_finite {
-            natives.iter().for_each(|native| values.add_number(native.to_bits(), 1));
+            if let Some(values) = values {
+                natives.iter().for_each(|native| values.add_number(native.to_bits(), 1));
+            }
             self.widen_bounds(natives.iter().copied());
             return;
         }
@@ -198,7 +254,7 @@ impl NumberProfile {
             self.nan += u64::from(value.is_nan());
             self.positive_infinite += u64::from(value == f64::INFINITY);
             self.negative_infinite += u64::from(value == f64::NEG_INFINITY);
-            if !value.is_nan() {
+            if let Some(values) = values.as_deref_mut().filter(|_| !value.is_nan()) {
                 values.add_number(native.to_bits(), 1);
             }
         }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::Profiler;
+use super::{Profiler, Sampling};
 use crate::error::DataError;
-use crate::pass::{Watch, scan};
+use crate::pass::{Watch, affordable_readers, scan};
 use crate::read::{Coverage, Layout, Source};
 
 /// What one column of an accumulator takes at most in memory, about.
@@ -48,24 +48,37 @@ impl Plan {
             let fits = |units: &usize| count * cost(*units) <= budget;
             let units_in_flight = (1..=units_in_flight).rev().find(fits).unwrap_or(1);
             let cost = if layout.by_column { cost(units_in_flight) } else { 0 };
-            return Self { groups: group(&layout.open_bytes, budget, |_| cost), lanes: 1, units_in_flight };
+            let groups = group(&layout.open_bytes, usize::MAX, budget, |_| cost);
+            return Self { groups, lanes: 1, units_in_flight };
         }
-        let units = layout.units.unwrap_or(threads).max(1);
-        let (lanes, units_in_flight) = if units < threads { (threads, units) } else { (1, units_in_flight) };
+        // Where there are fewer units than threads, such as one row group, or where memory lets fewer threads have all
+        // columns open, threads share out the columns.
+        let affordable = affordable_readers(layout.open_bytes.iter().sum());
+        let readers = layout.units.map_or(threads, |units| units.max(1).min(affordable));
+        let lanes = if readers < threads { threads.div_ceil(readers) } else { 1 };
+        let units_in_flight = if lanes > 1 { readers } else { units_in_flight };
+        let columns_max = if layout.by_column { layout.open_bytes.len().div_ceil(lanes) } else { usize::MAX };
         let readers = threads.min(units_in_flight) as u64;
         let cost = |open| lanes as u64 * (COLUMN_BYTES * (units_in_flight as u64 + 1) + open * readers);
-        let groups = group(&layout.open_bytes, budget, |open| if layout.by_column { cost(open) } else { 0 });
+        let groups =
+            group(
+                &layout.open_bytes,
+                columns_max,
+                budget,
+                |open| if layout.by_column { cost(open) } else { 0 },
+            );
         Self { groups, lanes, units_in_flight }
     }
 }
 
-/// Columns one after the other in groups whose cost is within the budget, of one column at least.
-fn group(open_bytes: &[u64], budget: u64, cost: impl Fn(u64) -> u64) -> Vec<Vec<usize>> {
+/// Columns one after the other in groups of no more than so many, whose cost is within the budget; of one column at least.
+fn group(open_bytes: &[u64], columns_max: usize, budget: u64, cost: impl Fn(u64) -> u64) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = vec![Vec::new()];
     let mut spent = 0;
     for (index, bytes) in open_bytes.iter().enumerate() {
         spent += cost(*bytes);
-        if spent > budget && groups.last().is_some_and(|last| !last.is_empty()) {
+        let length = groups.last().map_or(0, Vec::len);
+        if length > 0 && (spent > budget || length >= columns_max) {
             groups.push(Vec::new());
             spent = cost(*bytes);
         }
@@ -77,16 +90,17 @@ fn group(open_bytes: &[u64], budget: u64, cost: impl Fn(u64) -> u64) -> Vec<Vec<
 /// Profiles a source as [`crate::pass::scan`] would in one go.
 pub(super) fn scan_in_groups(
     source: &mut Source,
-    label: Option<&str>,
+    (label, sampling): (Option<&str>, Sampling),
     watch: &Watch<'_>,
 ) -> Result<(Profiler, Coverage), DataError> {
     let plan = Plan::of(&source.layout(), rayon::current_num_threads(), watch.units_in_flight);
     let watch = Watch { units_in_flight: plan.units_in_flight, ..*watch };
     if plan.groups.len() == 1 {
-        return scan(source, &|source| Profiler::new(source, label), &watch);
+        return scan(source, &|source| Profiler::with(source, label, sampling), &watch);
     }
     let label_index = label.map(|label| source.index_of(label, "label")).transpose()?;
-    let groups = Groups { source, label, label_index, watch: &watch, plan: &plan, done: AtomicU64::new(0) };
+    let groups =
+        Groups { source, label, sampling, label_index, watch: &watch, plan: &plan, done: AtomicU64::new(0) };
     let scan = |columns: &Vec<usize>| groups.scan(columns);
     let results: Vec<_> = match plan.lanes {
         1 => plan.groups.iter().map(scan).collect::<Result<_, _>>()?,
@@ -101,6 +115,7 @@ type Scanned = (Source, Profiler, Coverage);
 struct Groups<'g> {
     source: &'g Source,
     label: Option<&'g str>,
+    sampling: Sampling,
     label_index: Option<usize>,
     watch: &'g Watch<'g>,
     plan: &'g Plan,
@@ -121,7 +136,7 @@ impl Groups<'_> {
         };
         let watch = Watch { progress: &progress, ..*self.watch };
         let (mut profiler, mut coverage) =
-            scan(&mut source, &|source| Profiler::new(source, self.label), &watch)?;
+            scan(&mut source, &|source| Profiler::with(source, self.label, self.sampling), &watch)?;
         profiler.columns.truncate(columns.len());
         coverage.columns.truncate(columns.len());
         profiler.columns.iter_mut().for_each(super::ColumnProfile::shorten);
@@ -175,6 +190,14 @@ mod tests {
             assert!(largest == 1 || bytes <= 256 << 20, "{threads} threads, {count} columns: {bytes}");
             assert_eq!(wide.groups.concat(), (0..count).collect::<Vec<_>>());
         }
+        // One row group keeps all threads busy; three row groups need two lanes for that, and so do columns of which
+        // memory lets only one thread have all open.
+        for (units, threads, groups) in [(1, 2, 2), (1, 16, 12), (3, 4, 2), (4, 4, 1)] {
+            let plan = Plan::of(&layout(12, 1 << 20, Some(units), true), threads, 2 * threads);
+            assert_eq!(plan.groups.len(), groups, "{units} units, {threads} threads");
+        }
+        let plan = Plan::of(&layout(50, 2 << 20, Some(4), true), 2, 4);
+        assert_eq!((plan.groups.len(), plan.lanes, plan.units_in_flight), (2, 2, 1));
         let text = Plan::of(&layout(1_000, 0, None, true), 2, 4);
         assert_eq!((text.groups.len(), text.units_in_flight), (1, 2));
         assert_eq!(Plan::of(&layout(5_000, 0, None, false), 2, 4).groups.len(), 1);

@@ -14,6 +14,8 @@ pub struct PreflightSection {
     pub one_batch: bool,
     /// Overfit this many batches first.
     pub overfit_batches: Option<u32>,
+    /// Let a model look for wrong labels.
+    pub label_noise: bool,
     /// Checks, or families of them (`leakage`), that block when they cannot run.
     pub require: Vec<String>,
     /// Checks that are left out, each with the reason.

@@ -38,6 +38,7 @@ pub(super) fn preflight(scope: &Scope, problems: &mut Problems) -> PreflightSect
     PreflightSection {
         one_batch: scope.read("one_batch", problems, flag).unwrap_or(false),
         overfit_batches: scope.read("overfit_batches", problems, count(1)),
+        label_noise: scope.read("label_noise", problems, flag).unwrap_or(false),
         require: scope.read("require", problems, list(0, text)).unwrap_or_default(),
         skip: tables(
             scope,

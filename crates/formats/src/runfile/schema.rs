@@ -70,7 +70,16 @@ pub const SCHEMA: &[SectionSchema] = &[
     ),
     section(
         "preflight",
-        &["one_batch", "overfit_batches", "require", "skip", "severity", "rehearsal_timeout", "target_loss"],
+        &[
+            "one_batch",
+            "overfit_batches",
+            "label_noise",
+            "require",
+            "skip",
+            "severity",
+            "rehearsal_timeout",
+            "target_loss",
+        ],
     ),
     section("preflight.skip", &["check", "why"]),
     free("preflight.severity"),

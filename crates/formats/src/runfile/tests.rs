@@ -46,6 +46,7 @@ missing = "?"
 [preflight]
 one_batch = true
 overfit_batches = 10
+label_noise = true
 require = ["leakage", "data.drift"]
 skip = [{ check = "data.representation", why = "no groups" }]
 severity = { "data.duplicates" = "block" }

@@ -14,7 +14,7 @@
 met, and nothing is ever pickled.
 """
 
-from . import checkpoint, errors
+from . import callbacks, checkpoint, errors
 from ._loader import WorkerInit
 from ._ranks import Sharded
 from ._rng import ProcessRng, seed
@@ -35,6 +35,7 @@ __all__ = [
     "StorageError",
     "WorkerInit",
     "attach",
+    "callbacks",
     "checkpoint",
     "errors",
     "probe_augmentation",

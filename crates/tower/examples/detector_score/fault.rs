@@ -17,7 +17,7 @@ macro_rules! faults {
             }
 
             /// Whether it is there from the first step on.
-            pub const fn from_start(self) -> bool {
+            pub const fn is_there_from_start(self) -> bool {
                 match self { $(Self::$fault => matches!(When::$when, When::Start)),+ }
             }
 

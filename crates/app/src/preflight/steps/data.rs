@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_data::drift::{ColumnDrift, DriftReport, DriftSettings, compare};
-use trackway_data::integrity::{Evidence, unreadable, values};
+use trackway_data::integrity::{Evidence, label_noise as find_label_noise, unreadable, values};
 use trackway_data::profile::ColumnProfile;
 use trackway_data::read::Source;
 use trackway_formats::runfile::DataRole;
 use trackway_tower::imbalance::{ImbalanceReport, Level, imbalance as measure};
 
 use super::{Looker, Work};
+use crate::data::check::SEED;
 use crate::data::drift::profile_of;
 use crate::data::leakage::{CHECKS as LEAKAGE_CHECKS, Roles, Selection, leakage as find_leakage};
 use crate::data::schema::{Rules, validate_with};
@@ -38,6 +39,12 @@ pub fn has_rules(facts: &Facts<'_>) -> Result<(), String> {
 pub fn has_label(facts: &Facts<'_>) -> Result<(), String> {
     has_tables(facts)?;
     if facts.has_label() { Ok(()) } else { Err("no data set has a `label`".into()) }
+}
+
+pub fn label_noise_asked(facts: &Facts<'_>) -> Result<(), String> {
+    has_label(facts)?;
+    let asked = facts.plan.preflight.as_ref().is_some_and(|section| section.label_noise);
+    if asked { Ok(()) } else { Err("the run file does not ask for it (`preflight.label_noise`)".into()) }
 }
 
 pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {
@@ -217,6 +224,22 @@ pub fn label_of(work: &Work<'_>, set: &DataSet) -> Option<String> {
         train.and_then(|train| train.spec.label.clone())
     };
     set.spec.label.clone().or_else(of_training)
+}
+
+/// Lets a model look for wrong labels in each table that has one.
+pub fn label_noise(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, AppError> {
+    let labelled = || work.sets.tables().filter_map(|table| Some((table, table.0.spec.label.as_deref()?)));
+    let all_bytes = labelled().map(|((_, source), _)| source.size_bytes()).sum();
+    let mut readings = Readings::new(work, looker, all_bytes);
+    let mut answers = Vec::new();
+    for ((set, source), label) in labelled() {
+        let mut source = source.clone();
+        let found = readings.next(source.size_bytes(), |onlooker| {
+            find_label_noise(&mut source, label, SEED, &onlooker.watch())
+        });
+        answers.push(of_sets(found.map_err(data_error)?.0, set, work));
+    }
+    Ok(vec![together("data.label_noise", &answers)])
 }
 
 /// How uneven the classes of the training set are.

@@ -79,6 +79,15 @@ pub const STEPS: &[StepSpec] = &[
         ..PLAIN
     },
     StepSpec {
+        name: "label_noise",
+        title: "looking for wrong labels",
+        checks: &["data.label_noise"],
+        readings: 1,
+        applies: data::label_noise_asked,
+        run: data::label_noise,
+        ..PLAIN
+    },
+    StepSpec {
         name: "imbalance",
         title: "counting classes",
         checks: &["data.imbalance"],

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trackway_app::data::drift::{ColumnDrift, DriftReport, JointDrift, Role, drift as compare};
+use trackway_app::data::drift::{ColumnDrift, DriftReport, DriftRequest, JointDrift, Role, drift as compare};
 use trackway_app::home::Home;
 
 use super::{reading, request};
@@ -10,8 +10,8 @@ use crate::printer::{Printer, Tone, visible};
 
 pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
-    let asked = (args.label.as_deref(), args.joint);
-    let report = reading(|onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
+    let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
+    let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {
         printer.document(&report);
     } else {
@@ -54,6 +54,13 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         "{} of {features} features drifted{label} ({} rows before, {} now)",
         report.drifted_features, report.reference_rows, report.current_rows
     ));
+    if report.reference_rows_sampled.or(report.current_rows_sampled).is_some() {
+        printer.line(&format!(
+            "numbers: {} of the rows before and {} of those now were compared; --all-rows compares all",
+            report.reference_rows_sampled.unwrap_or(report.reference_rows),
+            report.current_rows_sampled.unwrap_or(report.current_rows)
+        ));
+    }
 }
 
 fn print_joint(printer: Printer, joint: &JointDrift) {

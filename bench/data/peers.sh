@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Makes the virtual environments that checks.py asks for, one per peer since their requirements exclude each other.
+# Usage: bench/data/peers.sh [FOLDER=target/peers]
+set -eu
+folder=${1:-target/peers}
+peer() {
+  local name=$1; shift
+  [ -e "$folder/$name/ready" ] && return
+  "${PYTHON:-python3}" -m venv "$folder/$name"
+  "$folder/$name/bin/pip" install --quiet --disable-pip-version-check "$@"
+  touch "$folder/$name/ready"
+}
+peer base duckdb polars pyarrow pandas scipy numpy 'pandera[polars]'
+peer gx great_expectations pyarrow
+peer ydata ydata-profiling setuptools pyarrow
+peer whylogs whylogs 'pandas<3' 'numpy<2' pyarrow
+peer nannyml nannyml pyarrow statsmodels
+peer deepchecks deepchecks 'scikit-learn<1.5' 'numpy<2' 'pandas<3' setuptools pyarrow
+peer cleanlab cleanlab scikit-learn pandas pyarrow
