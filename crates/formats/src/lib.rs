@@ -3,6 +3,7 @@
 
 pub mod checkpoint_manifest;
 pub mod printed;
+pub mod promotion;
 pub mod record;
 pub mod rehearsal;
 pub mod runfile;

@@ -1,7 +1,8 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
-//! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), and what goes wrong while it trains ([`detect`]).
-//! No clock, no I/O, no randomness: time and jitter come in as arguments, so the same functions run live, in tests and in simulation.
+//! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), what goes wrong while it trains ([`detect`]),
+//! and whether a stage is good enough for the next ([`stages`]). No clock, no I/O, no randomness: time and jitter come in as
+//! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
 pub mod signatures;
@@ -27,3 +28,4 @@ pub mod rehearsal;
 pub mod retention;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptom_of_detector, symptoms_of};
+pub mod stages;
