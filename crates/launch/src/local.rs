@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -127,8 +128,14 @@ fn began_elsewhere(directory: &Path) -> bool {
 fn read_answer(shim: &mut Child) -> io::Result<String> {
     let Some(stdout) = shim.stdout.take() else { return Ok(String::new()) };
     let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut fds, PollTimeout::from(START_MILLIS_MAX))? == 0 {
-        return Err(io::Error::from(io::ErrorKind::TimedOut));
+    loop {
+        match poll(&mut fds, PollTimeout::from(START_MILLIS_MAX)) {
+            // A Ctrl-C that is handled elsewhere, or a child that ended.
+            Err(Errno::EINTR) => {}
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::TimedOut)),
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
     }
     let mut line = String::new();
     BufReader::new(stdout.take(4096)).read_line(&mut line)?;

@@ -93,10 +93,7 @@ impl<'a> Desk<'a> {
         while let Some(detection) = self.waiting.front() {
             match self.app.ledger_write(|ledger| ledger.insert_detection(detection)) {
                 Ok(_) => self.waiting.pop_front(),
-                Err(error) if self.told_failure => {
-                    let _ = error;
-                    return None;
-                }
+                Err(_) if self.told_failure => return None,
                 Err(error) => {
                     self.told_failure = true;
                     return Some(format!("what detectors found is not in the ledger for now: {error}"));
