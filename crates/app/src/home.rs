@@ -102,6 +102,8 @@ pub mod attempt_file {
     pub const CAPTURE: &str = "capture.json";
     /// The control file the training process reads.
     pub const CONTROL: &str = "control.jsonl";
+    /// That the attempt was ended to go back to an earlier checkpoint, and why.
+    pub const ROLL_BACK: &str = "roll-back.json";
     /// What processes did when the attempt stood still.
     pub const STACKS: &str = "stacks";
     /// The flight record's segments.

@@ -22,6 +22,7 @@ mod query;
 mod reconcile;
 pub mod rehearsal;
 pub mod report;
+mod roll_back;
 pub mod run;
 mod seal;
 mod stop;
@@ -36,6 +37,7 @@ use trackway_recorder::{SystemClock, SystemIds};
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
 
+pub use roll_back::{RollBackRequest, RolledBack};
 pub use stop::StopAsked;
 
 /// The stage of a run that uses all of its data.

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_core::{Clock, Ids, Timestamp};
+use trackway_core::{Clock, Ids, Step, Timestamp};
 use trackway_store::{Disk, RealDisk, Writer};
 
 use crate::entry::{Body, MAX_PIN_NAME_BYTES, PinBody};
@@ -104,6 +104,32 @@ impl Housekeeper {
     /// [`CheckpointError::NoSuchCommit`], [`CheckpointError::NotHere`].
     pub fn suspect(&mut self, number: u64, why: &str) -> Result<(), CheckpointError> {
         self.change(number, |_| Body::suspect(number, why))
+    }
+
+    /// Says of every commit of a step after `step` that it must not be resumed from: the run goes back to that step. Those
+    /// whose bytes are only at a second place are among them. Returns their steps, ascending. Doing it again adds nothing.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`].
+    pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>, CheckpointError> {
+        self.view.refresh()?;
+        let there = |record: &CommitRecord| !record.retired || record.uploaded_to.is_some();
+        let left: Vec<(u64, Step)> = self
+            .view
+            .history()
+            .commits()
+            .filter(|(_, record)| record.body.step > step && record.suspect.is_none() && there(record))
+            .map(|(number, record)| (number, record.body.step))
+            .collect();
+        for (number, _) in &left {
+            append(&mut self.view, Writer::Housekeeper, |history| {
+                let wanted = history.commit(*number).is_some_and(|record| record.suspect.is_none());
+                wanted.then(|| Body::suspect(*number, why))
+            })?;
+        }
+        let mut steps: Vec<Step> = left.into_iter().map(|(_, step)| step).collect();
+        steps.sort_unstable();
+        Ok(steps)
     }
 
     /// Says that all bytes of a commit are at a second place.

@@ -10,6 +10,7 @@ mod tracking;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use trackway_core::BatchRange;
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
@@ -81,6 +82,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Ask a run to stop (a second time: kill it)
     Stop(StopArgs),
+    /// Send a run back to an earlier checkpoint, without the data that broke it
+    RollBack(RollBackArgs),
     /// Query every receipt, event and metric with SQL
     Sql(SqlArgs),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
@@ -238,6 +241,28 @@ pub struct StopArgs {
     pub kill: bool,
     /// Why, for the receipt
     #[arg(long, default_value = "asked for with `trackway stop`", value_name = "TEXT")]
+    pub why: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway roll-back last                                     to the checkpoint before the newest
+  trackway roll-back last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
+  trackway resume last                                        go on from there, when the run was at rest
+
+A live attempt is ended at once, without another checkpoint, and its supervisor goes on from the earlier one.
+Newer checkpoints are not resumed from any more; nothing is deleted.")]
+pub struct RollBackArgs {
+    /// A run: its id, a unique part of it, its name, or `last`
+    pub run: String,
+    /// Go back to the newest checkpoint of this step or before it [default: the one before the newest]
+    #[arg(long, value_name = "N")]
+    pub to_step: Option<u64>,
+    /// Pass over these batches from then on; B is not one of them. Batches are counted from 0 over all passes through the data
+    #[arg(long, value_name = "A..B")]
+    pub skip_batches: Option<BatchRange>,
+    /// Why, for the receipt
+    #[arg(long, default_value = "asked for with `trackway roll-back`", value_name = "TEXT")]
     pub why: String,
 }
 

@@ -88,6 +88,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Watch(watch) => commands::watch::watch(app, watch, printer),
         Command::Explain(explain) => commands::explain(app, explain, printer),
         Command::Stop(stop) => commands::stop(app, stop, printer),
+        Command::RollBack(roll_back) => commands::roll_back(app, roll_back, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
         Command::Run(_)
         | Command::Preflight(_)

@@ -1,6 +1,7 @@
 //! The words every other crate speaks: ids, time, steps, termination reasons, and the traits through which
 //! clocks, randomness and ids come in. No I/O happens here.
 
+mod batches;
 pub mod checks;
 mod clock;
 pub mod detect;
@@ -10,6 +11,7 @@ mod sign_off;
 mod stage;
 mod time;
 
+pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use id::{AttemptId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};

@@ -7,7 +7,8 @@ use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow,
-    PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, TagRow,
+    PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
+    TagRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -400,6 +401,8 @@ lists! {
     detections_of_run(run_id: RunId) -> DetectionRow, "at, detection_id";
     /// What detectors found in an attempt, oldest first.
     detections_of_attempt(attempt_id: AttemptId) -> DetectionRow, "at, detection_id";
+    /// Where a run went back to, oldest first.
+    roll_backs_of_run(run_id: RunId) -> RollBackRow, "at, roll_back_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

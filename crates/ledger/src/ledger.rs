@@ -9,8 +9,8 @@ use crate::backend::{Backend, PostgresBackend, SqliteBackend};
 use crate::error::LedgerError;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    DetectionRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow, RunDataRow,
-    RunRow,
+    DetectionRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow,
+    RollBackRow, RunDataRow, RunRow,
 };
 use crate::value::{Field, Record, Value};
 
@@ -259,6 +259,14 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
     pub fn insert_detection(&self, detection: &DetectionRow) -> Result<bool, LedgerError> {
         self.backend().transaction(true, |backend| backend.insert_once(detection))
+    }
+
+    /// Writes down that a run went back. The same row again changes nothing and answers `false`.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
+    pub fn insert_roll_back(&self, roll_back: &RollBackRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(roll_back))
     }
 
     /// A run by its id.

@@ -73,5 +73,6 @@ pub use trackway_checkpoint::{
     CheckpointError, CheckpointInfo, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind,
     Fallback, Kind, LoadedCheckpoint, RankError, RankGroup, RankedSave, State as CheckpointState,
 };
+pub use trackway_core::{BatchRange, SkippedBatches};
 pub use trackway_formats::record::{ControlOutcome, Origin};
 pub use trackway_formats::rehearsal as facts;

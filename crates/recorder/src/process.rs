@@ -47,6 +47,8 @@ pub(crate) struct ProcessSlot {
     put_off: Mutex<Option<(Step, i64)>>,
     /// The greatest step that the loop said it begins.
     pub begun_step: AtomicU64,
+    /// The step and the batch of which the record last heard.
+    place: Mutex<Option<(Step, u64)>>,
     /// The greatest step that was named in any call.
     seen_step: AtomicU64,
     /// The step of the last checkpoint that was saved or resumed from.
@@ -115,6 +117,7 @@ impl ProcessSlot {
             fenced: AtomicBool::new(false),
             unsaved_step: AtomicU64::new(NO_STEP),
             put_off: Mutex::new(None),
+            place: Mutex::new(None),
             last_saved_step: AtomicU64::new(0),
             seen_step: AtomicU64::new(0),
             begun_step: AtomicU64::new(0),
@@ -142,6 +145,18 @@ impl ProcessSlot {
     /// What a rehearsal knows of the loss so far.
     pub fn losses(&self) -> MutexGuard<'_, LossWatch> {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes which batch a step trains on; true where that does not follow from what was noted before.
+    pub fn moves_to(&self, step: Step, batch: u64) -> bool {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let follows = place.is_some_and(|(told_step, told)| {
+            step.checked_sub(told_step) == batch.checked_sub(told) && step >= told_step
+        });
+        if !follows {
+            *place = Some((step, batch));
+        }
+        !follows
     }
 
     /// Notes that the loop has come this far.

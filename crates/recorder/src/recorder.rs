@@ -9,7 +9,7 @@ use trackway_checkpoint::{
     CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint, RankGroup,
     RankedRoot, RankedSave,
 };
-use trackway_core::{Clock, Ids, Step};
+use trackway_core::{Clock, Ids, SkippedBatches, Step};
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin, TAG_EVENT};
 
 use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
@@ -17,7 +17,7 @@ use crate::control::{Asked, Command, ControlReader};
 use crate::cost::SaveCost;
 use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::{SegmentInfo, SegmentWriter};
-use crate::settings::Settings;
+use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
 use crate::system::{SystemClock, SystemIds};
 use crate::together::{Board, Root, is_given_up};
@@ -99,6 +99,7 @@ impl Recorder {
         let run = Self::with(settings, Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM);
         run.shake_hands(sdk);
         run.tell_rank();
+        run.tell_unreadable();
         run
     }
 
@@ -109,6 +110,14 @@ impl Recorder {
         {
             let fields = [("rank", group.rank().to_string()), ("world_size", group.world_size().to_string())];
             self.event(RANK_EVENT, None, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+        }
+    }
+
+    /// A range that cannot be read is passed over by nobody, which somebody should know.
+    fn tell_unreadable(&self) {
+        let why = self.inner.as_ref().and_then(|inner| inner.settings.skipped_unreadable.clone());
+        if let Some(why) = why {
+            self.event("skip_batches_unreadable", None, &[("variable", SKIP_BATCHES), ("why", &why)]);
         }
     }
 
@@ -239,6 +248,31 @@ impl Recorder {
             slot.leave_unsaved();
             slot.begun_step.fetch_max(step, Ordering::Relaxed);
         }
+    }
+
+    /// The batch, counted from 0 over all passes through the data, that a step trains on: each step takes the next one, but for
+    /// those that the run passes over since it was rolled back. Outside an attempt, of step N it is N - 1.
+    ///
+    /// The record tells it where it does not follow from the step before, so that a detection can name its data. A script that asks
+    /// by this method for every step trains on the right batches after a resume and after a roll back.
+    #[must_use]
+    pub fn batch_of(&self, step: Step) -> u64 {
+        let Some(inner) = &self.inner else { return step.saturating_sub(1) };
+        let batch = inner.settings.skipped.batch_of_step(step);
+        let slot = inner.slot();
+        if slot.moves_to(step, batch) {
+            let fields = [("batch", batch.to_string())];
+            let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+            slot.segment().event(DATA_CURSOR_EVENT, Some(step), &fields);
+        }
+        batch
+    }
+
+    /// The batches that the run passes over since it was rolled back, for a script that reads its data in another way than by
+    /// [`Recorder::batch_of`].
+    #[must_use]
+    pub fn skipped_batches(&self) -> SkippedBatches {
+        self.inner.as_ref().map(|inner| inner.settings.skipped.clone()).unwrap_or_default()
     }
 
     /// Whether it is time to save a checkpoint at the end of this step. It is

@@ -1,9 +1,12 @@
 use std::path::PathBuf;
 
 use trackway_checkpoint::{RankError, RankGroup};
-use trackway_core::{AttemptId, LaunchKind, RunId, Step};
+use trackway_core::{AttemptId, LaunchKind, RunId, SkippedBatches, Step};
 
 use crate::rehearsal::RehearsalPlan;
+
+/// Batches that are passed over: ranges `FIRST..END`, separated by commas.
+pub(crate) const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";
 
 /// What the environment tells the recorder.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,6 +40,10 @@ pub(crate) struct Settings {
     pub hold_in_save: Option<Step>,
     /// `RANK` and `WORLD_SIZE`: which of several processes this is, or what is wrong with them; `None`: there is one.
     pub group: Option<Result<RankGroup, RankError>>,
+    /// `TRACKWAY_SKIP_BATCHES`: what the run passes over since it was rolled back.
+    pub skipped: SkippedBatches,
+    /// Why `TRACKWAY_SKIP_BATCHES` cannot be read.
+    pub skipped_unreadable: Option<String>,
     /// `TRACKWAY_GRACE_SECONDS`: what is left to the process after SIGTERM.
     pub grace_seconds: Option<f64>,
     /// `TRACKWAY_KIND=one_batch` or `overfit`, with `TRACKWAY_REHEARSAL_BATCHES`,
@@ -59,8 +66,11 @@ impl Settings {
             Ok(group) if group.world_size() == 1 => None,
             group => Some(group),
         };
+        let skipped = text(SKIP_BATCHES).unwrap_or_default().parse::<SkippedBatches>();
         Self {
             group,
+            skipped_unreadable: skipped.as_ref().err().cloned(),
+            skipped: skipped.unwrap_or_default(),
             record_folder: path("TRACKWAY_RECORD"),
             run: text("TRACKWAY_RUN").unwrap_or_default(),
             attempt: text("TRACKWAY_ATTEMPT").unwrap_or_default(),

@@ -26,6 +26,7 @@ pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
 pub mod rehearsal;
 pub mod retention;
+pub mod roll_back;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptom_of_detector, symptoms_of};
 pub mod stages;

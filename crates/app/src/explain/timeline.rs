@@ -1,6 +1,6 @@
 use trackway_core::{AttemptId, Step};
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
-use trackway_recorder::CHECKPOINT_REASON_EVENT;
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT};
 
 use super::page::Moment;
 
@@ -9,7 +9,8 @@ pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRo
     let number_of =
         |id| attempts.iter().find(|attempt| Some(attempt.attempt_id) == id).map(|it| it.attempt_number);
     let mut moments: Vec<Moment> = attempts.iter().flat_map(of_attempt).collect();
-    let told = events.iter().filter(|event| event.kind != CHECKPOINT_REASON_EVENT);
+    let told =
+        events.iter().filter(|event| ![CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT].contains(&&*event.kind));
     moments.extend(told.map(|event| Moment {
         at: event.at,
         attempt_number: number_of(event.attempt_id),

@@ -59,7 +59,7 @@ pub fn drive(
                 let previous = app.attempts_of(run_id)?.pop();
                 app.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
-                let additions = Additions { set, rehearsal };
+                let additions = Additions { set, own: rehearsal };
                 launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
@@ -82,6 +82,10 @@ pub fn drive(
         }
         let sealed = seal_patiently(app, &launched, reporter)?;
         report_end(&sealed, reporter);
+        if sealed.decision.rule.starts_with("roll_back.") {
+            // What they know is of the state that is left; one that fired would not be armed.
+            detecting = Detecting::new(&prepared.job.plan);
+        }
         next = after(app, &prepared, &sealed.decision, reporter)?;
     }
     let remote = replication.map(|replication| replication.finish(reporter));
@@ -119,7 +123,7 @@ pub fn rehearse(
     reporter: &dyn Reporter,
 ) -> Result<Sealed, AppError> {
     app.set_run_state(prepared.run.run_id, RunState::Running)?;
-    let additions = Additions { rehearsal: rehearsal.environment.clone(), ..Additions::default() };
+    let additions = Additions { own: rehearsal.environment.clone(), ..Additions::default() };
     let launched = launch_next(app, prepared, previous, &additions, true, reporter)?;
     let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
     match watch(app, prepared, &launched, rehearsal.injection, looks, reporter)? {

@@ -12,12 +12,16 @@ use trackway_ledger::{AttemptRow, AttemptState, RunState};
 use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::stage_in::stage_in;
+use super::roll_back;
 use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
 use crate::{App, FULL_STAGE};
+
+/// What the script passes over since the run was rolled back: `docs/detectors.md`.
+const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";
 
 /// An attempt that was launched.
 pub struct Launched {
@@ -34,8 +38,8 @@ pub struct Launched {
 pub struct Additions {
     /// The changes of a retry plan, which make it another config.
     pub set: BTreeMap<String, String>,
-    /// Trackway's own variables for a rehearsal, which do not.
-    pub rehearsal: BTreeMap<String, String>,
+    /// Trackway's own variables, for a rehearsal and after a roll back, which do not.
+    pub own: BTreeMap<String, String>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -48,9 +52,16 @@ pub fn launch_next(
     asked_for: bool,
     reporter: &dyn Reporter,
 ) -> Result<Launched, AppError> {
-    if previous.is_some() {
+    if let Some(previous) = previous {
+        roll_back::carry_out(app, &prepared.run, previous, reporter)?;
         tell_step_back(app, prepared, reporter);
     }
+    let mut additions = additions.clone();
+    let skipped = roll_back::skipped(app, prepared.run.run_id)?;
+    if !skipped.is_empty() {
+        additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
+    }
+    let additions = &additions;
     let mut row = planned_row(app, prepared, previous, &additions.set);
     match &prepared.remote {
         None => note_resume(&mut row, resume_target(app, prepared, reporter)?),
@@ -261,7 +272,7 @@ fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additio
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
     environment.extend(additions.set.clone());
-    environment.extend(additions.rehearsal.clone());
+    environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
     if let Some(remote) = &prepared.remote {
         environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.location());

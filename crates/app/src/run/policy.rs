@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
-use trackway_ledger::{AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RunRow, RunState};
+use trackway_ledger::{
+    AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunRow, RunState,
+};
 use trackway_recorder::system_rng;
-use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
+use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry, RollBack};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
+use super::roll_back;
 use crate::App;
 use crate::error::AppError;
 
@@ -30,6 +33,9 @@ pub struct Changes {
     pub plan_index: Option<usize>,
     /// The reason whose plan it is from.
     pub plan_reason: Option<TerminationReason>,
+    /// Where the run goes back to first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll_back: Option<roll_back::Decided>,
 }
 
 impl Changes {
@@ -43,15 +49,16 @@ impl Changes {
 /// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
 pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
     if row.kind != LaunchKind::Train {
-        return Ok(answer(app, row, rehearsed(row)));
+        return Ok(answer(app, row, rehearsed(row), None));
     }
-    let history = history(app, row)?;
+    let due = roll_back::due(app, row)?;
+    let history = History { roll_back: due.as_ref().map(|(_, facts)| facts.clone()), ..history(app, row)? };
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = app.find_run(&row.run_id.to_string())?;
     let decision =
         trackway_tower::decide(&history, &policy_of(&retry_section(&run)), system_rng().next_unit());
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
-    Ok(answer(app, row, decision))
+    Ok(answer(app, row, decision, due))
 }
 
 /// No budget and no retry: what follows is the business of the one who rehearses.
@@ -66,7 +73,12 @@ fn rehearsed(row: &AttemptRow) -> Decision {
     }
 }
 
-fn answer(app: &App, row: &AttemptRow, decision: Decision) -> Decided {
+fn answer(
+    app: &App,
+    row: &AttemptRow,
+    decision: Decision,
+    due: Option<(roll_back::Asked, RollBack)>,
+) -> Decided {
     let mut retry = RetryRow {
         attempt_id: row.attempt_id,
         run_id: row.run_id,
@@ -92,7 +104,9 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision) -> Decided {
         Decision::Retry { why, delay_seconds, set, plan_index, budget, .. } => {
             spend(Some(budget));
             let plan_reason = plan_index.and(row.termination_reason);
-            let changes = Changes { set: app.redactor.settings(&set), plan_index, plan_reason };
+            let set = app.redactor.settings(&set);
+            let roll_back = roll_back::decided(&retry, due);
+            let changes = Changes { set, plan_index, plan_reason, roll_back };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
             retry.delay_seconds = Some(delay_seconds);
@@ -136,7 +150,25 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
         committed = committed.max(attempt.last_committed_step);
         past_attempt(attempt, changes_before(attempt), committed)
     });
-    Ok(History { attempts: past.collect(), data_manifest_now: row.data_sha256.clone().unwrap_or_default() })
+    let mut past: Vec<PastAttempt> = past.collect();
+    for left in roll_back::rows(app, row.run_id)? {
+        leave(&mut past, &attempts, &left);
+    }
+    Ok(History {
+        attempts: past,
+        data_manifest_now: row.data_sha256.clone().unwrap_or_default(),
+        roll_back: None,
+    })
+}
+
+/// What was committed after the place that the run went back to is no progress any more; what comes after the roll back is.
+fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) {
+    for (past, attempt) in past.iter_mut().zip(attempts) {
+        past.last_committed_step = past.last_committed_step.min(left.to_step);
+        if attempt.attempt_id == left.attempt_id {
+            break;
+        }
+    }
 }
 
 fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
@@ -181,7 +213,8 @@ pub fn storage_budget(run: &RunRow) -> AttemptBudget {
 
 /// A command without a run file is launched once: nobody said that it may be repeated.
 fn once(decision: Decision) -> Decision {
-    if !decision.launches() {
+    // A person who asks for a roll back says just that.
+    if !decision.launches() || decision.rule() == "roll_back.person" {
         return decision;
     }
     Decision::Stop {
@@ -210,6 +243,7 @@ fn policy_of(section: &RetrySection) -> RetryPolicy {
             "hang" => policy.hang = budget(policy.hang, rule),
             "timeout" => policy.timeout = budget(policy.timeout, rule),
             "unknown" => policy.unknown = budget(policy.unknown, rule),
+            "roll_back" => policy.roll_back = budget(policy.roll_back, rule),
             "evaluator_error" => policy.evaluator = budget(policy.evaluator, rule),
             "device_oom" => policy.device_oom = plan(),
             "host_oom" => policy.host_oom = plan(),

@@ -12,6 +12,7 @@ use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::interrupt;
 use super::live_record::LiveRecord;
+use super::roll_back::{Asked, AskedBy};
 use super::stacks::{self, Stacks};
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
@@ -244,8 +245,27 @@ impl Supervisor<'_> {
             // A state full of NaN must not become the checkpoint that is resumed from.
             DetectionPolicy::Stop if finding.spoils_checkpoints() => self.kill(finding.stop_kind(), &why),
             DetectionPolicy::Stop => self.stop(finding.stop_kind(), &why),
-            // A run file that asks for it is refused.
-            DetectionPolicy::RollBack | DetectionPolicy::Off | DetectionPolicy::Note => {}
+            DetectionPolicy::RollBack if self.stopping => {}
+            DetectionPolicy::RollBack => self.roll_back(finding, &why),
+            DetectionPolicy::Off | DetectionPolicy::Note => {}
+        }
+    }
+
+    /// Ends the attempt at once, without another checkpoint: what it holds is what is to be left.
+    fn roll_back(&mut self, finding: &Finding, why: &str) {
+        let firing = &finding.firing;
+        let batch_at = |step| self.record.facts.cursor.at(step).map(|place| place.batch);
+        let by = AskedBy::Detector {
+            detector: firing.detector,
+            first_step: firing.first_step,
+            step: firing.step,
+            first_batch: batch_at(firing.first_step),
+            last_batch: batch_at(firing.step),
+        };
+        let asked = Asked { at: self.clock.now(), by, why: why.into() };
+        match asked.write(self.watched.files.directory()) {
+            Ok(()) => self.kill(finding.roll_back_kind(), why),
+            failed => self.tell_failure("ask for a roll back, so that the attempt goes on", failed.err()),
         }
     }
 

@@ -152,6 +152,9 @@ fn detections(printer: Printer, found: &[Detection]) {
         if !beside.is_empty() {
             printer.line(&format!("    {}", beside.join("; ")));
         }
+        if let Some(rolled_back) = &detection.rolled_back {
+            printer.line(&format!("    done: {rolled_back}"));
+        }
         stacks(printer, detection);
     }
 }

@@ -18,9 +18,9 @@ pub mod run;
 pub mod sql;
 pub mod watch;
 
-use trackway_app::App;
+use trackway_app::{App, RollBackRequest};
 
-use crate::args::{ExplainArgs, ShimArgs, StopArgs};
+use crate::args::{ExplainArgs, RollBackArgs, ShimArgs, StopArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
 
@@ -41,6 +41,27 @@ pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure>
     } else {
         printer.note(&format!("asked run {} to end ({})", asked.run_id, asked.mode));
     }
+    Ok(0)
+}
+
+pub fn roll_back(app: &App, args: &RollBackArgs, printer: Printer) -> Result<u8, Failure> {
+    let person = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let request = RollBackRequest {
+        to_step: args.to_step,
+        skip: args.skip_batches,
+        why: args.why.clone(),
+        person: person.filter(|name| !name.is_empty()),
+    };
+    let answer = app.roll_back(&args.run, &request)?;
+    if printer.is_json() {
+        printer.document(&answer);
+        return Ok(0);
+    }
+    printer.note(&answer.told);
+    printer.note(&match answer.state {
+        "asked" => format!("ended attempt {}; its supervisor goes on from there", answer.attempt_id),
+        _ => format!("go on with: trackway resume {}", answer.run_id),
+    });
     Ok(0)
 }
 

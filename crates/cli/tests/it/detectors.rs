@@ -113,13 +113,13 @@ fn policies_are_carried_out() {
     );
 }
 
-/// Proves that what cannot be done yet is refused by name before anything is launched, and that a wrong name is.
+/// Proves that a roll back is refused before anything is launched where it cannot help, and that a wrong name is.
 #[test]
-fn rolling_back_is_refused() {
+fn what_cannot_help_is_refused() {
     let home = Home::new();
     for (detect, told) in [
-        ("[detect]\nnon_finite = \"roll_back\"\n", "detect.non_finite = \"roll_back\""),
-        ("[detect.loss_spike]\npolicy = \"roll_back\"\n", "detect.loss_spike = \"roll_back\""),
+        ("[detect]\nplateau = \"roll_back\"\n", "would not change what `plateau` finds"),
+        ("[detect.memory_creep]\npolicy = \"roll_back\"\n", "would not change what `memory_creep` finds"),
         ("[detect]\nnon_finit = \"stop\"\n", "did you mean `non_finite`?"),
         ("[detect]\nplateau = \"halt\"\n", "must be one of"),
     ] {

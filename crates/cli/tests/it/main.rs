@@ -25,5 +25,6 @@ mod receipts;
 mod rehearsals;
 mod remote;
 mod retries;
+mod roll_backs;
 mod sdk;
 mod tracking;

@@ -5,16 +5,22 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::detect::{DetectionPolicy, Detector};
 
-use super::tree::{Node, Value};
+use super::tree::{Node, Place, Value};
 use super::values::{amount, count, word};
 use super::walker::{Problems, Scope};
 
 /// The detectors that the run file names; the others are left at their defaults, and their findings are noted.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
 pub struct DetectSection {
     /// What the run file says of each.
+    #[serde(flatten)]
     pub detectors: BTreeMap<Detector, DetectorSettings>,
+    /// How many steps before the trouble a checkpoint must be that a roll back goes to, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roll_back_steps: Option<u64>,
+    /// How many batches on each side of the trouble a roll back passes over too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_batches: Option<u64>,
 }
 
 /// What the run file says of one detector. `None`: the default.
@@ -41,7 +47,7 @@ impl DetectSection {
 const POLICIES: &[&str] = &["off", "note", "checkpoint", "stop", "roll_back"];
 
 pub(super) fn detect(scope: &Scope, problems: &mut Problems) -> DetectSection {
-    let mut detectors = BTreeMap::new();
+    let mut detectors: BTreeMap<Detector, DetectorSettings> = BTreeMap::new();
     for (name, entry) in scope.entries() {
         // A name that is no detector was told as an unknown key.
         let Ok(detector) = name.parse::<Detector>() else { continue };
@@ -53,9 +59,34 @@ pub(super) fn detect(scope: &Scope, problems: &mut Problems) -> DetectSection {
                 .read(name, problems, policy)
                 .map(|policy| DetectorSettings { policy: Some(policy), ..DetectorSettings::default() }),
         };
-        detectors.extend(settings.map(|settings| (detector, settings)));
+        if let Some(settings) = settings {
+            check_policy(detector, settings, &entry.key_place, problems);
+            detectors.insert(detector, settings);
+        }
     }
-    DetectSection { detectors }
+    let roll_back_steps = scope.read("roll_back_steps", problems, count(0)).map(u64::from);
+    let skip_batches = scope.read("skip_batches", problems, count(0)).map(u64::from);
+    DetectSection { detectors, roll_back_steps, skip_batches }
+}
+
+/// Going back and passing over data helps where data or chance broke the numbers, or the script; what is slow stays slow.
+fn check_policy(detector: Detector, settings: DetectorSettings, place: &Place, problems: &mut Problems) {
+    let fits = matches!(
+        detector,
+        Detector::NonFinite
+            | Detector::GradientExplosion
+            | Detector::GradientVanishing
+            | Detector::LossSpike
+            | Detector::LossShift
+            | Detector::DeadInput
+            | Detector::Hang
+            | Detector::LossScaleCollapse
+            | Detector::RankDivergence
+    );
+    if settings.policy == Some(DetectionPolicy::RollBack) && !fits {
+        let message = format!("a roll back would not change what `{detector}` finds");
+        problems.add(place.clone(), message, Some("use `\"stop\"`, `\"checkpoint\"` or `\"note\"`".into()));
+    }
 }
 
 fn settings(scope: &Scope, problems: &mut Problems) -> DetectorSettings {

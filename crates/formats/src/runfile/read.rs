@@ -22,6 +22,8 @@ use super::walker::{Fault, Problems, Scope};
 
 /// The `[retry]` key that stands for every infrastructure reason.
 pub const INFRASTRUCTURE: &str = "infrastructure";
+/// The key of `[retry]` for the roll backs that detectors ask for.
+const ROLL_BACK: &str = "roll_back";
 
 /// Reads the whole document; what it returns counts only if `problems` stays empty.
 pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
@@ -284,7 +286,7 @@ fn is_final(reason: TerminationReason) -> bool {
 }
 
 fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
-    if key == INFRASTRUCTURE {
+    if key == INFRASTRUCTURE || key == ROLL_BACK {
         return Ok(());
     }
     let retried =
@@ -296,8 +298,10 @@ fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
         )),
         Ok(_) => Ok(()),
         Err(_) => {
-            let known: Vec<&str> =
-                [INFRASTRUCTURE, "max_usd", "max_gpu_hours"].into_iter().chain(retried()).collect();
+            let known: Vec<&str> = [INFRASTRUCTURE, ROLL_BACK, "max_usd", "max_gpu_hours"]
+                .into_iter()
+                .chain(retried())
+                .collect();
             let hint = match nearest(key, known.iter().copied()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("known here: {}", quoted_list(&known)),

@@ -143,6 +143,8 @@ pub const SCHEMA: &[SectionSchema] = &[
             "learning_rate",
             "loss_scale_collapse",
             "rank_divergence",
+            "roll_back_steps",
+            "skip_batches",
         ],
     ),
     section("detect.*", &["policy", "threshold", "patience"]),

@@ -582,6 +582,29 @@ fn check_spans(text: &str, overrides: &[String]) {
     }
 }
 
+/// Proves that a roll back and its margins are read and stored, for detectors that it can help, and that its budget has a name.
+#[test]
+fn roll_backs_are_read() {
+    use trackway_core::detect::{DetectionPolicy, Detector};
+
+    let text = format!(
+        "{MINIMAL}[detect]\nloss_spike = \"roll_back\"\nroll_back_steps = 20\nskip_batches = 5\n[retry]\nroll_back = {{ attempts = 7 }}\n"
+    );
+    let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(file.unsupported.is_empty());
+    assert_eq!(file.detect.policy_of(Detector::LossSpike), DetectionPolicy::RollBack);
+    assert_eq!((file.detect.roll_back_steps, file.detect.skip_batches), (Some(20), Some(5)));
+    assert_eq!(file.retry.rules["roll_back"].attempts, Some(7));
+    let stored = serde_json::to_value(&file.detect).unwrap();
+    assert_eq!(serde_json::from_value::<super::DetectSection>(stored).unwrap(), file.detect);
+    let before = serde_json::json!({ "loss_spike": { "policy": "stop" } });
+    let before: super::DetectSection = serde_json::from_value(before).unwrap();
+    assert_eq!(before.policy_of(Detector::LossSpike), DetectionPolicy::Stop);
+    let refused =
+        read(&format!("{MINIMAL}[detect]\nthroughput_drop = \"roll_back\"\n")).unwrap_err().to_string();
+    assert!(refused.contains("would not change what `throughput_drop` finds"), "{refused}");
+}
+
 /// Proves that `[detect]` takes a word or a table for a detector, names every detector there is, and is no part of the
 /// config's hash.
 #[test]
@@ -598,6 +621,7 @@ fn detectors_are_read() {
     let plain = Plan::from(read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}")));
     assert_eq!(Plan::from(file).config_sha256(), plain.config_sha256());
     let known = SCHEMA.iter().find(|section| section.name == "detect").unwrap();
-    assert_eq!(known.keys, Detector::ALL.iter().map(|detector| detector.as_str()).collect::<Vec<_>>());
+    let detectors = Detector::ALL.iter().map(|detector| detector.as_str());
+    assert_eq!(known.keys, detectors.chain(["roll_back_steps", "skip_batches"]).collect::<Vec<_>>());
     assert!(read(&format!("{MINIMAL}[detect]\nhang = 5\n")).is_err());
 }

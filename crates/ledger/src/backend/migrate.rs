@@ -40,8 +40,14 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 5,
-        sqlite: include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
-        postgres: include_str!("../../migrations/postgres/0005_data_cursor.sql"),
+        sqlite: concat!(
+            include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
+            include_str!("../../migrations/sqlite/0005_roll_backs.sql")
+        ),
+        postgres: concat!(
+            include_str!("../../migrations/postgres/0005_data_cursor.sql"),
+            include_str!("../../migrations/postgres/0005_roll_backs.sql")
+        ),
     },
 ];
 

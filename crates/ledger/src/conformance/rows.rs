@@ -16,7 +16,7 @@ use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, PreflightCheckRow,
-    ProofVerdict, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
+    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -152,6 +152,7 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     proofs_come_back(ledger);
     checks_come_back(ledger);
     detections_come_back(ledger);
+    roll_backs_come_back(ledger);
     data_and_evaluations_come_back(ledger, &run);
 }
 
@@ -272,6 +273,35 @@ fn detections_come_back(ledger: &Ledger) {
     assert_eq!(ledger.detections_of_attempt(attempt.attempt_id).unwrap(), detections);
     let softened = DetectionRow { severity: DetectionSeverity::Note, ..detections[0].clone() };
     assert_eq!(ledger.insert_detection(&softened).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+/// Roll backs come back oldest first, may be told twice, and are not told differently later.
+fn roll_backs_come_back(ledger: &Ledger) {
+    let run = stored_run(ledger, "rolled back");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let roll_back = |second: i64| RollBackRow {
+        roll_back_id: format!("{}:{second}", attempt.attempt_id),
+        run_id: run.run_id,
+        attempt_id: attempt.attempt_id,
+        at: at(second),
+        detector: Some(Detector::LossSpike),
+        person: None,
+        first_step: Some(500),
+        from_step: Some(510),
+        to_step: (second > 4).then_some(400),
+        skip_first_batch: Some(449),
+        skip_end_batch: Some(503),
+        left_steps: Some("450,500".into()),
+        why: "a spike".into(),
+    };
+    for second in [5, 4] {
+        assert!(ledger.insert_roll_back(&roll_back(second)).unwrap());
+        assert!(!ledger.insert_roll_back(&roll_back(second)).unwrap());
+    }
+    assert_eq!(ledger.roll_backs_of_run(run.run_id).unwrap(), [roll_back(4), roll_back(5)]);
+    let other = RollBackRow { to_step: None, ..roll_back(5) };
+    assert_eq!(ledger.insert_roll_back(&other).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
 fn proof(run: &RunRow) -> ResumeProofRow {

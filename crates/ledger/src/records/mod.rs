@@ -8,6 +8,7 @@ mod history;
 mod preflight;
 mod progress;
 mod proof;
+mod roll_back;
 mod run;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
@@ -17,6 +18,7 @@ pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, Parame
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
+pub use roll_back::RollBackRow;
 pub use run::{RunRow, RunState};
 
 use crate::value::{Record, Table};
@@ -43,4 +45,5 @@ pub const TABLES: &[&Table] = &[
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
     DetectionRow::TABLE,
+    RollBackRow::TABLE,
 ];

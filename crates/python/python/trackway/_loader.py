@@ -7,13 +7,30 @@ with these, iterating anew gives the same batches, and those already taken are p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from . import _arrays, _tree
 from ._rng import ProcessRng
 from ._trackway import outlive_sigterm_of_others
 from .errors import InputError
+
+
+# Half-open ranges of batches, counted from 0 over all epochs.
+Ranges = Sequence[tuple[int, int]]
+
+
+def skipped_batches() -> Ranges:
+    """What the run passes over since it was rolled back: `TRACKWAY_SKIP_BATCHES`, as `120..340,500..620`.
+
+    Raises InputError for a text of another form: to train on what broke the run would be worse."""
+    text = os.environ.get("TRACKWAY_SKIP_BATCHES", "")
+    try:
+        ranges = [part.split("..") for part in text.split(",") if part.strip()]
+        return [(int(first), int(end)) for first, end in ranges]
+    except ValueError:
+        raise InputError(f"TRACKWAY_SKIP_BATCHES is no list of ranges such as 120..340,500..620: {text!r}") from None
 
 
 class Cursor:
@@ -56,9 +73,11 @@ class Cursor:
 
     # Iterating
 
-    def batches(self, loader: Iterable[Any], *, epochs: int | None, replay: bool, rng: Any) -> Iterator[Any]:
-        """The batches from here on: to the end of the epoch when `epochs` is None, else until so many are finished.
-        `rng` is the state that the process's generators must have before the first one that was not taken yet; None
+    def batches(
+        self, loader: Iterable[Any], *, epochs: int | None, replay: bool, rng: Any, skipped: Ranges = ()
+    ) -> Iterator[Any]:
+        """The batches from here on, without those in `skipped`: to the end of the epoch when `epochs` is None, else until so
+        many are finished. What is passed over counts as taken. `rng` is the state that the process's generators must have before the first one that was not taken yet; None
         when nothing was resumed."""
         self._loader = loader
         if self.index and not self._resumed:
@@ -67,7 +86,8 @@ class Cursor:
         while self.epoch < last:
             for batch in self._open(loader, replay, rng):
                 self.index, self.taken = self.index + 1, self.taken + 1
-                yield batch
+                if not any(first < self.taken <= end for first, end in skipped):
+                    yield batch
             rng = None
             if self.index == 0:
                 raise InputError("the loader is empty, so there is nothing to train on")

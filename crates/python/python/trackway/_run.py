@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _state
 from ._exceptions import tell_exception, watch_exceptions
-from ._loader import Cursor
+from ._loader import Cursor, Ranges, skipped_batches
 from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
 from ._rehearsal import Rehearsal
@@ -258,6 +258,8 @@ class Run(Recorder):
         In a rehearsal the first batch, or the first few, come again and again, until the loss is at its target or the
         steps of the rehearsal are done; `steps`, `epochs` and `replay` do not count then.
 
+        Batches that the run passes over since it was rolled back are loaded and thrown away; steps count on without them.
+
         Raises InputError when the loader is empty or shorter than it was."""
         step = max(self._next_step, int(start or 1))
         if self.rehearsal is not None:
@@ -269,7 +271,9 @@ class Run(Recorder):
         self._watch_sigterm()
         if steps is not None and step > steps:
             return
-        batches = self._cursor.batches(loader, epochs=epochs, replay=replay, rng=self._rng_to_come)
+        batches = self._cursor.batches(
+            loader, epochs=epochs, replay=replay, rng=self._rng_to_come, skipped=self.skipped_batches
+        )
         self._rng_to_come = None
         if self.should_stop():
             return
@@ -321,6 +325,15 @@ class Run(Recorder):
         which a model that looks at its input must beat. Does nothing otherwise. `loss_of` must change nothing."""
         if self.rehearsal is not None:
             self.rehearsal.probe(loss_of, batch)
+
+    @property
+    def skipped_batches(self) -> Ranges:
+        """What the run passes over since it was rolled back: half-open ranges of batches, counted from 0 over all epochs.
+        `batches()` sees to it; for a loop that reads its data in another way. Empty outside an attempt and in a
+        rehearsal.
+
+        Raises InputError when `TRACKWAY_SKIP_BATCHES` cannot be read."""
+        return skipped_batches() if self.enabled and self.rehearsal is None else ()
 
     @property
     def epoch(self) -> int:

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::roll_back::Back;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
 
@@ -43,6 +44,22 @@ pub struct History {
     pub attempts: Vec<PastAttempt>,
     /// The hash of the data manifest and schema contract that a launch now would use.
     pub data_manifest_now: String,
+    /// The last attempt was ended to go back to an earlier checkpoint.
+    #[serde(default)]
+    pub roll_back: Option<RollBack>,
+}
+
+/// What is known of a roll back that is due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RollBack {
+    /// A person asked for it: it spends no budget.
+    pub by_person: bool,
+    /// Roll backs by detectors that the run had before.
+    pub spent: u32,
+    /// What it was found or asked for, in words.
+    pub why: String,
+    /// Where to, or why there is no such place.
+    pub back: Result<Back, String>,
 }
 
 impl History {

@@ -1,7 +1,7 @@
 //! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
 //!
 //! The rules are asked in this order; the first that answers decides, and its name stands in the decision:
-//! finished → operator → budget already spent (`C6.*`) → data unchanged (`C4.*`) → evaluator alone (`C5.*`) → no retry
+//! finished → roll back (`roll_back.*`) → operator → budget already spent (`C6.*`) → data unchanged (`C4.*`) → evaluator alone (`C5.*`) → no retry
 //! can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) → transient (`C1.*`).
 
 mod history;
@@ -10,7 +10,7 @@ mod retry;
 
 use std::collections::BTreeMap;
 
-pub use history::{History, PastAttempt};
+pub use history::{History, PastAttempt, RollBack};
 pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
 use serde::Serialize;
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
@@ -121,6 +121,7 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
         );
     };
     finished(last)
+        .or_else(|| rolled_back(history, policy, last, jitter))
         .or_else(|| ended_on_purpose(last))
         .or_else(|| money_spent(history, policy, last.reason))
         .or_else(|| retry::after_data_change(history, policy, last, jitter))
@@ -151,6 +152,41 @@ fn finished(last: &PastAttempt) -> Option<Decision> {
             FinalState::Completed,
             last.reason,
         )
+    })
+}
+
+/// An attempt that was ended to go back. What else ended it meanwhile (a person, a fence) goes before.
+fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitter: f64) -> Option<Decision> {
+    let roll_back = history.roll_back.as_ref()?;
+    if !matches!(last.reason, Reason::NumericDivergence | Reason::Hang | Reason::Superseded) {
+        return None;
+    }
+    if let Some(spent) = money_spent(history, policy, last.reason) {
+        return Some(spent);
+    }
+    let again = roll_back.spent + u32::from(!roll_back.by_person);
+    let limit = policy.roll_back.attempts;
+    let budget = BudgetUse { name: "roll_back".into(), spent: f64::from(again), limit: f64::from(limit) };
+    let end = |rule, why: String, budget| Some(stop(rule, why, budget, FinalState::Failed, last.reason));
+    if !roll_back.by_person && again > limit {
+        let why = format!("{limit} roll backs are spent; {}", roll_back.why);
+        let budget = BudgetUse { spent: f64::from(roll_back.spent), ..budget };
+        return end("roll_back.budget", why, Some(budget));
+    }
+    let back = match &roll_back.back {
+        Ok(back) => back,
+        Err(why) => return end("roll_back.no_place", format!("{why}; {}", roll_back.why), None),
+    };
+    let to = back.to_step.map_or("the beginning".into(), |step| format!("the checkpoint of step {step}"));
+    let skip = back.skip.map_or(String::new(), |range| format!(" and passes over the batches {range}"));
+    Some(Decision::Retry {
+        rule: if roll_back.by_person { "roll_back.person" } else { "roll_back.detector" },
+        why: format!("goes back to {to}{skip}: {}", roll_back.why),
+        delay_seconds: policy.roll_back.delay_seconds(again, jitter),
+        set: last.set.clone(),
+        plan_index: None,
+        budget,
+        resume: back.to_step.is_some(),
     })
 }
 

@@ -53,6 +53,8 @@ pub struct RetryPolicy {
     pub timeout: AttemptBudget,
     /// Ends that nobody can explain, and mere guesses of `code_error` or `checkpoint_error`: 1, after 30 s to 5 min.
     pub unknown: AttemptBudget,
+    /// Roll backs that detectors ask for: 3, at once.
+    pub roll_back: AttemptBudget,
     /// Evaluations: 3, after 10 s to 5 min.
     pub evaluator: AttemptBudget,
     /// Budgets of single reasons; they go before the shared ones above. Empty by default.
@@ -81,6 +83,7 @@ impl Default for RetryPolicy {
             hang: AttemptBudget::new(2, 30.0, 300.0),
             timeout: AttemptBudget::new(10, 0.0, 0.0),
             unknown: AttemptBudget::new(1, 30.0, 300.0),
+            roll_back: AttemptBudget::new(3, 0.0, 0.0),
             evaluator: AttemptBudget::new(3, 10.0, 300.0),
             by_reason: BTreeMap::new(),
             device_oom: Vec::new(),

@@ -29,7 +29,7 @@ fn plan(entries: &[(&str, &str)]) -> Vec<PlanEntry> {
 }
 
 fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
-    let history = History { attempts: attempts.to_vec(), data_manifest_now: "v1".into() };
+    let history = History { attempts: attempts.to_vec(), data_manifest_now: "v1".into(), roll_back: None };
     decide(&history, policy, 0.5)
 }
 
@@ -102,8 +102,11 @@ fn a_plan_is_used_in_order_and_once() {
 /// Proves that a data error stays shut until the manifest changes, and does not reopen for data seen before.
 #[test]
 fn data_errors_wait_for_other_data() {
-    let mut history =
-        History { attempts: vec![ended(Reason::DataError, None)], data_manifest_now: "v2".into() };
+    let mut history = History {
+        attempts: vec![ended(Reason::DataError, None)],
+        data_manifest_now: "v2".into(),
+        roll_back: None,
+    };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
     history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
     history.data_manifest_now = "v1".into();
@@ -157,7 +160,7 @@ proptest! {
             ..Default::default()
         };
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
-        let mut history = History { attempts: vec![], data_manifest_now: "v1".into() };
+        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), roll_back: None };
         let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
         let mut stopped = false;
         for (reason, progress, confidence) in ends {
@@ -183,4 +186,34 @@ proptest! {
         }
         prop_assert!(stopped && history.attempts.len() <= limit, "{} attempts", history.attempts.len());
     }
+}
+
+/// Proves that a roll back that is due goes before the other rules, spends its own budget, and gives way to a person, a fence and
+/// money; and that without a place to go back to the run stops.
+#[test]
+fn roll_backs_have_their_own_budget() {
+    use crate::roll_back::Back;
+    let decided = |reason, spent, by_person, back: Result<Back, String>, policy: &RetryPolicy| {
+        let roll_back = Some(RollBack { by_person, spent, why: "a spike".into(), back });
+        let last = PastAttempt { cost_usd: 10.0, ..ended(reason, None) };
+        let history = History { attempts: vec![last], data_manifest_now: "v1".into(), roll_back };
+        decide(&history, policy, 0.0)
+    };
+    let policy = RetryPolicy::default();
+    let back = || Ok(Back { to_step: Some(40), skip: Some("30..50".parse().unwrap()) });
+    let retry = decided(Reason::NumericDivergence, 2, false, back(), &policy);
+    let Decision::Retry { rule, why, budget, delay_seconds, .. } = &retry else { panic!("{retry:?}") };
+    assert_eq!((*rule, budget.spent, budget.limit, *delay_seconds), ("roll_back.detector", 3.0, 3.0, 0.0));
+    assert_eq!(why, "goes back to the checkpoint of step 40 and passes over the batches 30..50: a spike");
+    let rule = |reason, spent, by_person, back, policy: &RetryPolicy| {
+        decided(reason, spent, by_person, back, policy).rule()
+    };
+    assert_eq!(rule(Reason::NumericDivergence, 3, false, back(), &policy), "roll_back.budget");
+    assert_eq!(rule(Reason::Superseded, 3, true, back(), &policy), "roll_back.person");
+    assert_eq!(rule(Reason::Hang, 0, false, Err("none".into()), &policy), "roll_back.no_place");
+    assert_eq!(rule(Reason::Cancelled, 0, false, back(), &policy), "operator.cancelled");
+    assert_eq!(rule(Reason::Fenced, 0, false, back(), &policy), "fenced.newer_attempt_owns_the_run");
+    assert_eq!(rule(Reason::Completed, 0, false, back(), &policy), "finished");
+    let poor = RetryPolicy { max_usd: Some(5.0), ..RetryPolicy::default() };
+    assert_eq!(rule(Reason::NumericDivergence, 0, false, back(), &poor), "C6.money");
 }

@@ -66,6 +66,15 @@ impl Finding {
         }
     }
 
+    /// What the end of an attempt is called that is rolled back because of it: what breaks off in order is replaced.
+    #[must_use]
+    pub const fn roll_back_kind(&self) -> ActionKind {
+        match self.stop_kind() {
+            ActionKind::EarlyStop => ActionKind::Superseded,
+            kind => kind,
+        }
+    }
+
     /// Whether a stop must not save: the state is most likely full of NaN, and a checkpoint of it would be resumed from.
     #[must_use]
     pub fn spoils_checkpoints(&self) -> bool {

@@ -5,7 +5,7 @@ use trackway_ledger::DetectionRow;
 
 use crate::App;
 use crate::error::AppError;
-use crate::run::stacks;
+use crate::run::{roll_back, stacks};
 
 /// What a detector found in a run. Field names are the JSON contract of `trackway explain` and `trackway watch`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,7 +50,9 @@ pub struct Detection {
     pub data_epoch: Option<u64>,
     /// What every process did when the run stood still: a file, from the attempt's folder.
     pub stacks_path: Option<String>,
-    /// The same, a line for each process; none where the file is gone.
+    /// Where the run went back to because of it.
+    pub rolled_back: Option<String>,
+    /// The stacks, a line for each process; none where the file is gone.
     pub stacks: Vec<String>,
 }
 
@@ -77,6 +79,7 @@ impl From<DetectionRow> for Detection {
             last_batch: row.last_batch,
             data_epoch: row.data_epoch,
             stacks_path: row.stacks_path,
+            rolled_back: None,
             stacks: Vec::new(),
         }
     }
@@ -85,12 +88,18 @@ impl From<DetectionRow> for Detection {
 /// What detectors found in a run, oldest first.
 pub fn detections_of(app: &App, run_id: RunId) -> Result<Vec<Detection>, AppError> {
     let rows = app.ledger_read(|ledger| ledger.detections_of_run(run_id))?;
-    let with_stacks = |row| {
+    let roll_backs = roll_back::rows(app, run_id)?;
+    let whole = |row| {
         let mut detection = Detection::from(row);
+        detection.rolled_back = roll_backs
+            .iter()
+            .find(|it| it.attempt_id == detection.attempt_id && it.detector == Some(detection.detector))
+            .filter(|_| detection.policy == DetectionPolicy::RollBack)
+            .map(roll_back::of_row);
         if let Some(path) = &detection.stacks_path {
             detection.stacks = stacks::lines(&app.home.attempt_folder(detection.attempt_id), path);
         }
         detection
     };
-    Ok(rows.into_iter().map(with_stacks).collect())
+    Ok(rows.into_iter().map(whole).collect())
 }

@@ -1,0 +1,133 @@
+//! `trackway roll-back`: a person sends a run back to an earlier checkpoint.
+
+use serde::Serialize;
+use trackway_core::{AttemptId, BatchRange, Clock as _, LaunchKind, RunId, Step};
+use trackway_launch::{Launcher as _, StopMode};
+use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
+
+use crate::App;
+use crate::actions::{self, ActionKind, OwnAction};
+use crate::error::{AppError, ErrorKind};
+use crate::run::lock::RunLock;
+use crate::run::roll_back::{Asked, AskedBy, Decided, go_back, place, rows, skipped, told};
+
+/// What a person asks for.
+#[derive(Debug, Clone)]
+pub struct RollBackRequest {
+    /// At most to this step; none: to the checkpoint before the newest.
+    pub to_step: Option<Step>,
+    /// Batches to pass over from then on, counted from 0 over all passes through the data.
+    pub skip: Option<BatchRange>,
+    /// Why.
+    pub why: String,
+    /// Who.
+    pub person: Option<String>,
+}
+
+/// The answer to `trackway roll-back`. Field names are its JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct RolledBack {
+    /// The run.
+    pub run_id: RunId,
+    /// The attempt that is left.
+    pub attempt_id: AttemptId,
+    /// `asked`: the live attempt was ended, and its supervisor goes on from there. `done`: `trackway resume` goes on from there.
+    pub state: &'static str,
+    /// The committed step to go on from.
+    pub to_step: Option<Step>,
+    /// Every range of batches that is passed over from then on, as `TRACKWAY_SKIP_BATCHES` has them.
+    pub skip_batches: String,
+    /// In words.
+    pub told: String,
+}
+
+impl App {
+    /// Sends a run back: ends its live attempt, so that its supervisor goes on from the earlier checkpoint, or prepares a run at rest
+    /// for `trackway resume`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a run without attempts; [`ErrorKind::Usage`] for one that completed or is no training, that
+    /// waits for its next attempt, or where there is no place to go back to. Nothing is ended then.
+    pub fn roll_back(&self, run: &str, request: &RollBackRequest) -> Result<RolledBack, AppError> {
+        let run = self.find_run(run)?;
+        let asked = self.asked_by_person(request);
+        let last = self.last_of_training(&run)?;
+        let back = place(self, &run, &asked)?.map_err(|why| {
+            AppError::new(ErrorKind::Usage, format!("run `{}` cannot go back: {why}", run.name))
+                .hint(format!("see its checkpoints with: trackway checkpoint ls {}", run.run_id))
+        })?;
+        let decided = Decided { asked, back };
+        let (state, told) = if last.state == AttemptState::Sealed {
+            ("done", self.roll_back_at_rest(&run, &last, &decided)?)
+        } else {
+            self.end_to_roll_back(&last, &decided)?;
+            ("asked", told(&decided.back))
+        };
+        let mut all = skipped(self, run.run_id)?;
+        if let Some(range) = back.skip {
+            all.add(range);
+        }
+        let skip_batches = all.to_string();
+        let (run_id, attempt_id) = (run.run_id, last.attempt_id);
+        Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, told })
+    }
+
+    fn asked_by_person(&self, request: &RollBackRequest) -> Asked {
+        let by =
+            AskedBy::Person { name: request.person.clone(), to_step: request.to_step, skip: request.skip };
+        Asked { at: self.clock.now(), by, why: self.redactor.text(&request.why).into_owned() }
+    }
+
+    fn last_of_training(&self, run: &RunRow) -> Result<AttemptRow, AppError> {
+        let refuse = |why: String| {
+            Err(AppError::new(ErrorKind::Usage, format!("run `{}` cannot go back: {why}", run.name)))
+        };
+        if run.kind != LaunchKind::Train {
+            return refuse(format!("it is of kind `{}`, and only a training goes back", run.kind.as_str()));
+        }
+        if run.state == RunState::Completed {
+            return refuse("it completed".into());
+        }
+        self.attempts_of(run.run_id)?.pop().ok_or_else(|| {
+            AppError::new(ErrorKind::NotFound, format!("run `{}` was never launched", run.name))
+        })
+    }
+
+    /// The request is written down before the attempt is ended: whoever seals it decides by that.
+    fn end_to_roll_back(&self, last: &AttemptRow, decided: &Decided) -> Result<(), AppError> {
+        let folder = self.home.attempt_folder(last.attempt_id);
+        let placement = self.placement_of(last)?.ok_or_else(|| {
+            AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", last.attempt_id))
+        })?;
+        let failed = |error| AppError::file("write in", &folder, &error);
+        decided.asked.write(&folder).map_err(failed)?;
+        let why = format!("{}: {}", told(&decided.back), decided.asked.why);
+        let action = OwnAction { kind: ActionKind::Superseded, at: self.clock.now(), kill_sent: true, why };
+        actions::append(&folder, &action).map_err(failed)?;
+        self.launcher
+            .stop(&placement, StopMode::Kill)
+            .map_err(|error| AppError::fault("the end of the attempt", &error))
+    }
+
+    fn roll_back_at_rest(
+        &self,
+        run: &RunRow,
+        last: &AttemptRow,
+        decided: &Decided,
+    ) -> Result<String, AppError> {
+        let folder = self.home.run_folder(run.run_id);
+        let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
+        if lock.is_none() {
+            let message = format!("run `{}` waits for its next attempt", run.name);
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint(format!("stop it first: trackway stop {}", run.run_id)));
+        }
+        let id = format!("{}:{}", last.attempt_id, rows(self, run.run_id)?.len() + 1);
+        let told = go_back(self, run, last, id, decided)?;
+        // What blocked it is what the person answers with this.
+        if run.state == RunState::Blocked {
+            self.set_run_state(run.run_id, RunState::Stopped)?;
+        }
+        Ok(told)
+    }
+}

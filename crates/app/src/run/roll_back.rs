@@ -1,0 +1,292 @@
+//! Going back to an earlier checkpoint (`docs/detectors.md`). A request stands in the attempt's folder before the attempt is ended;
+//! the decision that follows the end names place and range; before the next launch both are carried out: the checkpoints that
+//! are left are marked, and a row of `roll_backs` says what every later attempt passes over.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use trackway_checkpoint::{Housekeeper, State};
+use trackway_core::detect::Detector;
+use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step, Timestamp};
+use trackway_formats::runfile::DetectSection;
+use trackway_ledger::{AttemptRow, EventRow, RetryRow, RollBackRow, RunRow};
+use trackway_tower::decide;
+use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
+
+use super::policy::Changes;
+use crate::checkpoints::view;
+use crate::error::{AppError, ErrorKind};
+use crate::home::attempt_file;
+use crate::report::{Notice, Reporter};
+use crate::{App, FULL_STAGE};
+
+/// What is asked for; the first request of an attempt counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// When.
+    pub at: Timestamp,
+    /// By whom and for what.
+    pub by: AskedBy,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// By whom a roll back is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskedBy {
+    /// A detector, which saw this.
+    Detector {
+        /// Which one.
+        detector: Detector,
+        /// Where it began.
+        first_step: Step,
+        /// Where it was certain.
+        step: Step,
+        /// The batch of `first_step`.
+        first_batch: Option<u64>,
+        /// The batch of `step`.
+        last_batch: Option<u64>,
+    },
+    /// A person, who said this.
+    Person {
+        /// The login, where it is known.
+        name: Option<String>,
+        /// At most to this step.
+        to_step: Option<Step>,
+        /// What to pass over.
+        skip: Option<BatchRange>,
+    },
+}
+
+/// A roll back that was decided on, as `retries.changes_json` holds it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    /// The request.
+    pub asked: Asked,
+    /// Where to.
+    pub back: Back,
+}
+
+impl Asked {
+    /// Writes the request down, durably, before the attempt is ended. A second one changes nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be written; the attempt must then not be ended for it.
+    pub fn write(&self, attempt_folder: &Path) -> std::io::Result<()> {
+        use std::io::Write as _;
+        let path = attempt_folder.join(attempt_file::ROLL_BACK);
+        let bytes = serde_json::to_vec(self).map_err(std::io::Error::other)?;
+        let aside = path.with_extension(format!("new-{}", std::process::id()));
+        let mut file = std::fs::File::create(&aside)?;
+        file.write_all(&bytes)?;
+        file.sync_data()?;
+        let linked = std::fs::hard_link(&aside, &path);
+        std::fs::remove_file(&aside)?;
+        match linked {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    }
+
+    /// The request of an attempt, if there is one.
+    ///
+    /// # Errors
+    /// When the file exists and cannot be read.
+    pub fn read(attempt_folder: &Path) -> Result<Option<Self>, AppError> {
+        let path = attempt_folder.join(attempt_file::ROLL_BACK);
+        match std::fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(AppError::file("read", &path, &error)),
+        }
+    }
+
+    fn is_by_person(&self) -> bool {
+        matches!(self.by, AskedBy::Person { .. })
+    }
+}
+
+/// What the decision after an attempt must know, and the request itself; none where no roll back was asked for.
+pub fn due(app: &App, row: &AttemptRow) -> Result<Option<(Asked, decide::RollBack)>, AppError> {
+    let Some(asked) = Asked::read(&app.home.attempt_folder(row.attempt_id))? else { return Ok(None) };
+    let run = app.find_run(&row.run_id.to_string())?;
+    let back = place(app, &run, &asked)?;
+    let before = rows(app, row.run_id)?;
+    let spent = before.iter().filter(|row| row.detector.is_some()).count() as u32;
+    let facts = decide::RollBack { by_person: asked.is_by_person(), spent, why: asked.why.clone(), back };
+    Ok(Some((asked, facts)))
+}
+
+/// Where a request leads, or why nowhere.
+pub fn place(app: &App, run: &RunRow, asked: &Asked) -> Result<Result<Back, String>, AppError> {
+    let committed = resumable(app, run)?;
+    let before = rows(app, run.run_id)?;
+    let skipped = skipped_by(&before)?;
+    Ok(match &asked.by {
+        AskedBy::Person { to_step, skip, .. } => as_asked(*to_step, *skip, &committed, &skipped),
+        AskedBy::Detector { first_step, step, first_batch, last_batch, .. } => {
+            let section = detect_section(run);
+            let trouble = Trouble {
+                first_step: *first_step,
+                step: *step,
+                first_batch: *first_batch,
+                last_batch: *last_batch,
+                margin_steps: section.roll_back_steps.unwrap_or(MARGIN_STEPS),
+                margin_batches: section.skip_batches.unwrap_or(MARGIN_BATCHES),
+            };
+            after_trouble(&trouble, &committed, &skipped, before.last().map(|row| row.to_step))
+        }
+    })
+}
+
+fn detect_section(run: &RunRow) -> DetectSection {
+    let section = run.config_json.get("detect").cloned().unwrap_or_default();
+    serde_json::from_value(section).unwrap_or_default()
+}
+
+/// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.
+fn resumable(app: &App, run: &RunRow) -> Result<Vec<Step>, AppError> {
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+    let infos = view(&root)?.list();
+    let only_there = |state: State, uploaded: bool| state == State::Retired && uploaded;
+    Ok(infos
+        .iter()
+        .filter(|info| {
+            let there = only_there(info.state, info.uploaded_to.is_some()) && info.why.is_none();
+            info.on_branch || there
+        })
+        .map(|info| info.step)
+        .collect())
+}
+
+/// The roll backs of a run, oldest first.
+pub fn rows(app: &App, run_id: RunId) -> Result<Vec<RollBackRow>, AppError> {
+    app.ledger_read(|ledger| ledger.roll_backs_of_run(run_id))
+}
+
+/// What every attempt of a run passes over from now on.
+pub fn skipped(app: &App, run_id: RunId) -> Result<SkippedBatches, AppError> {
+    skipped_by(&rows(app, run_id)?)
+}
+
+fn skipped_by(rows: &[RollBackRow]) -> Result<SkippedBatches, AppError> {
+    let mut skipped = SkippedBatches::default();
+    for row in rows {
+        let (Some(first), Some(end)) = (row.skip_first_batch, row.skip_end_batch) else { continue };
+        if !skipped.add(BatchRange { first, end }) {
+            let message = "the run passes over more ranges of batches than can be told to a script";
+            return Err(AppError::new(ErrorKind::Blocked, message)
+                .hint("begin a new run with data that does not hold them"));
+        }
+    }
+    Ok(skipped)
+}
+
+/// Carries out the roll back that was decided on after `previous`, unless that is done. Nothing may be launched when it fails: the
+/// attempt would go on from what was to be left.
+pub fn carry_out(
+    app: &App,
+    run: &RunRow,
+    previous: &AttemptRow,
+    reporter: &dyn Reporter,
+) -> Result<(), AppError> {
+    if run.kind != LaunchKind::Train {
+        return Ok(());
+    }
+    let retries = app.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
+    let decision = retries.iter().find(|retry| retry.attempt_id == previous.attempt_id);
+    let Some(decided) = decision.map(Changes::of).and_then(|changes| changes.roll_back) else {
+        return Ok(());
+    };
+    let id = format!("{}:decided", previous.attempt_id);
+    if rows(app, run.run_id)?.iter().any(|row| row.roll_back_id == id) {
+        return Ok(());
+    }
+    let text = go_back(app, run, previous, id, &decided)?;
+    reporter.notice(&Notice::Note { text });
+    Ok(())
+}
+
+/// Marks what is left, then writes down that the run went back. Returns what there is to tell.
+pub fn go_back(
+    app: &App,
+    run: &RunRow,
+    left: &AttemptRow,
+    roll_back_id: String,
+    decided: &Decided,
+) -> Result<String, AppError> {
+    let Decided { asked, back } = decided;
+    let told = told(back);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+    let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
+    let mut house = Housekeeper::open(&root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
+    let left_steps = match back.to_step {
+        Some(step) => house.leave_after(step, &format!("{told}: {}", asked.why)).map_err(fault)?,
+        None => Vec::new(),
+    };
+    let listed = left_steps.iter().map(Step::to_string).collect::<Vec<_>>().join(",");
+    let (detector, first_step, person) = match &asked.by {
+        AskedBy::Detector { detector, first_step, .. } => (Some(*detector), Some(*first_step), None),
+        AskedBy::Person { name, .. } => (None, None, name.clone()),
+    };
+    let row = RollBackRow {
+        roll_back_id: roll_back_id.clone(),
+        run_id: run.run_id,
+        attempt_id: left.attempt_id,
+        at: app.clock.now(),
+        detector,
+        person,
+        first_step,
+        from_step: left.last_step,
+        to_step: back.to_step,
+        skip_first_batch: back.skip.map(|range| range.first),
+        skip_end_batch: back.skip.map(|range| range.end),
+        left_steps: Some(listed.clone()).filter(|listed| !listed.is_empty()),
+        why: asked.why.clone(),
+    };
+    app.ledger_write(|ledger| ledger.insert_roll_back(&row))?;
+    let beside =
+        if listed.is_empty() { String::new() } else { format!("; not resumed from any more: {listed}") };
+    let text = format!("{told}{beside}: {}", asked.why);
+    remember(app, &row, &text);
+    Ok(text)
+}
+
+/// `rolled back to step 400; passes over the batches 449..503`
+pub fn told(back: &Back) -> String {
+    let to = back.to_step.map_or("the beginning".into(), |step| format!("step {step}"));
+    let skip = back.skip.map(|range| format!("; passes over the batches {range}")).unwrap_or_default();
+    format!("rolled back to {to}{skip}")
+}
+
+/// The same of a row.
+pub fn of_row(row: &RollBackRow) -> String {
+    let range = row.skip_first_batch.zip(row.skip_end_batch);
+    told(&Back { to_step: row.to_step, skip: range.map(|(first, end)| BatchRange { first, end }) })
+}
+
+/// The row is what counts; the event makes the story of the run whole.
+fn remember(app: &App, row: &RollBackRow, text: &str) {
+    let event = EventRow {
+        event_id: format!("{}:rolled_back", row.roll_back_id),
+        run_id: row.run_id,
+        attempt_id: Some(row.attempt_id),
+        at: row.at,
+        kind: "rolled_back".into(),
+        step: row.to_step,
+        message: text.into(),
+        fields_json: None,
+        source: "supervisor".into(),
+    };
+    let _ = app.ledger_write(|ledger| ledger.append_event(&event));
+}
+
+/// What a decision to go back changes; the other decisions change nothing of this kind.
+pub fn decided(retry: &RetryRow, due: Option<(Asked, decide::RollBack)>) -> Option<Decided> {
+    let (asked, facts) = due.filter(|_| retry.rule.starts_with("roll_back."))?;
+    Some(Decided { asked, back: facts.back.ok()? })
+}

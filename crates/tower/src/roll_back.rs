@@ -1,0 +1,204 @@
+//! Where a run goes back to after something broke it, and which batches it passes over then: committed steps and what was seen in,
+//! a place and a range out.
+//!
+//! A checkpoint shortly before the trouble may hold its beginning already. PaLM (Chowdhery et al. 2022, 5.1) went back about
+//! 100 steps before each spike of the loss and passed over 200 to 500 batches around it; the spike then did not come again,
+//! and the same batches did no harm from another checkpoint.
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{BatchRange, SkippedBatches, Step};
+
+/// Steps that a checkpoint must be older than the trouble, unless the run file says otherwise.
+pub const MARGIN_STEPS: u64 = 100;
+/// Batches on each side of the trouble that are passed over too, unless the run file says otherwise.
+pub const MARGIN_BATCHES: u64 = 100;
+/// Batches that one roll back passes over at most.
+pub const SKIPPED_MAX: u64 = 100_000;
+
+/// What was seen, and how far to stay away from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trouble {
+    /// The step at which it began.
+    pub first_step: Step,
+    /// The step at which it was certain.
+    pub step: Step,
+    /// The batch of `first_step`, where the script tells.
+    pub first_batch: Option<u64>,
+    /// The batch of `step`, where the script tells.
+    pub last_batch: Option<u64>,
+    /// Steps that the checkpoint must be older, if there is one.
+    pub margin_steps: u64,
+    /// Batches before `first_batch` and after `last_batch` that are passed over too: what broke the numbers need not end where a
+    /// detector is sure.
+    pub margin_batches: u64,
+}
+
+/// The place and the range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Back {
+    /// The committed step to resume from; `None`: the beginning, because nothing was committed.
+    pub to_step: Option<Step>,
+    /// The batches to pass over from there on; `None`: none.
+    pub skip: Option<BatchRange>,
+}
+
+/// Where to go back to after trouble. `committed`: the steps of the checkpoints that may be resumed from. `skipped`: what is passed
+/// over already. `before`: where the last roll back of the run went, if there was one.
+///
+/// The newest checkpoint at least `margin_steps` before the trouble is taken, or the oldest one before it where none is so old. A
+/// second roll back in a row to the same place goes one checkpoint further back.
+///
+/// # Errors
+/// Why there is no place to go back to.
+pub fn after_trouble(
+    trouble: &Trouble,
+    committed: &[Step],
+    skipped: &SkippedBatches,
+    before: Option<Option<Step>>,
+) -> Result<Back, String> {
+    let to_step = place(trouble, committed, before)?;
+    let first = trouble.first_batch.unwrap_or_else(|| skipped.batch_of_step(trouble.first_step));
+    let last = trouble.last_batch.unwrap_or_else(|| skipped.batch_of_step(trouble.step));
+    // What was trained on before the checkpoint cannot be passed over any more.
+    let next = skipped.batch_of_step(to_step.unwrap_or(0) + 1);
+    let first = first.saturating_sub(trouble.margin_batches).max(next);
+    let end = last.saturating_add(1).saturating_add(trouble.margin_batches);
+    let end = end.clamp(first + 1, first.saturating_add(SKIPPED_MAX));
+    Ok(Back { to_step, skip: Some(BatchRange { first, end }) })
+}
+
+fn place(
+    trouble: &Trouble,
+    committed: &[Step],
+    before: Option<Option<Step>>,
+) -> Result<Option<Step>, String> {
+    let first_step = trouble.first_step;
+    let mut older: Vec<Step> = committed.iter().copied().filter(|step| *step < first_step).collect();
+    older.sort_unstable();
+    older.dedup();
+    let far = |step: &&Step| step.saturating_add(trouble.margin_steps) <= first_step;
+    let chosen = older.iter().rfind(far).or(older.first()).copied();
+    if chosen.is_none() && !committed.is_empty() {
+        return Err(format!(
+            "every checkpoint is of step {first_step} or a later one, so that each may hold the trouble"
+        ));
+    }
+    if before != Some(chosen) {
+        return Ok(chosen);
+    }
+    let further = chosen.and_then(|chosen| older.into_iter().rfind(|step| *step < chosen));
+    further.map(Some).ok_or_else(|| match chosen {
+        Some(step) => format!("it went back to step {step} before, and there is no older checkpoint"),
+        None => "it began anew before, and nothing was committed since".into(),
+    })
+}
+
+/// Where to go back to because a person says so: the newest checkpoint at or before `to_step`, or the one before the newest.
+///
+/// # Errors
+/// Why there is none.
+pub fn as_asked(
+    to_step: Option<Step>,
+    skip: Option<BatchRange>,
+    committed: &[Step],
+    skipped: &SkippedBatches,
+) -> Result<Back, String> {
+    let newest = committed.iter().copied().max().ok_or("nothing is committed that could be gone back to")?;
+    let fits = |step: &Step| to_step.map_or(*step < newest, |to_step| *step <= to_step);
+    let found = committed.iter().copied().filter(fits).max();
+    let to_step = found.ok_or_else(|| match to_step {
+        Some(step) => format!("no checkpoint of step {step} or before it can be resumed from"),
+        None => format!("there is no checkpoint before the newest one, of step {newest}"),
+    })?;
+    let next = skipped.batch_of_step(to_step + 1);
+    let skip = match skip {
+        Some(range) if range.end <= next => {
+            return Err(format!(
+                "the batches {range} were trained on before step {to_step}; the next one there is {next}"
+            ));
+        }
+        Some(range) if range.count() > SKIPPED_MAX => {
+            return Err(format!(
+                "{} batches are more than the {SKIPPED_MAX} that one roll back may pass over",
+                range.count()
+            ));
+        }
+        range => range.map(|range| BatchRange { first: range.first.max(next), ..range }),
+    };
+    Ok(Back { to_step: Some(to_step), skip })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPIKE: Trouble = Trouble {
+        first_step: 500,
+        step: 503,
+        first_batch: None,
+        last_batch: None,
+        margin_steps: 100,
+        margin_batches: 50,
+    };
+
+    fn back(
+        trouble: Trouble,
+        committed: &[Step],
+        before: Option<Option<Step>>,
+    ) -> Result<(Option<Step>, String), String> {
+        let back = after_trouble(&trouble, committed, &SkippedBatches::default(), before)?;
+        Ok((back.to_step, back.skip.map(|range| range.to_string()).unwrap_or_default()))
+    }
+
+    /// Proves which checkpoint is taken at every distance, and that what was trained on before it is not passed over.
+    #[test]
+    fn the_place_is_a_safe_distance_before_the_trouble() {
+        let told = |to_step, skip: &str| Ok((to_step, skip.to_owned()));
+        assert_eq!(back(SPIKE, &[100, 400, 450, 550], None), told(Some(400), "449..553"));
+        assert_eq!(back(SPIKE, &[399, 401], None), told(Some(399), "449..553"));
+        assert_eq!(back(SPIKE, &[460, 480, 499, 500], None), told(Some(460), "460..553"));
+        assert_eq!(back(SPIKE, &[499], None), told(Some(499), "499..553"));
+        assert_eq!(back(SPIKE, &[], None), told(None, "449..553"));
+        assert!(back(SPIKE, &[500, 600], None).unwrap_err().contains("may hold the trouble"));
+    }
+
+    /// Proves that the same place twice in a row is one checkpoint further back, and that there is an end to it.
+    #[test]
+    fn the_same_place_again_is_further_back() {
+        let committed = [100, 300, 400];
+        assert_eq!(back(SPIKE, &committed, Some(Some(400))).unwrap().0, Some(300));
+        assert_eq!(back(SPIKE, &committed, Some(Some(300))).unwrap().0, Some(400));
+        assert!(back(SPIKE, &[400], Some(Some(400))).unwrap_err().contains("no older checkpoint"));
+        assert!(back(SPIKE, &[], Some(None)).is_err());
+        assert_eq!(back(SPIKE, &[400], Some(None)).unwrap().0, Some(400));
+    }
+
+    /// Proves that batches are those the script tells, else those that follow from what is passed over already, and that
+    /// their number is bounded.
+    #[test]
+    fn batches_follow_from_what_is_known() {
+        let skipped: SkippedBatches = "200..260".parse().unwrap();
+        let found = after_trouble(&SPIKE, &[400], &skipped, None).unwrap();
+        assert_eq!(found.skip, Some(BatchRange { first: 509, end: 613 }));
+        let told = Trouble { first_batch: Some(700), last_batch: Some(710), ..SPIKE };
+        assert_eq!(back(told, &[400], None).unwrap().1, "650..761");
+        let late = Trouble { step: 10_000_000, margin_batches: 0, ..SPIKE };
+        assert_eq!(back(late, &[400], None).unwrap().1, format!("499..{}", 499 + SKIPPED_MAX));
+    }
+
+    /// Proves what a person may ask for.
+    #[test]
+    fn a_person_says_where_to() {
+        let none = SkippedBatches::default();
+        let asked = |to_step, skip: Option<&str>, committed: &[Step]| {
+            as_asked(to_step, skip.map(|text| text.parse().unwrap()), committed, &none)
+        };
+        assert_eq!(asked(None, None, &[10, 20, 30]).unwrap(), Back { to_step: Some(20), skip: None });
+        let back = asked(Some(15), Some("5..40"), &[10, 20]).unwrap();
+        assert_eq!((back.to_step, back.skip.unwrap().to_string()), (Some(10), "10..40".into()));
+        assert!(asked(None, None, &[]).is_err() && asked(None, None, &[10]).is_err());
+        assert!(asked(Some(5), None, &[10]).unwrap_err().contains("step 5"));
+        assert!(asked(Some(20), Some("5..20"), &[20]).unwrap_err().contains("trained on before"));
+        assert!(asked(Some(20), Some("0..9999999"), &[20]).unwrap_err().contains("more than"));
+    }
+}
