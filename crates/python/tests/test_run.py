@@ -184,6 +184,70 @@ def test_the_place_in_the_data_is_told(attempt, tmp_path):
     assert cursors(tmp_path, 2) == [(6, 5, 1), (7, 6, 2)]
 
 
+class Deals:
+    """A loader that keeps its own place: 10 batches a pass."""
+
+    def __init__(self):
+        self.place = 0
+
+    def __iter__(self):
+        while self.place < 10:
+            self.place += 1
+            yield self.place - 1
+        self.place = 0
+
+    def state_dict(self):
+        return {"place": self.place}
+
+    def load_state_dict(self, state):
+        self.place = state["place"]
+
+
+@pytest.mark.parametrize("loader", [list, Deals, "torch"])
+def test_batches_are_passed_over(attempt, tmp_path, loader):
+    """Proves by number which batches are trained on after a roll back: steps count on without those that are passed over, in every
+    pass, for a loader with and without a place of its own, again after a resume within the ranges, and by the record."""
+    if loader == "torch":
+        torch = need("torch")
+
+        def make():
+            return torch.utils.data.DataLoader(list(range(10)), batch_size=None)
+
+    else:
+        make = Deals if loader is Deals else lambda: list(range(10))
+
+    def train(epoch, stop, **more):
+        run = attempt(epoch=epoch, **more)
+        start = run.resume()
+        seen = []
+        for step, batch in run.batches(make(), start=start, steps=20):
+            seen.append((step, int(batch)))
+            run.checkpoint(step, force=step in (3, stop), wait=True)
+            if step == stop:
+                break
+        run.finish()
+        return seen
+
+    assert train(1, 5) == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
+    # Resumed behind batch 4; 6, 7 and, in the second pass, 1 to 3 are passed over.
+    ranges = {"TRACKWAY_SKIP_BATCHES": "2..4,6..8,11..14"}
+    assert train(2, 9, **ranges) == [(6, 5), (7, 8), (8, 9), (9, 0)]
+    assert cursors(tmp_path, 2) == [(6, 5, 0), (7, 8, 0), (9, 10, 1)]
+    assert train(3, 12, **ranges) == [(10, 4), (11, 5), (12, 6)]
+    assert cursors(tmp_path, 3) == [(10, 14, 1)]
+
+
+def test_what_is_passed_over_is_told(attempt, monkeypatch):
+    """Proves that a loop of another kind can ask for the ranges, that a damaged variable is no empty one, and that outside an
+    attempt nothing is passed over."""
+    assert attempt(TRACKWAY_SKIP_BATCHES="1..3, 7..8").skipped_batches == [(1, 3), (7, 8)]
+    run = attempt(epoch=2, TRACKWAY_SKIP_BATCHES="1..x")
+    with pytest.raises(InputError, match="TRACKWAY_SKIP_BATCHES"):
+        next(run.batches("abc"))
+    monkeypatch.delenv("TRACKWAY_RECORD")
+    assert list(trackway.attach().batches("abc")) == [(1, "a"), (2, "b"), (3, "c")]
+
+
 def test_a_pass_that_was_left_is_over(attempt):
     """Proves that leaving a loop and beginning another one begins a new pass, as with any iterable."""
     run = attempt()
