@@ -316,3 +316,25 @@ fn a_summary_stands_for_what_is_before_it() {
     };
     assert_eq!(live(short.state().checkpoints()), live(CheckpointView::open(&world.path()).unwrap().list()));
 }
+
+/// Proves that a run that goes back to a step resumes from there, that what is left stays on the disk and is told, that doing it
+/// again adds nothing, and that the next commit follows the one that was gone back to.
+#[test]
+fn later_commits_are_left() {
+    let world = World::new();
+    let mut root = world.open_as(Arc::new(RealDisk), 1, world.attempt(), None).unwrap();
+    let commits: Vec<_> = [10, 20, 30, 40].map(|step| save(&mut root, step).unwrap()).into();
+    let mut house = world.house();
+    assert_eq!(house.leave_after(25, "rolled back to step 20").unwrap(), [30, 40]);
+    assert!(house.leave_after(25, "again").unwrap().is_empty());
+    assert_eq!(world.on_disk(), [10, 20, 30, 40]);
+    let states: Vec<State> = world.view().list().iter().map(|info| info.state).collect();
+    assert_eq!(states, [State::Superseded, State::Committed, State::Suspect, State::Suspect]);
+    let mut next = world.open_as(Arc::new(RealDisk), 2, world.attempt(), None).unwrap();
+    let resumed = next.resume_target().unwrap().unwrap();
+    assert_eq!((resumed.info.step, resumed.info.number), (20, commits[1].number));
+    let followed = save(&mut next, 30).unwrap();
+    let infos = world.view().list();
+    let info = infos.iter().find(|info| info.number == followed.number).unwrap();
+    assert_eq!((info.parent, info.state), (Some(commits[1].number), State::Committed));
+}

@@ -9,7 +9,7 @@ use trackway_ledger::{
     AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunRow, RunState,
 };
 use trackway_recorder::system_rng;
-use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry, RollBack};
+use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
 use super::roll_back;
@@ -73,12 +73,7 @@ fn rehearsed(row: &AttemptRow) -> Decision {
     }
 }
 
-fn answer(
-    app: &App,
-    row: &AttemptRow,
-    decision: Decision,
-    due: Option<(roll_back::Asked, RollBack)>,
-) -> Decided {
+fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
     let mut retry = RetryRow {
         attempt_id: row.attempt_id,
         run_id: row.run_id,

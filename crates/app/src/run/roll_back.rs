@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::{Housekeeper, State};
@@ -15,6 +16,7 @@ use trackway_tower::decide;
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
 
 use super::policy::Changes;
+use super::remote::{Patience, RemotePlan};
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
@@ -110,15 +112,27 @@ impl Asked {
     }
 }
 
-/// What the decision after an attempt must know, and the request itself; none where no roll back was asked for.
-pub fn due(app: &App, row: &AttemptRow) -> Result<Option<(Asked, decide::RollBack)>, AppError> {
-    let Some(asked) = Asked::read(&app.home.attempt_folder(row.attempt_id))? else { return Ok(None) };
+/// A roll back that was asked for, as far as the request can be read, and what the decision must know of it.
+pub type Due = (Option<Asked>, decide::RollBack);
+
+/// What the decision after an attempt must know; none where no roll back was asked for. A damaged request or log is no place to go
+/// back to: it must not keep the receipt from being sealed.
+pub fn due(app: &App, row: &AttemptRow) -> Result<Option<Due>, AppError> {
+    let asked = match Asked::read(&app.home.attempt_folder(row.attempt_id)) {
+        Ok(None) => return Ok(None),
+        Ok(Some(asked)) => asked,
+        Err(error) => {
+            let why = "what was asked for cannot be read".into();
+            let back = Err(error.to_string());
+            return Ok(Some((None, decide::RollBack { by_person: false, spent: 0, why, back })));
+        }
+    };
     let run = app.find_run(&row.run_id.to_string())?;
-    let back = place(app, &run, &asked)?;
+    let back = place(app, &run, &asked).unwrap_or_else(|error| Err(error.to_string()));
     let before = rows(app, row.run_id)?;
     let spent = before.iter().filter(|row| row.detector.is_some()).count() as u32;
     let facts = decide::RollBack { by_person: asked.is_by_person(), spent, why: asked.why.clone(), back };
-    Ok(Some((asked, facts)))
+    Ok(Some((Some(asked), facts)))
 }
 
 /// Where a request leads, or why nowhere.
@@ -224,10 +238,17 @@ pub fn go_back(
     let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house = Housekeeper::open(&root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
-    let left_steps = match back.to_step {
-        Some(step) => house.leave_after(step, &format!("{told}: {}", asked.why)).map_err(fault)?,
-        None => Vec::new(),
-    };
+    let mut left_steps = Vec::new();
+    if let Some(step) = back.to_step {
+        let why = format!("{told}: {}", asked.why);
+        if let Some(remote) = RemotePlan::of_run(app, run) {
+            let there = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
+            left_steps = there.and_then(|mut there| there.leave_after(step, &why)).map_err(fault)?;
+        }
+        left_steps.extend(house.leave_after(step, &why).map_err(fault)?);
+        left_steps.sort_unstable();
+        left_steps.dedup();
+    }
     let listed = left_steps.iter().map(Step::to_string).collect::<Vec<_>>().join(",");
     let (detector, first_step, person) = match &asked.by {
         AskedBy::Detector { detector, first_step, .. } => (Some(*detector), Some(*first_step), None),
@@ -286,7 +307,7 @@ fn remember(app: &App, row: &RollBackRow, text: &str) {
 }
 
 /// What a decision to go back changes; the other decisions change nothing of this kind.
-pub fn decided(retry: &RetryRow, due: Option<(Asked, decide::RollBack)>) -> Option<Decided> {
+pub fn decided(retry: &RetryRow, due: Option<Due>) -> Option<Decided> {
     let (asked, facts) = due.filter(|_| retry.rule.starts_with("roll_back."))?;
-    Some(Decided { asked, back: facts.back.ok()? })
+    Some(Decided { asked: asked?, back: facts.back.ok()? })
 }

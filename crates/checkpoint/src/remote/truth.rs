@@ -176,6 +176,28 @@ impl Replica {
         pin.ok_or_else(|| CheckpointError::NoSuchPin { root: self.location().into(), name: name.into() })
     }
 
+    /// Says at the remote of every commit of a step after `step` that it must not be resumed from: the run goes back to that
+    /// step. What waits is handed over first. Returns their steps, ascending. Doing it again adds nothing.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Store`] when the remote does not answer.
+    pub fn leave_after(&mut self, step: Step, why: &str) -> Result<Vec<Step>, CheckpointError> {
+        match self.hand_over() {
+            Ok(_) | Err(CheckpointError::Fenced { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let later = self.remote().commits().filter(|(_, record)| record.body.step > step && !record.retired);
+        let later: Vec<(u64, Step)> = later.map(|(number, record)| (number, record.body.step)).collect();
+        let mut left = Vec::new();
+        for (number, step) in later {
+            if self.mark_suspect(number, why)? {
+                left.push(step);
+            }
+        }
+        left.sort_unstable();
+        Ok(left)
+    }
+
     /// What a checkpoint of the truth consists of, from this disk or from the remote.
     ///
     /// # Errors

@@ -354,3 +354,29 @@ fn a_load_that_crashes_steps_back_to_the_remote() {
     let run = home.json(&["resume", "crash"]);
     assert_eq!(run["state"], "completed", "{run}");
 }
+
+/// Proves that what a run leaves when it goes back is left at its remote too: on a machine that has none of its checkpoints the run
+/// goes on from behind the roll back, and the suspects there are those of the attempt that broke.
+#[test]
+fn a_roll_back_holds_at_the_remote() {
+    use crate::roll_backs::{self, ROLL_BACK, after_roll_back, trained};
+
+    let Some(moto) = Moto::start() else { return };
+    let home = Home::with(&moto.environment());
+    let file = roll_backs::run_file(&home, "breaks", ROLL_BACK);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[checkpoint]\n", "[checkpoint]\nremote = \"s3://runs/rolled\"\n"))
+        .unwrap();
+    let run = home.trackway(&["run", "--json", "--skip-preflight", "--why", "a test", &file]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(trained(&home)[&2], after_roll_back(111..=roll_backs::STEPS));
+    std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
+    let listed = home.json(&["checkpoint", "ls", "breaks", "--all"]);
+    let broken: Vec<&Value> = listed["checkpoints"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{listed}"))
+        .iter()
+        .filter(|line| line["epoch"] == 1 && line["step"].as_u64() > Some(110))
+        .collect();
+    assert!(!broken.is_empty() && broken.iter().all(|line| line["state"] == "suspect"), "{listed}");
+}

@@ -12,7 +12,7 @@ use crate::harness::{Home, eventually};
 const ROLE: &str = "ROLL_BACK_TEST_ROLE";
 /// The batches that break the model for good.
 const BAD: std::ops::RangeInclusive<u64> = 120..=122;
-const STEPS: u64 = 300;
+pub const STEPS: u64 = 300;
 
 /// Proves nothing by itself: it is the training script of the tests below, which launch this very binary. Its whole state is one
 /// number, which a bad batch makes NaN; what each attempt trains on stands in `trained`.
@@ -50,7 +50,7 @@ fn script() {
     run.finish();
 }
 
-fn run_file(home: &Home, role: &str, more: &str) -> String {
+pub fn run_file(home: &Home, role: &str, more: &str) -> String {
     let binary = std::env::current_exe().unwrap();
     let text = format!(
         "[run]\nname = \"{role}\"\ncommand = [\"{}\", \"roll_backs::script\", \"--exact\", \"--nocapture\"]\n\
@@ -62,10 +62,10 @@ fn run_file(home: &Home, role: &str, more: &str) -> String {
     home.write("roll.toml", &text).to_str().unwrap().to_owned()
 }
 
-const ROLL_BACK: &str = "[detect]\nnon_finite = \"roll_back\"\nroll_back_steps = 10\nskip_batches = 5\n";
+pub const ROLL_BACK: &str = "[detect]\nnon_finite = \"roll_back\"\nroll_back_steps = 10\nskip_batches = 5\n";
 
 /// Step and batch of everything each attempt trained on.
-fn trained(home: &Home) -> BTreeMap<u64, Vec<(u64, u64)>> {
+pub fn trained(home: &Home) -> BTreeMap<u64, Vec<(u64, u64)>> {
     let mut trained: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
     for line in std::fs::read_to_string(home.path().join("trained")).unwrap().lines() {
         let numbers: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
@@ -80,7 +80,7 @@ fn run(home: &Home, file: &str) -> (i32, Value, String) {
 }
 
 /// The steps that a run trains after going back to 110 when batches 115 to 125 are passed over.
-fn after_roll_back(steps: std::ops::RangeInclusive<u64>) -> Vec<(u64, u64)> {
+pub fn after_roll_back(steps: std::ops::RangeInclusive<u64>) -> Vec<(u64, u64)> {
     steps.map(|step| (step, if step <= 115 { step - 1 } else { step + 10 })).collect()
 }
 

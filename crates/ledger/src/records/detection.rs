@@ -19,7 +19,7 @@ record!(
         detector: Detector,
         /// note, warn or critical.
         severity: DetectionSeverity,
-        /// What was done, as the run file says: note, checkpoint or stop.
+        /// What was done, as the run file says: note, checkpoint, stop or roll_back.
         policy: DetectionPolicy,
         /// The rank it was seen on.
         rank: u32,
