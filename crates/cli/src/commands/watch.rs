@@ -62,6 +62,9 @@ fn show(view: &View, printer: Printer) {
         let tone = if found.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
         let name = printer.tone(tone, found.detector.as_str());
         printer.line(&format!("  found      {name} at step {}: {}", found.step, visible(&found.evidence)));
+        if let Some(rolled_back) = &found.rolled_back {
+            printer.line(&format!("  done       {rolled_back}"));
+        }
     }
     if let Some(remote) = &view.remote {
         printer.line(&format!("  remote     {}", remote.sentence()));
