@@ -33,6 +33,7 @@ pub struct LiveRecord {
     segments: BTreeMap<PathBuf, Followed>,
     ranks: BTreeMap<u32, u32>,
     shown: Shown,
+    machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: Facts,
 }
@@ -81,7 +82,7 @@ pub struct Seen<'a> {
 struct Followed {
     number: usize,
     pid: u32,
-    from_sdk: bool,
+    origin: Option<Origin>,
     reader: SegmentReader,
     names: NameTable,
     read_bytes: u64,
@@ -119,11 +120,16 @@ impl LiveRecord {
                 continue;
             }
             while let Some(frame) = followed.next_frame() {
+                if let Frame::Header(header) = &frame {
+                    (followed.pid, followed.origin) = (header.pid, Some(header.origin));
+                }
+                // The machine says nothing about the script: its samples are no sign of life.
+                if followed.origin == Some(Origin::Telemetry) {
+                    take_sample(&mut self.machine, &frame, &followed.names);
+                    continue;
+                }
                 self.facts.take(&frame);
                 match &frame {
-                    Frame::Header(header) => {
-                        (followed.pid, followed.from_sdk) = (header.pid, header.origin == Origin::Sdk);
-                    }
                     Frame::Event(event) => {
                         if let Some(rank) = rank_told(event)
                             && self.ranks.len() < SEGMENTS_MAX
@@ -136,7 +142,7 @@ impl LiveRecord {
                         see(&Seen {
                             segment: followed.number,
                             rank: self.ranks.get(&followed.pid).copied().unwrap_or(0),
-                            from_sdk: followed.from_sdk,
+                            from_sdk: followed.origin == Some(Origin::Sdk),
                             metrics,
                             names: &followed.names,
                         });
@@ -171,6 +177,12 @@ impl LiveRecord {
             last_committed_step: self.facts.last_committed_step,
             heartbeat_at: self.facts.heartbeat_at,
         }
+    }
+
+    /// The last sample of the machine: values by name.
+    #[must_use]
+    pub fn machine(&self) -> &BTreeMap<String, f64> {
+        &self.machine
     }
 
     /// The last values of the shown metric, oldest first.
@@ -280,6 +292,16 @@ impl Shown {
                 self.points.push_back((metrics.step, *value));
             }
         }
+    }
+}
+
+fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameTable) {
+    if let Frame::Metrics(metrics) = frame {
+        *machine = metrics
+            .values
+            .iter()
+            .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
+            .collect();
     }
 }
 

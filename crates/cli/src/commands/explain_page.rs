@@ -3,12 +3,13 @@
 use serde_json::Value;
 use trackway_app::explain::page::{
     ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation,
-    MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
+    MachineCard, MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
 
+use super::explain_machine;
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
 
@@ -40,6 +41,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         page.cadence.iter().for_each(|advice| cadence(printer, advice));
         decisions(printer, &page.retries);
         metrics(printer, &page.metrics);
+        machine(printer, &page.machine);
         tags(printer, &page.tags);
         artifacts(printer, &page.artifacts);
         evaluations(printer, &page.evaluations);
@@ -491,6 +493,17 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
         };
         printer.line(&format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
         printer.line(&format!("    {}", retry.why));
+    }
+}
+
+fn machine(printer: Printer, card: &MachineCard) {
+    let lines = explain_machine::lines(card);
+    if lines.is_empty() {
+        return;
+    }
+    section(printer, "Machine");
+    for (name, text) in lines {
+        fact(printer, &name, &text);
     }
 }
 

@@ -25,4 +25,5 @@ mod rehearsals;
 mod remote;
 mod retries;
 mod sdk;
+mod telemetry;
 mod tracking;
