@@ -11,6 +11,7 @@ mod process;
 mod redact;
 pub mod shim;
 mod spec;
+mod stacks;
 
 pub use exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
@@ -23,3 +24,4 @@ pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use redact::{LITERAL_BYTES_MAX, LITERAL_BYTES_MIN, LITERALS_MAX, Redactor, StreamRedactor};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};
+pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

@@ -20,8 +20,8 @@ use crate::process::{
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Redactor, Running, StopMode,
-    StoredLaunch,
+    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Redactor, Running, StackDump,
+    StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -213,6 +213,20 @@ impl Launcher for LocalLauncher {
 
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
         Ok(AttemptFiles::new(place_of(placement)?.directory))
+    }
+
+    fn stacks(&self, placement: &Placement) -> Result<StackDump, LaunchError> {
+        const WHAT: &str = "look at the stacks";
+        let place = place_of(placement)?;
+        if !here(&place).unwrap_or(false) {
+            let why =
+                format!("its processes belong to `{}` and cannot be seen from here", place.machine.host);
+            return Err(unavailable(WHAT, &io::Error::other(why)));
+        }
+        let mut processes =
+            processes_of_attempt(&place.attempt_id).map_err(|error| unavailable(WHAT, &error))?;
+        processes.retain(|process| process.pid != place.shim.pid);
+        Ok(stacks::take(&processes, &AttemptFiles::new(&place.directory).stacks()))
     }
 }
 

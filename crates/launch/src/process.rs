@@ -228,6 +228,15 @@ impl PidFd {
         }
     }
 
+    /// Sends a signal by its number: real-time signals have no names.
+    pub fn signal_number(&self, signal: i32) -> io::Result<()> {
+        let nobody: *const libc::siginfo_t = std::ptr::null();
+        // SAFETY: the descriptor is open, and no siginfo_t is given.
+        let result =
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, nobody, 0) };
+        Errno::result(result).map(drop).map_err(io::Error::from)
+    }
+
     /// Sends a signal, with a number for a receiver that looks at it.
     pub fn signal(&self, signal: Signal, value: Option<i32>) -> io::Result<()> {
         // SAFETY: siginfo_t is plain data for which all zeroes are valid.

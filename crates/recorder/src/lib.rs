@@ -58,7 +58,9 @@ pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
 };
 pub use exception::record_panics;
-pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, PROGRESSIVE_LOSS, RANK_EVENT, Recorder};
+pub use recorder::{
+    CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, PROGRESSIVE_LOSS, RANK_EVENT, Recorder,
+};
 pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;

@@ -10,7 +10,8 @@ use trackway_formats::record::{
     CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
 };
 
-use trackway_recorder::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
+use trackway_tower::detect::DataCursor;
 
 use crate::explain::reason_in_words;
 use crate::report::Progress;
@@ -59,6 +60,8 @@ pub struct Facts {
     pub handshake_seen: bool,
     /// Requests of the control file that were acknowledged: id and outcome.
     pub acknowledged: Vec<(u64, String)>,
+    /// Which batches the steps trained on, as far as the script tells.
+    pub cursor: DataCursor,
     /// Why the checkpoints of the last steps were saved.
     pub save_reasons: BTreeMap<Step, String>,
 }
@@ -240,6 +243,7 @@ impl Facts {
                     self.held_in_save = self.held_in_save.max(event.step);
                 }
                 self.take_reason(event);
+                self.take_cursor(event);
             }
             Frame::Checkpoint(checkpoint) => {
                 self.alive(checkpoint.at, Some(checkpoint.step));
@@ -265,6 +269,17 @@ impl Facts {
         self.save_reasons.insert(step, reason_in_words(reason, field("why")));
         if self.save_reasons.len() > SAVE_REASONS_MAX {
             self.save_reasons.pop_first();
+        }
+    }
+
+    fn take_cursor(&mut self, event: &Event) {
+        let number = |name| {
+            event.fields.iter().find(|(found, _)| found == name).and_then(|(_, value)| value.parse().ok())
+        };
+        if let (DATA_CURSOR_EVENT, Some(step), Some(batch)) =
+            (event.kind.as_str(), event.step, number("batch"))
+        {
+            self.cursor.tell(step, batch, number("epoch"));
         }
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod lock;
 mod policy;
 mod prepare;
 pub mod remote;
+pub(crate) mod stacks;
 mod supervise;
 mod watchdog;
 

@@ -19,6 +19,8 @@ const METRICS_MAX: usize = 12;
 const ARTIFACTS_MAX: usize = 12;
 /// Most detections that are shown.
 const DETECTIONS_MAX: usize = 12;
+/// Most processes whose stacks are shown.
+const STACKS_MAX: usize = 16;
 
 pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
@@ -148,10 +150,35 @@ fn detections(printer: Printer, found: &[Detection]) {
         let batch = detection.batch_digest.map(|digest| format!("batch {digest:x}"));
         let committed =
             detection.last_committed_step.map(|step| format!("last commit before it: step {step}"));
-        let beside: Vec<String> = batch.into_iter().chain(committed).collect();
+        let beside: Vec<String> = data_of(detection).into_iter().chain(batch).chain(committed).collect();
         if !beside.is_empty() {
             printer.line(&format!("    {}", beside.join("; ")));
         }
+        stacks(printer, detection);
+    }
+}
+
+/// The range of the data, such as `batches 120 to 131 of epoch 2`.
+fn data_of(detection: &Detection) -> Option<String> {
+    let first = detection.first_batch?;
+    let batches = match detection.last_batch {
+        Some(last) if last > first => format!("batches {first} to {last}"),
+        _ => format!("batch {first}"),
+    };
+    let epoch = detection.data_epoch.map(|epoch| format!(", epoch {epoch}")).unwrap_or_default();
+    Some(format!("data: {batches}{epoch}"))
+}
+
+/// Where each process stood when the run stood still.
+fn stacks(printer: Printer, detection: &Detection) {
+    let Some(path) = &detection.stacks_path else { return };
+    printer.line(&format!("    stacks, whole in `{path}` of the attempt's folder:"));
+    for line in detection.stacks.iter().take(STACKS_MAX) {
+        printer.line(&format!("      {}", visible(line)));
+    }
+    let left_out = detection.stacks.len().saturating_sub(STACKS_MAX);
+    if left_out > 0 {
+        printer.line(&format!("      … {left_out} more"));
     }
 }
 

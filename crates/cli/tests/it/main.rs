@@ -10,6 +10,7 @@ mod data_sets;
 mod detectors;
 mod examples;
 mod faults;
+mod hangs;
 mod harness;
 mod imports;
 mod leakage;

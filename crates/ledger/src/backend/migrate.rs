@@ -38,6 +38,11 @@ const MIGRATIONS: &[Migration] = &[
             include_str!("../../migrations/postgres/0004_tracking.sql")
         ),
     },
+    Migration {
+        version: 5,
+        sqlite: include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
+        postgres: include_str!("../../migrations/postgres/0005_data_cursor.sql"),
+    },
 ];
 
 /// The version that this program writes.
