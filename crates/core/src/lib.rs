@@ -6,12 +6,14 @@ mod clock;
 mod id;
 mod reason;
 mod sign_off;
+mod stage;
 mod time;
 
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use id::{AttemptId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use sign_off::{SignOff, SignOffError};
+pub use stage::{Stage, StageError};
 pub use time::Timestamp;
 
 /// A training step: the number of optimizer updates done since the run began, over all of its attempts.

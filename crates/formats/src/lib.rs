@@ -2,6 +2,9 @@
 //! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
+pub mod hash;
+pub mod promotion;
 pub mod record;
 pub mod rehearsal;
 pub mod runfile;
+pub mod subset;

@@ -1,6 +1,6 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
-//! ([`config_checks`]), its classes even ([`imbalance`]) and whether it learns one batch ([`rehearsal`]). No clock, no I/O, no randomness: time and jitter come in as
+//! ([`config_checks`]), its classes even ([`imbalance`]) whether it learns one batch ([`rehearsal`]) and whether a stage is good enough for the next ([`stages`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
@@ -25,3 +25,4 @@ pub mod memory;
 pub mod rehearsal;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptoms_of};
+pub mod stages;

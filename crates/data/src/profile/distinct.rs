@@ -130,7 +130,7 @@ impl TryFrom<String> for Distinct {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hash::{hash_bytes, hash_number};
+    use trackway_formats::hash::{hash_bytes, hash_number};
     use super::*;
 
     /// Proves that estimates stay within four standard errors from ten values to a million, for consecutive numbers

@@ -17,7 +17,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 use serde::{Deserialize, Serialize};
 
-use super::hash::{hash_bytes, hash_number};
+use trackway_formats::hash::{hash_bytes, hash_number};
 use super::moments::{CoMoments, Moments, sum};
 use crate::read::Texts;
 

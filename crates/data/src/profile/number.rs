@@ -5,7 +5,7 @@ use arrow::datatypes::ArrowPrimitiveType;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 
-use super::hash::hash_number;
+use trackway_formats::hash::hash_number;
 use super::moments::{Moments, bounds};
 use super::quantiles::Quantiles;
 use super::values::ValueCounts;

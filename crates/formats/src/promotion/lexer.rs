@@ -1,0 +1,129 @@
+//! From the text of a rule to its words.
+
+use std::ops::Range;
+
+use super::{Operator, Relation, RuleError};
+
+/// Words that no metric is called without backticks.
+pub(super) const KEYWORDS: &[&str] = &["and", "or", "previous", "best", "last", "max", "min"];
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Token {
+    Number(f64),
+    /// A name as it stands, a keyword perhaps.
+    Word(String),
+    /// A name in backticks.
+    Quoted(String),
+    Relation(Relation),
+    Operator(Operator),
+    Open,
+    Close,
+    End,
+}
+
+/// A word and its bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lexeme {
+    pub token: Token,
+    pub span: Range<usize>,
+}
+
+/// Whether a metric's name needs no backticks.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    starts && name.chars().all(is_of_name) && !KEYWORDS.contains(&name)
+}
+
+fn is_of_name(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '.')
+}
+
+/// The words of a rule, with [`Token::End`] behind them.
+pub(super) fn words(text: &str) -> Result<Vec<Lexeme>, RuleError> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        }
+        let (token, length) = word(&text[at..], first).map_err(|(message, length, hint)| RuleError {
+            message,
+            span: at..at + length,
+            hint,
+        })?;
+        found.push(Lexeme { token, span: at..at + length });
+        at += length;
+    }
+    found.push(Lexeme { token: Token::End, span: text.len()..text.len() });
+    Ok(found)
+}
+
+type Wrong = (String, usize, Option<String>);
+
+fn word(rest: &str, first: char) -> Result<(Token, usize), Wrong> {
+    const SIGNS: &[(&str, Token)] = &[
+        ("<=", Token::Relation(Relation::LessOrEqual)),
+        (">=", Token::Relation(Relation::GreaterOrEqual)),
+        ("==", Token::Relation(Relation::Equal)),
+        ("!=", Token::Relation(Relation::NotEqual)),
+        ("<", Token::Relation(Relation::Less)),
+        (">", Token::Relation(Relation::Greater)),
+        ("+", Token::Operator(Operator::Add)),
+        ("-", Token::Operator(Operator::Subtract)),
+        ("*", Token::Operator(Operator::Multiply)),
+        ("/", Token::Operator(Operator::Divide)),
+        ("(", Token::Open),
+        (")", Token::Close),
+    ];
+    if let Some((sign, token)) = SIGNS.iter().find(|(sign, _)| rest.starts_with(sign)) {
+        return Ok((token.clone(), sign.len()));
+    }
+    if first == '`' {
+        return quoted(rest);
+    }
+    if first.is_ascii_digit() || first == '.' {
+        return number(rest);
+    }
+    let length = rest.find(|letter| !is_of_name(letter)).unwrap_or(rest.len());
+    if length > 0 {
+        return Ok((Token::Word(rest[..length].to_owned()), length));
+    }
+    let hint = match first {
+        '=' => Some("write `==`".to_owned()),
+        '&' => Some("write `and`".to_owned()),
+        '|' => Some("write `or`".to_owned()),
+        '%' => Some("write a share as a number: `0.95`, not `95%`".to_owned()),
+        '\'' | '"' => Some("a name stands in backticks, or as it is".to_owned()),
+        _ => None,
+    };
+    Err((format!("holds `{first}`, which means nothing in a rule"), first.len_utf8(), hint))
+}
+
+fn quoted(rest: &str) -> Result<(Token, usize), Wrong> {
+    let inner = &rest[1..];
+    match inner.find('`') {
+        Some(0) => Err(("names a metric without a name".into(), 2, None)),
+        Some(length) => Ok((Token::Quoted(inner[..length].to_owned()), length + 2)),
+        None => Err(("opens a backtick that is never closed".into(), rest.len(), None)),
+    }
+}
+
+/// `1`, `0.95`, `.5`, `1e-3`.
+fn number(rest: &str) -> Result<(Token, usize), Wrong> {
+    let digits = |text: &str| text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let mut length = digits(rest);
+    let after = rest[length..].strip_prefix(['e', 'E']);
+    if let Some(after) = after {
+        let sign = usize::from(after.starts_with(['+', '-']));
+        let exponent = after[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        if exponent > 0 {
+            length += 1 + sign + exponent;
+        }
+    }
+    let text = &rest[..length];
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok((Token::Number(number), length)),
+        _ => Err((format!("holds `{text}`, which is no number"), length, None)),
+    }
+}

@@ -1,0 +1,189 @@
+//! The ladder of stages: which one follows, and whether a run may go there.
+//!
+//! A stage is judged by the rule of the run file over what its metrics were. Everything that a rule names must have been
+//! recorded: a metric that nobody logged meets nothing, because the next stage would cost ten times as much and tell as
+//! little. On the first stage there is no stage before: what is compared with `previous` is taken as met there, if the
+//! stage recorded its own side of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Stage;
+use trackway_formats::promotion::{Comparison, Condition, Expression, Operand, Operator, Rule, Which};
+
+/// What the metrics of a stage were, by name.
+pub type StageMetrics = BTreeMap<String, MetricValues>;
+
+/// The values of a metric that a rule may ask for. `None`: it was not a number.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct MetricValues {
+    /// The last one.
+    pub last: Option<f64>,
+    /// The least finite one.
+    pub least: Option<f64>,
+    /// The greatest finite one.
+    pub greatest: Option<f64>,
+}
+
+/// A stage that came to its end, and the one before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageEnd {
+    /// The stage.
+    pub stage: Stage,
+    /// What it recorded.
+    pub metrics: StageMetrics,
+    /// The stage before and what that recorded; `None` for the first.
+    pub previous: Option<(Stage, StageMetrics)>,
+}
+
+/// What a rule says of a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Whether the rule is met.
+    pub promoted: bool,
+    /// The rule; `None`: coming to the end is enough.
+    pub rule: Option<String>,
+    /// Each comparison of it.
+    pub comparisons: Vec<Compared>,
+    /// The values it was judged by, as the rule names them; `None`: recorded by nobody, or no number.
+    pub values: BTreeMap<String, Option<f64>>,
+    /// In words, with the numbers.
+    pub why: String,
+}
+
+/// One comparison of a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// As it stands in the rule.
+    pub text: String,
+    /// Whether it holds.
+    pub met: bool,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// The stage after this one.
+#[must_use]
+pub fn next_stage(ladder: &[Stage], stage: Stage) -> Option<Stage> {
+    ladder.iter().copied().find(|next| *next > stage)
+}
+
+/// The stage before this one.
+#[must_use]
+pub fn previous_stage(ladder: &[Stage], stage: Stage) -> Option<Stage> {
+    ladder.iter().rev().copied().find(|before| *before < stage)
+}
+
+/// Judges a stage by a rule.
+#[must_use]
+pub fn judge(text: &str, rule: &Rule, end: &StageEnd) -> Judgement {
+    let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
+    let promoted = holds(&rule.condition, &mut compared.iter());
+    let values = rule.comparisons().into_iter().flat_map(Comparison::operands).map(|operand| {
+        (operand.to_string(), value_of(operand, end).ok().flatten())
+    });
+    let reasons: Vec<&str> = compared.iter().map(|compared| compared.why.as_str()).collect();
+    let said = if promoted { "is met" } else { "is not met" };
+    Judgement {
+        promoted,
+        rule: Some(text.to_owned()),
+        values: values.collect(),
+        why: format!("at {} of the data `{text}` {said}: {}", end.stage, reasons.join("; ")),
+        comparisons: compared,
+    }
+}
+
+/// The judgement where the run file names no rule.
+#[must_use]
+pub fn judge_without_rule(stage: Stage) -> Judgement {
+    Judgement {
+        promoted: true,
+        rule: None,
+        comparisons: Vec::new(),
+        values: BTreeMap::new(),
+        why: format!("{stage} of the data came to its end, and the run file names no rule"),
+    }
+}
+
+/// Puts the comparisons together, which come in the order of the rule.
+fn holds<'c>(condition: &Condition, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
+    match condition {
+        Condition::Compare(_) => compared.next().is_some_and(|compared| compared.met),
+        // Every part takes its comparisons, whatever the ones before it said.
+        Condition::All(parts) => parts.iter().fold(true, |all, part| holds(part, compared) && all),
+        Condition::Any(parts) => parts.iter().fold(false, |any, part| holds(part, compared) || any),
+    }
+}
+
+fn compare(comparison: &Comparison, end: &StageEnd) -> Compared {
+    let told = |met, why: String| Compared { text: comparison.text.clone(), met, why };
+    let operands = comparison.operands();
+    let missing = operands.iter().find_map(|operand| value_of(operand, end).err());
+    if let Some(why) = missing {
+        return told(false, why);
+    }
+    if end.previous.is_none() && operands.iter().any(|operand| operand.previous) {
+        return told(true, format!("{} is the first stage, with nothing before it to compare", end.stage));
+    }
+    let (left, right) = (worked_out(&comparison.left, end), worked_out(&comparison.right, end));
+    let (Some(left), Some(right)) = (left, right) else {
+        let not_a_number = operands.iter().find(|operand| value_of(operand, end) == Ok(None));
+        let named = not_a_number.map_or("a side of it".into(), |operand| format!("`{operand}`"));
+        return told(false, format!("{named} is not a finite number"));
+    };
+    let met = comparison.relation.holds(left, right);
+    let verdict = if met { "holds" } else { "does not hold" };
+    let values: Vec<String> = operands
+        .iter()
+        .map(|operand| format!("{operand} is {}", shown(value_of(operand, end).ok().flatten())))
+        .collect();
+    let sides = format!("{} {} {}", shown(Some(left)), comparison.relation, shown(Some(right)));
+    told(met, format!("{}, and {sides} {verdict}", values.join(", ")))
+}
+
+/// The value; `None` where it is no number, or on the first stage where there is nothing before. An error says who did
+/// not record it.
+fn value_of(operand: &Operand, end: &StageEnd) -> Result<Option<f64>, String> {
+    let (stage, metrics) = match (&end.previous, operand.previous) {
+        (None, true) => return Ok(None),
+        (Some((stage, metrics)), true) => (*stage, metrics),
+        (_, false) => (end.stage, &end.metrics),
+    };
+    let Some(values) = metrics.get(&operand.metric) else {
+        return Err(format!("nobody logged `{}` at {stage}", operand.metric));
+    };
+    let value = match operand.which {
+        Which::Last => values.last,
+        Which::Least => values.least,
+        Which::Greatest => values.greatest,
+    };
+    Ok(value.filter(|value| value.is_finite()))
+}
+
+/// `None` where a value is no number or the result is not finite.
+fn worked_out(expression: &Expression, end: &StageEnd) -> Option<f64> {
+    let number = match expression {
+        Expression::Number(number) => *number,
+        Expression::Value(operand) => value_of(operand, end).ok()??,
+        Expression::Negative(inner) => -worked_out(inner, end)?,
+        Expression::Binary(left, operator, right) => {
+            let (left, right) = (worked_out(left, end)?, worked_out(right, end)?);
+            match operator {
+                Operator::Add => left + right,
+                Operator::Subtract => left - right,
+                Operator::Multiply => left * right,
+                Operator::Divide => left / right,
+            }
+        }
+    };
+    number.is_finite().then_some(number)
+}
+
+/// Six digits that count.
+fn shown(value: Option<f64>) -> String {
+    let rounded = value.and_then(|value| format!("{value:.5e}").parse::<f64>().ok());
+    rounded.map_or_else(|| "not a number".into(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests;
