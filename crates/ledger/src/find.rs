@@ -7,7 +7,7 @@ use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
     EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, RecordSegmentRow,
-    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState,
+    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -392,6 +392,8 @@ lists! {
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
+    /// The stages of a run that were launched, from the smallest.
+    stages_of_run(run_id: RunId) -> StageRow, "place";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

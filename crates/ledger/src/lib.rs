@@ -33,7 +33,7 @@ pub use records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
     ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow,
-    RunRow, RunState, TABLES,
+    RunRow, RunState, StageRow, StageVerdict, TABLES,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use value::{Column, ColumnKind, Table};

@@ -32,7 +32,9 @@ pub(super) fn parse(text: &str) -> Result<Condition, RuleError> {
     match parser.peek() {
         Token::End => condition(node, text),
         Token::Close => Err(parser.wrong("closes a bracket that was never opened")),
-        _ => Err(parser.wrong("goes on where it should end").hint("put comparisons together with `and` or `or`")),
+        _ => Err(parser
+            .wrong("goes on where it should end")
+            .hint("put comparisons together with `and` or `or`")),
     }
 }
 
@@ -248,7 +250,8 @@ impl Parser {
 }
 
 fn condition(node: Node, text: &str) -> Result<Condition, RuleError> {
-    let all = |parts: Vec<Node>| parts.into_iter().map(|part| condition(part, text)).collect::<Result<_, _>>();
+    let all =
+        |parts: Vec<Node>| parts.into_iter().map(|part| condition(part, text)).collect::<Result<_, _>>();
     match node.kind {
         Kind::All(parts) => Ok(Condition::All(all(parts)?)),
         Kind::Any(parts) => Ok(Condition::Any(all(parts)?)),

@@ -38,13 +38,19 @@ fn number(expression: &Expression) -> String {
 fn rules_are_read() {
     let cases = [
         ("val_loss < 0.95 * previous", "(< val_loss (multiply 0.95 previous(val_loss)))"),
-        ("best(val_loss) <= previous - 1e-3", "(<= best(val_loss) (subtract previous(best(val_loss)) 0.001))"),
+        (
+            "best(val_loss) <= previous - 1e-3",
+            "(<= best(val_loss) (subtract previous(best(val_loss)) 0.001))",
+        ),
         ("best(max accuracy) > .8", "(> best(max accuracy) 0.8)"),
         ("best(min loss) > 1 ", "(> best(loss) 1)"),
         ("last(loss) != -2", "(!= loss (- 2))"),
         ("a < 1 or b > 2 and c == 3", "(or (< a 1) (and (> b 2) (== c 3)))"),
         ("(a < 1 or b > 2) and c == 3", "(and (or (< a 1) (> b 2)) (== c 3))"),
-        ("(a + b) / 2 - c < previous(best(max a))", "(< (subtract (divide (add a b) 2) c) previous(best(max a)))"),
+        (
+            "(a + b) / 2 - c < previous(best(max a))",
+            "(< (subtract (divide (add a b) 2) c) previous(best(max a)))",
+        ),
         ("previous - val_loss >= 0.1", "(>= (subtract previous(val_loss) val_loss) 0.1)"),
         ("`val/loss` < previous and `best` > 0", "(and (< `val/loss` previous(`val/loss`)) (> `best` 0))"),
         ("1e3 > x.y", "(> 1000 x.y)"),
@@ -59,15 +65,33 @@ fn rules_are_read() {
 fn mistakes_are_told_with_their_place() {
     let cases = [
         ("", ": ends where a metric or a number should follow"),
-        ("val_loss", "val_loss: is a number, and not a condition, here (compare it, such as `val_loss < 0.5`)"),
+        (
+            "val_loss",
+            "val_loss: is a number, and not a condition, here (compare it, such as `val_loss < 0.5`)",
+        ),
         ("a < 1 b < 2", "b: goes on where it should end (put comparisons together with `and` or `or`)"),
         ("0 < a < 1", "<: compares three things at once (write two comparisons with `and` between them)"),
-        ("a < 95%", "%: holds `%`, which means nothing in a rule (write a share as a number: `0.95`, not `95%`)"),
+        (
+            "a < 95%",
+            "%: holds `%`, which means nothing in a rule (write a share as a number: `0.95`, not `95%`)",
+        ),
         ("a = 1", "=: holds `=`, which means nothing in a rule (write `==`)"),
-        ("a + b < previous", "previous: does not say of which metric `previous` is (name it: `previous(val_loss)`)"),
-        ("1 < previous", "previous: does not say of which metric `previous` is (name it: `previous(val_loss)`)"),
-        ("mean(loss) < 1", "mean: asks for `mean(…)`, which there is not (there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`)"),
-        ("best < 1", "best: uses `best` as a metric (a metric of that name stands in backticks: `` `best` ``)"),
+        (
+            "a + b < previous",
+            "previous: does not say of which metric `previous` is (name it: `previous(val_loss)`)",
+        ),
+        (
+            "1 < previous",
+            "previous: does not say of which metric `previous` is (name it: `previous(val_loss)`)",
+        ),
+        (
+            "mean(loss) < 1",
+            "mean: asks for `mean(…)`, which there is not (there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`)",
+        ),
+        (
+            "best < 1",
+            "best: uses `best` as a metric (a metric of that name stands in backticks: `` `best` ``)",
+        ),
         ("(a < 1", "(: opens a bracket that is never closed"),
         ("a < 1)", "): closes a bracket that was never opened"),
         ("a < (b < 1)", "b < 1: is a condition, and not a number, here"),

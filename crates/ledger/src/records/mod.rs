@@ -8,6 +8,7 @@ mod preflight;
 mod progress;
 mod proof;
 mod run;
+mod stage;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
@@ -16,6 +17,7 @@ pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
 pub use run::{RunRow, RunState};
+pub use stage::{StageRow, StageVerdict};
 
 use crate::value::{Record, Table};
 
@@ -38,4 +40,5 @@ pub const TABLES: &[&Table] = &[
     EvaluationRow::TABLE,
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
+    StageRow::TABLE,
 ];

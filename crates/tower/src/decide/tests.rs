@@ -103,8 +103,11 @@ fn a_plan_is_used_in_order_and_once() {
 /// Proves that a data error stays shut until the manifest changes, and does not reopen for data seen before.
 #[test]
 fn data_errors_wait_for_other_data() {
-    let mut history =
-        History { attempts: vec![ended(Reason::DataError, None)], data_manifest_now: "v2".into(), next_stage: None };
+    let mut history = History {
+        attempts: vec![ended(Reason::DataError, None)],
+        data_manifest_now: "v2".into(),
+        next_stage: None,
+    };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
     history.attempts.push(PastAttempt { data_manifest: "v2".into(), ..ended(Reason::SchemaDrift, None) });
     history.data_manifest_now = "v1".into();

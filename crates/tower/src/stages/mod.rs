@@ -79,9 +79,11 @@ pub fn previous_stage(ladder: &[Stage], stage: Stage) -> Option<Stage> {
 pub fn judge(text: &str, rule: &Rule, end: &StageEnd) -> Judgement {
     let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
     let promoted = holds(&rule.condition, &mut compared.iter());
-    let values = rule.comparisons().into_iter().flat_map(Comparison::operands).map(|operand| {
-        (operand.to_string(), value_of(operand, end).ok().flatten())
-    });
+    let values = rule
+        .comparisons()
+        .into_iter()
+        .flat_map(Comparison::operands)
+        .map(|operand| (operand.to_string(), value_of(operand, end).ok().flatten()));
     let reasons: Vec<&str> = compared.iter().map(|compared| compared.why.as_str()).collect();
     let said = if promoted { "is met" } else { "is not met" };
     Judgement {
