@@ -6,7 +6,7 @@
 use crate::hash::hash_bytes;
 
 /// The seed of subsets where none is given.
-pub const DEFAULT_SEED: u64 = 0;
+pub const DEFAULT_SEED: u64 = 17;
 
 /// Odd numbers without a pattern (the first digits of π and e); any others would do. The first is the fingerprint of a row
 /// of no column.

@@ -22,3 +22,4 @@ mod receipts;
 mod rehearsals;
 mod remote;
 mod retries;
+mod stages;
