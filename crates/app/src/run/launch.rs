@@ -61,7 +61,10 @@ pub fn launch_next(
         begin_stage(app, &row)?;
     }
     match &prepared.remote {
-        None => note_resume(&mut row, resume_target(app, prepared, &row, reporter)?),
+        None => {
+            let target = resume_target(app, prepared, &row, reporter)?;
+            note_resume(&mut row, target);
+        }
         Some(remote) => {
             let follows = previous_here.filter(|_| !asked_for);
             stage_in_for(app, &remote.at(stage_of(&row)), &mut row, follows, reporter)?;
