@@ -3,7 +3,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 VENV := .venv
 PYTHON_VENV := .venv-python
-# `make test-python FRAMEWORKS=1` installs PyTorch and JAX too, and fails where one of them is missing.
+# `make test-python FRAMEWORKS=1` installs PyTorch, JAX and the other frameworks too, and fails where one is missing.
 FRAMEWORKS ?=
 
 .PHONY: demo test test-services test-s3 test-python soak build wheel venv lint doc bench clean help
@@ -24,7 +24,7 @@ test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is starte
 	TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test s3 -- moto
 	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
-test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with PyTorch and JAX)
+test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with all frameworks)
 	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
 	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=1 $(CARGO) test --locked --workspace --test it -- prove::the_torch rehearsals::the_)
 

@@ -107,9 +107,9 @@ schema = pa.DataFrameSchema({
  "id": Column(int, Check.ge(0)), "age": Column("int32", Check.in_range(18, 90)),
  "income": Column(float, [Check.ge(0), Check(lambda s: s.isna().mean() <= 0.05, ignore_na=False)], nullable=True),
  "balance": Column(float, Check.in_range(-1000, 2500)),
- "city": Column(object, Check.str_matches("^city-[0-9]{3}$"), nullable=True),
- "plan": Column(object, Check.isin(["free", "basic", "plus", "pro", "enterprise"])),
- "user": Column(object, Check.str_length(max_value=8)), "seen_at": Column("datetime64[us]"),
+ "city": Column(str, Check.str_matches("^city-[0-9]{3}$"), nullable=True),
+ "plan": Column(str, Check.isin(["free", "basic", "plus", "pro", "enterprise"])),
+ "user": Column(str, Check.str_length(max_value=8)), "seen_at": Column("datetime64[us]"),
  "constant": Column(int, Check.eq(1)), "label": Column(int, Check.isin([0, 1]))},
  checks=Check(lambda d: d["leak"] < d["label"] * 2 + 1))
 print(len(schema.validate(pd.read_parquet("PATH"), lazy=True)))
@@ -175,7 +175,7 @@ def measure(command: list[str], limit_seconds: float) -> tuple[float, float, flo
     timer.kill()
     timer.wait()
     if status and wall < limit_seconds and not late and os.waitstatus_to_exitcode(status) not in (0, 3):
-        sys.exit(f"failed: {command[0]} … {error.decode()[-2000:]}")
+        raise RuntimeError(error.decode().strip().splitlines()[-1])
     return None if wall >= limit_seconds else (wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
@@ -186,7 +186,12 @@ def compare(title: str, commands: dict[str, list[str]], rounds: int, limit_secon
         for name, command in commands.items():
             if name in late:
                 continue
-            if run := measure(command, limit_seconds):
+            try:
+                run = measure(command, limit_seconds)
+            except RuntimeError as error:
+                print(f"  {name}: failed: {error}")
+                run = None
+            if run:
                 taken[name].append(run)
             else:
                 late.add(name)
@@ -195,7 +200,7 @@ def compare(title: str, commands: dict[str, list[str]], rounds: int, limit_secon
     ours = statistics.median(run[0] for run in next(iter(taken.values())))
     for name, runs in taken.items():
         if name in late:
-            print(f"  {name:<30} not done in {limit_seconds:.0f} s")
+            print(f"  {name:<30} not done, in {limit_seconds:.0f} s or at all")
             continue
         wall, cpu, peak = (statistics.median(column) for column in zip(*runs))
         print(f"  {name:<30} {wall:8.2f} {cpu:8.2f} {peak:9.0f} {wall / ours:11.1f}x")

@@ -3,6 +3,7 @@
 
 pub mod checks;
 mod clock;
+pub mod detect;
 mod id;
 mod reason;
 mod sign_off;

@@ -50,7 +50,7 @@ impl<P: Pass> Pass for Option<P> {
 
 /// Who looks on.
 pub struct Watch<'w> {
-    /// Told the bytes done and the bytes in all, from several threads, once per unit.
+    /// Told the bytes done and the bytes in all, from several threads: when a scan begins, and once per unit.
     pub progress: &'w (dyn Fn(u64, u64) + Sync),
     /// Set it to end the scan at the next chunk.
     pub cancelled: &'w AtomicBool,
@@ -62,6 +62,11 @@ pub struct Watch<'w> {
 /// What columns that are open for reading may take in memory, in all threads together. Of very wide Parquet files fewer
 /// units are read at a time.
 const OPEN_BYTES_MAX: u64 = 192 << 20;
+
+/// How many threads may read at the same time, each with columns open that take so much.
+pub(crate) fn affordable_readers(open_bytes: u64) -> usize {
+    usize::try_from(OPEN_BYTES_MAX / open_bytes.max(1)).unwrap_or(usize::MAX).max(1)
+}
 
 /// Units in flight per thread: one being read, and another so that no thread waits for a slow neighbour.
 pub const UNITS_PER_THREAD: usize = 2;
@@ -116,10 +121,10 @@ fn scan_once<P: Pass>(
     watch: &Watch<'_>,
     may_widen: bool,
 ) -> Result<Ending<P>, DataError> {
+    (watch.progress)(0, source.size_bytes());
     let open_bytes: u64 = source.layout().open_bytes.iter().sum();
-    let affordable = usize::try_from(OPEN_BYTES_MAX / open_bytes.max(1)).unwrap_or(usize::MAX).max(1);
     let in_flight = watch.units_in_flight.max(1);
-    let threads = rayon::current_num_threads().min(in_flight).min(affordable);
+    let threads = rayon::current_num_threads().min(in_flight).min(affordable_readers(open_bytes));
     let (answer, answers) = channel();
     let (permit, permits) = channel();
     (0..in_flight).for_each(|_| permit.send(()).expect("the other end is held here"));

@@ -3,8 +3,10 @@
 
 pub mod checkpoint_manifest;
 pub mod hash;
+pub mod printed;
 pub mod promotion;
 pub mod record;
 pub mod rehearsal;
 pub mod runfile;
 pub mod subset;
+pub mod tensorboard;

@@ -54,7 +54,7 @@ pub struct ExitRecord {
     pub lines: u64,
     /// Bytes that could not be stored because the disk was full for too long.
     pub log_bytes_lost: u64,
-    /// Metric values read from JSON lines on standard output.
+    /// Metric values read from what the script printed and from its event files.
     pub metric_values: u64,
     /// What the shim was asked to do and did, in order (at most [`SIGNALS_MAX`], the last one counts on).
     pub signals: Vec<SignalSent>,

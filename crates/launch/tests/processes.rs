@@ -41,6 +41,8 @@ const TESTS: &[(&str, fn())] = &[
     ("racing_launches_start_one_script", racing_launches_start_one_script),
     ("other_machines_are_not_judged", other_machines_are_not_judged),
     ("printed_json_becomes_metrics", printed_json_becomes_metrics),
+    ("printed_bars_become_metrics", printed_bars_become_metrics),
+    ("event_files_become_metrics", event_files_become_metrics),
     ("redaction_keeps_up_with_a_flood", redaction_keeps_up_with_a_flood),
     ("an_attempt_costs_little", an_attempt_costs_little),
 ];
@@ -577,6 +579,59 @@ fn printed_json_becomes_metrics() {
         .collect();
     let point = |step, name: &str, value: &str| (step, name.to_owned(), value.to_owned());
     assert_eq!(points, [point(1, "loss", "0.5"), point(2, "loss", "NaN"), point(2, "accuracy", "0.9")]);
+}
+
+/// Proves that bars on one output give their step to what is printed on the other, and that nothing secret gets in.
+fn printed_bars_become_metrics() {
+    let place = Place::new();
+    let (exit, files) = place.sh(
+        "printf '\\r 0%%|x| 0/4 [00:00<?, ?it/s]\\r 25%%|x| 1/4 [00:01<00:03, 1it/s, loss=0.5]' >&2; sleep 0.2; echo \"{'acc': '0.75'}\"; sleep 0.2; printf '\\r 50%%|x| 2/4 [00:01<00:03, 1it/s, loss=0.25]\\n' >&2; echo 'step 9: loss 0.1 password=8675309123'",
+    );
+    assert_eq!(exit.metric_values, 4);
+    let segment = std::fs::read_dir(files.records()).unwrap().next().unwrap().unwrap().path();
+    let segment = trackway_formats::record::read_segment(&std::fs::read(segment).unwrap()).unwrap();
+    let points: Vec<(u64, String, f64)> =
+        segment.metric_points().map(|point| (point.step, point.name.into_owned(), point.value)).collect();
+    let point = |step, name: &str, value| (step, name.to_owned(), value);
+    let expected =
+        [point(1, "loss", 0.5), point(1, "acc", 0.75), point(2, "loss", 0.25), point(9, "loss", 0.1)];
+    assert_eq!(points.len(), 4, "{points:?}");
+    assert!(expected.iter().all(|point| points.contains(point)), "{points:?}");
+}
+
+/// Proves that event files which the script writes become a record of their own origin, with steps, times and names
+/// that tell folders apart, and that files from before the attempt do not.
+fn event_files_become_metrics() {
+    let place = Place::new();
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/vectors/tensorboard");
+    let copy = |folder: &str, to: &str| {
+        format!(
+            "mkdir -p logs/{to} && cat {}/{folder}/events* > logs/{to}/events.out.tfevents.$(date +%s).host && sleep 1.1; ",
+            vectors.display()
+        )
+    };
+    let old = "mkdir -p logs/old && echo x > logs/old/events.out.tfevents.1000.host; ";
+    let (exit, files) =
+        place.sh(&format!("{old}{}{}", copy("tensorboardx", "train"), copy("restarted", "test")));
+    let mut points = Vec::new();
+    let mut restarts = Vec::new();
+    for path in std::fs::read_dir(files.records()).unwrap() {
+        let bytes = std::fs::read(path.unwrap().path()).unwrap();
+        let segment = trackway_formats::record::read_segment(&bytes).unwrap();
+        assert_eq!(segment.header.as_ref().unwrap().origin.to_string(), "tensorboard");
+        points
+            .extend(segment.metric_points().map(|point| (point.name.into_owned(), point.step, point.value)));
+        restarts.extend(segment.frames.iter().filter_map(|located| match &located.frame {
+            trackway_formats::record::Frame::Event(event) => Some((event.kind.clone(), event.step)),
+            _ => None,
+        }));
+    }
+    let of =
+        |name: &str| points.iter().filter(|point| point.0 == name).map(|point| point.2).collect::<Vec<_>>();
+    assert_eq!(of("loss"), [1.0, 0.5, 0.25]);
+    assert_eq!(of("test/loss").len(), 8 + 6, "{points:?}");
+    assert_eq!(restarts, [("tensorboard_restart".to_owned(), Some(4))]);
+    assert_eq!(exit.metric_values, 3 + 8 + 6);
 }
 
 /// Proves that redaction alters nothing in large ordinary logs, and not slowly; prints the figures.

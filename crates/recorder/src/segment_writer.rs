@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit};
-use trackway_core::{Clock, Step};
+use trackway_core::{Clock, Step, Timestamp};
 use trackway_formats::record::{
     CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
     MAX_METRICS_PER_FRAME, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
@@ -106,7 +106,11 @@ impl SegmentWriter {
 
     /// Values of metrics at a step.
     pub fn metrics(&mut self, step: Step, values: &[(&str, f64)]) {
-        let at = self.clock.now();
+        self.metrics_at(self.clock.now(), step, values);
+    }
+
+    /// Values of metrics that were measured at another moment, by whoever measured them.
+    pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
             if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(chunk.len())) {
                 self.close_segment();

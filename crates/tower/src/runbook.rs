@@ -1,6 +1,7 @@
 //! What a person can do, per reason; and the symptoms that come without an end.
 
 use trackway_core::TerminationReason as Reason;
+use trackway_core::detect::Detector;
 
 /// Short lines, most useful first. The long version is `docs/termination-reasons.md`.
 #[must_use]
@@ -192,6 +193,66 @@ pub const SYMPTOMS: &[Symptom] = &[
         "no checkpoint in time; no backoff",
         "atomic checkpoints; commit at the notice; retry policy",
     ),
+    symptom(
+        "gradients_explode",
+        "the gradient norm is far above what it was",
+        "learning rate too high; a bad batch; no clipping; weights damaged",
+        "clip gradients; lower the learning rate; look at the batch of that step; resume from before it",
+    ),
+    symptom(
+        "gradients_vanish",
+        "the gradient is next to zero",
+        "frozen or detached layers; dead or saturated units; a masked loss; underflow in 16 bits",
+        "list the parameters that require gradients; look at activations; another initialisation; loss scaling",
+    ),
+    symptom(
+        "loss_jumps",
+        "the loss jumps up or stays higher",
+        "a bad batch; learning rate too high; labels or inputs changed; optimizer state lost; weights damaged",
+        "look at the batches of these steps; resume from before them, and skip them if it happens again",
+    ),
+    symptom(
+        "same_batch",
+        "the same batch comes again",
+        "the loader does not advance; its seed is set at each step; one batch is kept by mistake",
+        "log the batch's identity; look at the sampler and at what resets it",
+    ),
+    symptom(
+        "slower",
+        "steps take longer than they did",
+        "other work on the machine; a throttled device; longer batches; a leak; slower storage",
+        "compare the telemetry before and after; profile one step of each",
+    ),
+    symptom(
+        "slow_rank",
+        "one rank is slower than the others",
+        "a throttled or damaged device; an uneven share of the data; other work on that node",
+        "check the node and its device; keep it out of the next placement; even out the shards",
+    ),
+    symptom(
+        "memory_grows",
+        "memory grows step by step",
+        "tensors kept alive, such as losses added up with their graph; caches without a bound",
+        "keep numbers, not tensors (`loss.item()`, `detach()`); bound the caches; restart from a checkpoint in time",
+    ),
+    symptom(
+        "learning_rate_odd",
+        "the learning rate, or the size of updates, is out of range",
+        "a mistake in the schedule or its unit; the optimizer has no parameters to change",
+        "look at the schedule around that step; list the parameters of the optimizer",
+    ),
+    symptom(
+        "loss_scale_falls",
+        "the loss scale falls to nothing",
+        "overflow at every step: NaN in data or weights, or a model that 16 bits cannot hold",
+        "resume from where the scale was healthy; lower the learning rate; bf16 instead of fp16",
+    ),
+    symptom(
+        "ranks_differ",
+        "ranks that had the same numbers no longer have them",
+        "a parameter that is not synchronised; silent data corruption on one device; different code or data order",
+        "compare the weights of the ranks; have that device checked; resume from before the step",
+    ),
     symptom("cost_explodes", "cost explodes in a sweep", "no budget or quota", "limits and alerts"),
     symptom(
         "slow_convergence",
@@ -200,6 +261,32 @@ pub const SYMPTOMS: &[Symptom] = &[
         "tune the schedule; an adaptive optimizer",
     ),
 ];
+
+/// The symptom that a detector sees.
+#[must_use]
+pub fn symptom_of_detector(detector: Detector) -> &'static Symptom {
+    let name = match detector {
+        Detector::NonFinite => "loss_nan",
+        Detector::GradientExplosion => "gradients_explode",
+        Detector::GradientVanishing => "gradients_vanish",
+        Detector::LossSpike | Detector::LossShift => "loss_jumps",
+        Detector::Plateau => "loss_flat",
+        Detector::ValidationDivergence => "validation_rises",
+        Detector::DeadInput => "same_batch",
+        Detector::DataStarvation => "device_idle",
+        Detector::ThroughputDrop => "slower",
+        Detector::Straggler => "slow_rank",
+        Detector::MemoryCreep => "memory_grows",
+        Detector::Hang => "distributed_hang",
+        Detector::LearningRate => "learning_rate_odd",
+        Detector::LossScaleCollapse => "loss_scale_falls",
+        Detector::RankDivergence => "ranks_differ",
+    };
+    SYMPTOMS
+        .iter()
+        .find(|symptom| symptom.name == name)
+        .expect("a test asks for the symptom of every detector")
+}
 
 /// The symptoms that belong beside an end for `reason`.
 #[must_use]

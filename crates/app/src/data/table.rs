@@ -54,6 +54,17 @@ impl TableRequest {
     }
 }
 
+/// Bytes of a file that one core reads and checks in a second. A CSV profile reads 300 MB on a core; a schema, a
+/// fingerprint of each row and Parquet's compression take longer.
+const BYTES_PER_CORE_SECOND: f64 = 80e6;
+
+/// What reading and checking so many bytes takes on all cores, about.
+#[must_use]
+pub fn expected_seconds(size_bytes: u64) -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    size_bytes as f64 / (BYTES_PER_CORE_SECOND * cores as f64)
+}
+
 /// Who looks on while data is read: told the bytes done and the bytes in all, and able to end it.
 pub struct Onlooker<'o> {
     /// Called from several threads.

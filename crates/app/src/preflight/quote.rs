@@ -4,10 +4,7 @@ use serde::Serialize;
 
 use super::plan::Planned;
 use super::sets::DataSets;
-
-/// Bytes of a file that one core reads and checks in a second. A CSV profile reads 300 MB on a core; a schema, a
-/// fingerprint of each row and Parquet's compression take longer.
-const BYTES_PER_CORE_SECOND: f64 = 80e6;
+use crate::data::table::expected_seconds;
 
 /// What is going to be read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +34,5 @@ pub fn quote(planned: &[Planned], sets: &DataSets) -> Quote {
         planned.iter().filter(|step| step.answered.is_none()).map(|step| step.spec.readings).sum();
     let sets = sets.quotes();
     let bytes = sets.iter().map(|set| set.size_bytes).sum::<u64>().saturating_mul(readings);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    Quote { bytes, seconds: bytes as f64 / (BYTES_PER_CORE_SECOND * cores as f64), sets }
+    Quote { bytes, seconds: expected_seconds(bytes), sets }
 }

@@ -221,9 +221,9 @@ pub enum SplitBy {
 pub struct SplitArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// By what rows are shared out
-    #[arg(long, value_enum, default_value = "hash")]
-    pub by: SplitBy,
+    /// By what rows are shared out [default: group where --group is named, time where --time is, else hash]
+    #[arg(long, value_enum)]
+    pub by: Option<SplitBy>,
     /// Names and shares, which sum to 1: `train=0.8,test=0.2`
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     pub parts: Vec<String>,

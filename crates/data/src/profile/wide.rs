@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::{Profiler, Sampling};
 use crate::error::DataError;
-use crate::pass::{Watch, scan};
+use crate::pass::{Watch, affordable_readers, scan};
 use crate::read::{Coverage, Layout, Source};
 
 /// What one column of an accumulator takes at most in memory, about.
@@ -51,10 +51,12 @@ impl Plan {
             let groups = group(&layout.open_bytes, usize::MAX, budget, |_| cost);
             return Self { groups, lanes: 1, units_in_flight };
         }
-        let units = layout.units.unwrap_or(threads).max(1);
-        // Fewer units than threads, such as one row group: threads share out the columns as well.
-        let lanes = if units < threads { threads.div_ceil(units) } else { 1 };
-        let units_in_flight = if lanes > 1 { units } else { units_in_flight };
+        // Where there are fewer units than threads, such as one row group, or where memory lets fewer threads have all
+        // columns open, threads share out the columns.
+        let affordable = affordable_readers(layout.open_bytes.iter().sum());
+        let readers = layout.units.map_or(threads, |units| units.max(1).min(affordable));
+        let lanes = if readers < threads { threads.div_ceil(readers) } else { 1 };
+        let units_in_flight = if lanes > 1 { readers } else { units_in_flight };
         let columns_max = if layout.by_column { layout.open_bytes.len().div_ceil(lanes) } else { usize::MAX };
         let readers = threads.min(units_in_flight) as u64;
         let cost = |open| lanes as u64 * (COLUMN_BYTES * (units_in_flight as u64 + 1) + open * readers);
@@ -188,11 +190,14 @@ mod tests {
             assert!(largest == 1 || bytes <= 256 << 20, "{threads} threads, {count} columns: {bytes}");
             assert_eq!(wide.groups.concat(), (0..count).collect::<Vec<_>>());
         }
-        // One row group keeps all threads busy; three row groups need two lanes for that.
+        // One row group keeps all threads busy; three row groups need two lanes for that, and so do columns of which
+        // memory lets only one thread have all open.
         for (units, threads, groups) in [(1, 2, 2), (1, 16, 12), (3, 4, 2), (4, 4, 1)] {
             let plan = Plan::of(&layout(12, 1 << 20, Some(units), true), threads, 2 * threads);
             assert_eq!(plan.groups.len(), groups, "{units} units, {threads} threads");
         }
+        let plan = Plan::of(&layout(50, 2 << 20, Some(4), true), 2, 4);
+        assert_eq!((plan.groups.len(), plan.lanes, plan.units_in_flight), (2, 2, 1));
         let text = Plan::of(&layout(1_000, 0, None, true), 2, 4);
         assert_eq!((text.groups.len(), text.units_in_flight), (1, 2));
         assert_eq!(Plan::of(&layout(5_000, 0, None, false), 2, 4).groups.len(), 1);

@@ -7,8 +7,12 @@ use trackway_core::{Step, Timestamp};
 pub enum Origin {
     /// The recorder inside the training process.
     Sdk,
-    /// The shim, from JSON lines that the script printed.
+    /// The shim, from what the script printed.
     Stdout,
+    /// The shim, from TensorBoard event files that the script wrote.
+    TensorBoard,
+    /// An import from another tool's store.
+    Import,
     /// A writer of a later version.
     Other(u8),
 }
@@ -18,6 +22,8 @@ impl Origin {
         match self {
             Self::Sdk => 1,
             Self::Stdout => 2,
+            Self::TensorBoard => 3,
+            Self::Import => 4,
             Self::Other(code) => code,
         }
     }
@@ -26,6 +32,8 @@ impl Origin {
         match code {
             1 => Self::Sdk,
             2 => Self::Stdout,
+            3 => Self::TensorBoard,
+            4 => Self::Import,
             other => Self::Other(other),
         }
     }
@@ -36,6 +44,8 @@ impl fmt::Display for Origin {
         match self {
             Self::Sdk => formatter.pad("sdk"),
             Self::Stdout => formatter.pad("stdout"),
+            Self::TensorBoard => formatter.pad("tensorboard"),
+            Self::Import => formatter.pad("import"),
             Self::Other(code) => write!(formatter, "origin {code}"),
         }
     }

@@ -13,9 +13,11 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use trackway_core::{Clock, Timestamp};
+use trackway_formats::printed::Printed;
 
 use super::ending::{Ending, Step, Tree};
-use super::metrics::StdoutMetrics;
+use super::events::EventFiles;
+use super::metrics::OutputMetrics;
 use super::output::Output;
 use super::reserve::Reserved;
 use super::signals::{Request, next};
@@ -42,7 +44,8 @@ pub(super) struct Attempt<'a> {
     signals: SignalFd,
     reserved: Reserved,
     outputs: [Output<'a>; 2],
-    metrics: StdoutMetrics,
+    metrics: OutputMetrics<'a>,
+    event_files: Option<EventFiles>,
     ending: Ending,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
@@ -66,11 +69,12 @@ impl<'a> Attempt<'a> {
         let reserved = Reserved::new(files.clone()).doing("reserve exit.json")?;
         let stdout = Output::open(&files.stdout_log(), &files.stdout_times(), redactor.stream());
         let stderr = Output::open(&files.stderr_log(), &files.stderr_times(), redactor.stream());
-        let metrics = StdoutMetrics::new(
+        let metrics = OutputMetrics::new(
             files.records(),
             launch.run_id.to_string(),
             launch.attempt_id.to_string(),
             Arc::clone(&clock),
+            redactor,
         );
         let outputs = [stdout.doing("open stdout.log")?, stderr.doing("open stderr.log")?];
         shim.write(&files).doing("write shim.json")?;
@@ -87,6 +91,7 @@ impl<'a> Attempt<'a> {
             reserved,
             outputs,
             metrics,
+            event_files: None,
             main: None,
             main_succeeded: None,
             any_left: false,
@@ -109,6 +114,14 @@ impl<'a> Attempt<'a> {
                 self.shim.child = ProcessIdentity::of(pid.as_raw()).ok().flatten();
                 // Only a help for readers: the first form of the file already says that the attempt began.
                 self.shim.write(&self.files).ok();
+                self.event_files = EventFiles::follow(
+                    self.launch.working_directory.clone(),
+                    self.files.records(),
+                    self.launch.run_id.to_string(),
+                    self.launch.attempt_id.to_string(),
+                    self.shim.started_at,
+                    Arc::clone(&self.clock),
+                );
             }
             Err((error, stage)) => {
                 let program = argv.first().map_or("", String::as_str);
@@ -151,12 +164,14 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Reads each output once; `false` when neither had anything.
+    /// Reads each output once; `false` when neither had anything. Standard error comes first: the bars there tell the
+    /// step of what is printed on standard output.
     fn read_outputs(&mut self, buffer: &mut [u8]) -> bool {
         let [stdout, stderr] = &mut self.outputs;
-        let printed = stdout.read(buffer, &*self.clock).map(|bytes| self.metrics.push(bytes));
-        let complained = stderr.read(buffer, &*self.clock).map(|_| ());
-        printed.or(complained).is_some()
+        let metrics = &mut self.metrics;
+        let complained = stderr.read(buffer, &*self.clock).map(|bytes| metrics.push(Printed::Stderr, bytes));
+        let printed = stdout.read(buffer, &*self.clock).map(|bytes| metrics.push(Printed::Stdout, bytes));
+        complained.or(printed).is_some()
     }
 
     fn wait(&mut self) {
@@ -266,12 +281,13 @@ impl<'a> Attempt<'a> {
     pub fn finish(mut self) -> Result<(), ShimError> {
         self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
         self.metrics.finish();
+        let event_values = self.event_files.take().map_or(0, EventFiles::finish);
         let [stdout, stderr] = &self.outputs;
         self.exit.stdout_bytes = stdout.bytes_read();
         self.exit.stderr_bytes = stderr.bytes_read();
         self.exit.lines = stdout.lines() + stderr.lines();
         self.exit.log_bytes_lost = stdout.lost_bytes() + stderr.lost_bytes();
-        self.exit.metric_values = self.metrics.values();
+        self.exit.metric_values = self.metrics.values() + event_values;
         self.exit.killed_after_grace = self.ending.killed_after_grace();
         self.exit.error_file = self.take_error_file();
         self.exit.oom_kill_delta = oom_delta(self.oom_kills_before, oom::kill_count());

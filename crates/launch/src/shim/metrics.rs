@@ -1,37 +1,57 @@
-//! The flight record of a script that writes none: its printed JSON lines, in segments with origin `stdout`.
+//! The flight record of a script that writes none: what it prints, in segments with origin `stdout`.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::Clock;
+use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
+use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
-use super::json_lines::{JsonLines, MetricLine};
+use crate::Redactor;
 
-/// Reads metrics from standard output and appends them to segments, the first of which begins with the first metric.
-pub(super) struct StdoutMetrics {
+/// How often it is looked whether the script writes a record of its own.
+const LOOK_EVERY_MICROS: i64 = 1_000_000;
+/// So much of a segment is looked at: a metric is named right before its first value.
+const LOOK_BYTES_MAX: u64 = 64 * 1024;
+/// Names of values that the recorder measures by itself begin so.
+const OWN_NAMES: &str = "trackway/";
+
+/// Reads metrics from both outputs and appends them to segments, the first of which begins with the first metric.
+pub(super) struct OutputMetrics<'a> {
+    redactor: &'a Redactor,
     directory: PathBuf,
     info: SegmentInfo,
     clock: Arc<dyn Clock>,
-    lines: JsonLines,
+    reader: PrintedReader,
     writer: Option<SegmentWriter>,
-    found: Vec<MetricLine>,
-    last_step: u64,
+    found: Vec<PrintedMetrics>,
     values: u64,
+    /// When to look again; `None` once the script is known to record metrics.
+    look_at: Option<i64>,
 }
 
-impl StdoutMetrics {
+impl<'a> OutputMetrics<'a> {
     /// Nothing is written before the first metric.
-    pub fn new(directory: PathBuf, run_id: String, attempt_id: String, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        directory: PathBuf,
+        run_id: String,
+        attempt_id: String,
+        clock: Arc<dyn Clock>,
+        redactor: &'a Redactor,
+    ) -> Self {
         Self {
+            redactor,
             directory,
             info: SegmentInfo { run_id, attempt_id, origin: Origin::Stdout },
             clock,
-            lines: JsonLines::default(),
+            reader: PrintedReader::default(),
             writer: None,
             found: Vec::new(),
-            last_step: 0,
             values: 0,
+            look_at: Some(i64::MIN),
         }
     }
 
@@ -41,33 +61,82 @@ impl StdoutMetrics {
     }
 
     /// Takes what the script printed.
-    pub fn push(&mut self, printed: &[u8]) {
+    pub fn push(&mut self, output: Printed, printed: &[u8]) {
+        self.look_for_recorder();
         let found = &mut self.found;
-        self.lines.push(printed, |line| found.push(line));
+        self.reader.push(output, printed, |metrics| found.push(metrics));
         self.write_found();
     }
 
     /// Ends the segment in order.
     pub fn finish(&mut self) {
         let found = &mut self.found;
-        self.lines.finish(|line| found.push(line));
+        self.reader.finish(|metrics| found.push(metrics));
         self.write_found();
         if let Some(writer) = &mut self.writer {
             writer.finish();
         }
     }
 
+    /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
+    fn look_for_recorder(&mut self) {
+        let now = self.clock.monotonic_micros();
+        if self.look_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.look_at = Some(now + LOOK_EVERY_MICROS);
+        if records_metrics(&self.directory) {
+            self.look_at = None;
+            self.reader.read_only_json();
+        }
+    }
+
     fn write_found(&mut self) {
-        for line in std::mem::take(&mut self.found) {
-            // A line that names no step (a closing summary) belongs to the last step that was named.
-            self.last_step = line.step.unwrap_or(self.last_step);
+        for metrics in std::mem::take(&mut self.found) {
+            let named = metrics.values.iter().map(|(name, value)| (name.as_str(), *value));
             let values: Vec<(&str, f64)> =
-                line.values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+                named.filter(|(name, value)| !is_secret(self.redactor, name, *value)).collect();
+            if values.is_empty() {
+                continue;
+            }
             self.values += values.len() as u64;
             let writer = self.writer.get_or_insert_with(|| {
                 SegmentWriter::create(&self.directory, self.info.clone(), Arc::clone(&self.clock))
             });
-            writer.metrics(self.last_step, &values);
+            writer.metrics(metrics.step, &values);
         }
     }
+}
+
+/// A line was read before redaction: what it prints beside a metric may be `password=12345678`.
+fn is_secret(redactor: &Redactor, name: &str, value: f64) -> bool {
+    let text = value.to_string();
+    redactor.text(name) != name || redactor.value(name, &text) != text
+}
+
+/// Whether a recorder in the training process has named a metric.
+fn records_metrics(directory: &Path) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
+        .any(|path| names_metrics(&path).unwrap_or(false))
+}
+
+fn names_metrics(segment: &Path) -> std::io::Result<bool> {
+    let mut bytes = Vec::new();
+    File::open(segment)?.take(LOOK_BYTES_MAX).read_to_end(&mut bytes)?;
+    let mut reader = SegmentReader::new();
+    reader.push(&bytes);
+    let mut by_recorder = false;
+    while let Ok(Some(item)) = reader.next_item() {
+        let Item::Frame(located) = item else { continue };
+        match located.frame {
+            Frame::Header(header) => by_recorder = header.origin == Origin::Sdk,
+            Frame::NameDefinition(name) if by_recorder && !name.name.starts_with(OWN_NAMES) => {
+                return Ok(true);
+            }
+            _ => {}
+        }
+    }
+    Ok(false)
 }

@@ -47,7 +47,7 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
     column("kind", ColumnKind::Text, "What the launch was for."),
     column("stage", ColumnKind::Text, "The fraction of the ladder."),
-    column("origin", ColumnKind::Text, "Who recorded it: sdk or stdout."),
+    column("origin", ColumnKind::Text, "Who recorded it: sdk, stdout, tensorboard or import."),
     column("segment", ColumnKind::Text, "The file name of the segment it stands in."),
     column("name", ColumnKind::Text, "The metric."),
     column("step", ColumnKind::Integer, "The step it belongs to."),

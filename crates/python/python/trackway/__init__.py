@@ -14,7 +14,7 @@
 met, and nothing is ever pickled.
 """
 
-from . import checkpoint, errors
+from . import callbacks, checkpoint, errors
 from ._loader import WorkerInit
 from ._ranks import Sharded
 from ._rng import ProcessRng, seed
@@ -37,6 +37,7 @@ __all__ = [
     "StorageError",
     "WorkerInit",
     "attach",
+    "callbacks",
     "checkpoint",
     "errors",
     "in_stage",

@@ -78,6 +78,7 @@ class Run(Recorder):
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
         self._share_told = False
+        self._endings: list[Callable[[], None]] = []
         self._process = os.getpid()
         if self.enabled:
             atexit.register(self._at_exit)
@@ -392,8 +393,7 @@ class Run(Recorder):
         exits; recording afterwards begins another segment.
 
         Raises what went wrong with the checkpoint."""
-        if self.rehearsal is not None:
-            self.rehearsal.conclude()
+        self._conclude()
         try:
             self._wait()
         finally:
@@ -401,9 +401,19 @@ class Run(Recorder):
 
     def _at_exit(self) -> None:
         if os.getpid() == self._process:
-            if self.rehearsal is not None:
-                self.rehearsal.conclude()
+            self._conclude()
             self._finish()
+
+    def _before_finish(self, conclude: Callable[[], None]) -> None:
+        """Has something told before the record ends, once; it must not raise."""
+        if conclude not in self._endings:
+            self._endings.append(conclude)
+
+    def _conclude(self) -> None:
+        while self._endings:
+            self._endings.pop()()
+        if self.rehearsal is not None:
+            self.rehearsal.conclude()
 
     def __enter__(self) -> Run:
         return self

@@ -28,7 +28,7 @@ pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
         only: args.only.clone(),
         skip: args.skip.clone(),
     };
-    let answer = reading(|onlooker| run(Path::new(""), &asked, onlooker))?;
+    let answer = reading(printer, |onlooker| run(Path::new(""), &asked, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

@@ -16,7 +16,7 @@ pub fn diff(home: &Home, args: &DiffArgs, printer: Printer) -> Result<u8, Failur
     let side = |word: &String| request(std::slice::from_ref(word), &args.reading);
     let sides = (&side(&args.before), &side(&args.after));
     let label = args.label.as_deref();
-    let answer = reading(|onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
+    let answer = reading(printer, |onlooker| compare(home, Path::new(""), sides, label, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

@@ -11,7 +11,7 @@ use crate::printer::{Printer, Tone, visible};
 pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
     let asked = DriftRequest { label: args.label.as_deref(), joint: args.joint, all_rows: args.all_rows };
-    let report = reading(|onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
+    let report = reading(printer, |onlooker| compare(home, Path::new(""), sides, asked, onlooker))?;
     if printer.is_json() {
         printer.document(&report);
     } else {

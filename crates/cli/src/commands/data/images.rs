@@ -10,7 +10,7 @@ use crate::printer::Printer;
 pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
     let request =
         MediaRequest { paths: args.paths.clone(), masks: args.masks.clone(), labels: args.labels.clone() };
-    let answer = reading(|onlooker| look(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| look(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

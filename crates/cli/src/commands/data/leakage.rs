@@ -11,7 +11,7 @@ pub fn leakage(args: &LeakageArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.train, &args.reading), &request(&args.test, &args.reading));
     let roles = Roles { label: args.label.clone(), group: args.group.clone(), time: args.time.clone() };
     let selection = Selection { only: args.only.clone(), skip: args.skip.clone() };
-    let answer = reading(|onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
+    let answer = reading(printer, |onlooker| find(Path::new(""), sides, &roles, &selection, onlooker))?;
     show(printer, &answer);
     Ok(findings::code(&answer.found))
 }

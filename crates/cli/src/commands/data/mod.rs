@@ -11,15 +11,18 @@ mod schema;
 mod snapshot;
 mod split;
 
+use std::sync::Once;
+
 use trackway_app::App;
-use trackway_app::data::table::{Onlooker, TableRequest};
+use trackway_app::data::table::{Onlooker, TableRequest, expected_seconds};
 use trackway_app::home::Home;
 use trackway_app::run::interrupt;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
-use crate::commands::live::BytesBar;
+use crate::commands::live::{BytesBar, QUOTE_SECONDS_MIN};
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::units::{bytes, duration};
 
 /// `open` makes the home where there is none.
 pub fn data(
@@ -57,11 +60,22 @@ fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
     }
 }
 
-/// Calls `read` with a progress bar that looks on, and with the first interrupt as a wish to end.
-fn reading<T>(read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
-    let bar = BytesBar::new("reading");
+/// Calls `read` with a progress bar that looks on, and with the first interrupt as a wish to end. What will take long is
+/// told before it begins.
+fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+    let (bar, begun) = (BytesBar::new("reading"), Once::new());
     read(&Onlooker {
-        progress: &|done_bytes, total_bytes| bar.at(done_bytes, total_bytes),
+        progress: &|done_bytes, total_bytes| {
+            begun.call_once(|| quote(printer, total_bytes));
+            bar.at(done_bytes, total_bytes);
+        },
         cancelled: interrupt::install_once(),
     })
+}
+
+fn quote(printer: Printer, size_bytes: u64) {
+    let seconds = expected_seconds(size_bytes);
+    if seconds >= QUOTE_SECONDS_MIN {
+        printer.note(&format!("reading {}, about {}", bytes(size_bytes), duration(seconds)));
+    }
 }

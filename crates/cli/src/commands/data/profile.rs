@@ -21,7 +21,7 @@ const CURVE_WIDTH: usize = 12;
 pub fn profile(args: &ProfileArgs, printer: Printer) -> Result<u8, Failure> {
     let request =
         ProfileRequest { table: table(&args.table), label: args.label.clone(), save_to: args.save.clone() };
-    let answer = reading(|onlooker| read(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| read(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 
 pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
-    let text = reading(|onlooker| schema::infer(Path::new(""), &table(&args.table), onlooker))?;
+    let text = reading(printer, |onlooker| schema::infer(Path::new(""), &table(&args.table), onlooker))?;
     if let Some(path) = &args.out {
         let made = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
         made.map_err(|error| {
@@ -28,6 +28,7 @@ pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
 
 pub fn validate(args: &ValidateArgs, printer: Printer) -> Result<u8, Failure> {
     let rules = (args.schema.as_path(), args.environment.as_deref());
-    let answer = reading(|onlooker| schema::validate(Path::new(""), &table(&args.table), rules, onlooker))?;
+    let answer =
+        reading(printer, |onlooker| schema::validate(Path::new(""), &table(&args.table), rules, onlooker))?;
     Ok(findings::show(printer, &answer))
 }

@@ -15,7 +15,7 @@ use crate::units::bytes;
 pub fn snapshot(app: &App, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
     let request =
         SnapshotRequest { table: table(&args.table), label: args.label.clone(), name: args.name.clone() };
-    let answer = reading(|onlooker| app.snapshot_data(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| app.snapshot_data(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {

@@ -13,13 +13,7 @@ const SHOWN_LABELS: usize = 6;
 pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
     let request = SplitRequest {
         table: table(&args.table),
-        method: match args.by {
-            SplitBy::Hash => SplitMethod::Hash,
-            SplitBy::Group => SplitMethod::Group,
-            SplitBy::Stratified => SplitMethod::Stratified,
-            SplitBy::StratifiedGroup => SplitMethod::StratifiedGroup,
-            SplitBy::Time => SplitMethod::Time,
-        },
+        method: method(args)?,
         parts: args.parts.iter().map(|text| part(text)).collect::<Result<_, _>>()?,
         folds: args.folds,
         key: args.key.clone(),
@@ -31,13 +25,31 @@ pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
         out: args.out.clone(),
         write_parts: args.write,
     };
-    let answer = reading(|onlooker| make(Path::new(""), &request, onlooker))?;
+    let answer = reading(printer, |onlooker| make(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
     } else {
         print(printer, &answer);
     }
     Ok(if answer.proved { 0 } else { BLOCKED })
+}
+
+/// What is asked for by name, or what the named columns are for.
+fn method(args: &SplitArgs) -> Result<SplitMethod, Failure> {
+    Ok(match (args.by, &args.group, &args.time) {
+        (Some(SplitBy::Hash), _, _) | (None, None, None) => SplitMethod::Hash,
+        (Some(SplitBy::Group), _, _) | (None, Some(_), None) => SplitMethod::Group,
+        (Some(SplitBy::Time), _, _) | (None, None, Some(_)) => SplitMethod::Time,
+        (Some(SplitBy::Stratified), _, _) => SplitMethod::Stratified,
+        (Some(SplitBy::StratifiedGroup), _, _) => SplitMethod::StratifiedGroup,
+        (None, Some(_), Some(_)) => {
+            let message = "rows are parted by group or by time, not by both".to_owned();
+            return Err(Failure::usage(
+                message,
+                "say which with --by group or --by time; the other is measured",
+            ));
+        }
+    })
 }
 
 fn part(text: &str) -> Result<(String, f64), Failure> {

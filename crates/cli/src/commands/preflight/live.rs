@@ -9,14 +9,13 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use trackway_app::preflight::{CheckResult, Quote, Told, Verdict};
 use trackway_app::report::{Notice, Progress, Reporter, Stream};
 
+use crate::commands::live::QUOTE_SECONDS_MIN;
 use crate::printer::Printer;
 use crate::units::{bytes, duration};
 
 const SPINNER: &str = "{spinner} {msg}";
 const BAR: &str = "{spinner} {msg} [{bar:24}] {bytes} of {total_bytes}, {eta} left";
 const TICK: Duration = Duration::from_millis(120);
-/// A reading that takes less is not announced.
-const QUOTE_SECONDS_MIN: f64 = 2.0;
 
 /// Shows the steps.
 pub struct StepLines {

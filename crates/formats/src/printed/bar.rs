@@ -1,0 +1,265 @@
+//! Progress bars: tqdm's (which Lightning and Hugging Face draw) and Keras's.
+
+use super::text::{self, number_of};
+use super::{NAME_BYTES_MAX, VALUES_MAX};
+
+/// Units of a bar that goes through training steps; bars over bytes, files or examples do not.
+const STEP_UNITS: [&str; 7] = ["it", "batch", "batches", "step", "steps", "iter", "iters"];
+/// Words of a bar's description that say it judges and does not train, and what its values are called then.
+const JUDGING: [(&str, &str); 7] = [
+    ("val", "val"),
+    ("eval", "eval"),
+    ("test", "test"),
+    ("sanity", "sanity"),
+    ("predict", "predict"),
+    ("infer", "predict"),
+    ("dev", "val"),
+];
+/// Words of bars that prepare.
+const PREPARING: [&str; 10] =
+    ["load", "download", "map", "filter", "generat", "token", "fetch", "cach", "prepar", "warm"];
+
+/// What a bar is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It goes through training steps.
+    Training,
+    /// It goes through epochs.
+    Epochs,
+    /// It goes through data that is judged; the word stands before the names of its values.
+    Judging(&'static str),
+    /// Anything else.
+    Other,
+}
+
+/// One drawing of a bar.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Bar {
+    pub purpose: Purpose,
+    /// What tells this bar from others: its description without numbers.
+    pub name: String,
+    /// The epoch that the description names, and whether it is written as one of so many (and so counted from 1).
+    pub epoch: Option<(u64, bool)>,
+    pub done: u64,
+    pub total: Option<u64>,
+    pub values: Vec<(String, f64)>,
+    /// Keras draws bars of the same form for training and judging.
+    pub is_keras: bool,
+}
+
+/// A bar at the beginning of a line, and what stands behind it.
+pub(super) fn read_bar(line: &str) -> Option<(Bar, &str)> {
+    read_tqdm(line).or_else(|| read_keras(line).map(|bar| (bar, "")))
+}
+
+/// `Epoch 1/3`: what Keras prints before the bars of an epoch.
+pub(super) fn is_epoch_line(line: &str) -> bool {
+    let counted = line.strip_prefix("Epoch ").and_then(|rest| rest.split_once('/'));
+    counted.is_some_and(|(done, total)| done.parse::<u64>().is_ok() && total.parse::<u64>().is_ok())
+}
+
+/// `desc:  40%|████      | 4/10 [00:00<00:00, 597.42it/s, loss=3.320]`, or without a total `4it [00:00, 12.1it/s]`.
+fn read_tqdm(line: &str) -> Option<(Bar, &str)> {
+    let (open, close) = clock_brackets(line)?;
+    let (before, inside) = (line[..open].trim_end(), &line[open + 1..close]);
+    let mut parts = inside.split(", ");
+    let clock = parts.next()?;
+    let rate = parts.next().unwrap_or_default().trim();
+    let (per, unit) = match (rate.split_once("/s"), rate.split_once("s/")) {
+        (Some((number, "")), _) => {
+            (number, number.trim_start_matches(|at: char| "0123456789.?kMG".contains(at)))
+        }
+        (_, Some((number, unit))) => (number, unit),
+        _ => return None,
+    };
+    if per.is_empty() || !clock.contains(':') {
+        return None;
+    }
+    let (description, done, total) = match before.rsplit_once('|') {
+        Some((bar, counts)) => {
+            let (done, total) = counts.trim().split_once('/')?;
+            let (left, _) = bar.split_once('|')?;
+            let description =
+                left.trim_end().trim_end_matches('%').trim_end_matches(|at: char| at.is_ascii_digit());
+            (description, count(done)?, count(total))
+        }
+        None => {
+            let (description, counted) = before.rsplit_once(' ').unwrap_or(("", before));
+            (description, count(counted.trim_end_matches(char::is_alphabetic))?, None)
+        }
+    };
+    let description = description.trim().trim_end_matches(':');
+    let mut values = Vec::new();
+    for part in parts.take(VALUES_MAX) {
+        match part.split_once('=') {
+            Some((name, value)) => values.extend(named_number(name, value)),
+            // `set_postfix_str` may hold any text.
+            None => values.extend(text::read_text(part).into_iter().flat_map(|named| named.values)),
+        }
+    }
+    values.retain(|(name, _)| name != "v_num");
+    let name = shape_of(description);
+    let purpose = match purpose_of(&name) {
+        Purpose::Training if !STEP_UNITS.contains(&unit.trim()) => Purpose::Other,
+        Purpose::Training if matches!(&*name, "epoch" | "epochs") && !has_digit(description) => {
+            Purpose::Epochs
+        }
+        purpose => purpose,
+    };
+    let bar = Bar { purpose, name, epoch: epoch_of(description), done, total, values, is_keras: false };
+    Some((bar, line[close + 1..].trim()))
+}
+
+/// The brackets with the clock: `[00:01<00:30, …]`, the last ones of that form.
+fn clock_brackets(line: &str) -> Option<(usize, usize)> {
+    let open = line.rmatch_indices('[').map(|(at, _)| at).find(|at| {
+        let clock = &line[at + 1..];
+        let end = clock.find(|letter: char| !letter.is_ascii_digit() && letter != ':').unwrap_or(0);
+        clock[..end].contains(':') && matches!(clock.as_bytes().get(end), Some(b'<' | b','))
+    })?;
+    Some((open, open + line[open..].find(']')?))
+}
+
+/// `6/6 ━━━━ 0s 34ms/step - loss: 1.3787 - mae: 1.0677`, with or without the bar, as Keras prints it.
+fn read_keras(line: &str) -> Option<Bar> {
+    let (counts, rest) = line.split_once(' ')?;
+    let (done, total) = counts.split_once('/')?;
+    let (done, total) = (count(done)?, count(total));
+    let mut parts = rest.split(" - ");
+    let values: Vec<(String, f64)> = parts
+        .by_ref()
+        .skip(usize::from(!rest.starts_with("- ")))
+        .take(VALUES_MAX)
+        .filter_map(|part| part.trim().trim_start_matches("- ").split_once(": "))
+        .filter_map(|(name, value)| named_number(name, value))
+        .collect();
+    let seconds = |word: &str| word.strip_suffix('s').is_some_and(|number| number.parse::<u64>().is_ok());
+    let timed =
+        ["/step", "/epoch", "ETA:"].iter().any(|mark| rest.contains(mark)) || rest.split(' ').any(seconds);
+    (timed && !values.is_empty()).then(|| Bar {
+        purpose: Purpose::Training,
+        name: "keras".into(),
+        epoch: None,
+        done,
+        total,
+        values,
+        is_keras: true,
+    })
+}
+
+fn named_number(name: &str, value: &str) -> Option<(String, f64)> {
+    let name = name.trim();
+    let fits = !name.is_empty() && name.len() <= NAME_BYTES_MAX;
+    number_of(value.trim()).filter(|_| fits).map(|value| (name.to_owned(), value))
+}
+
+/// A count, also scaled as tqdm does: `1.20k`.
+fn count(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, factor) = match text.as_bytes().last()? {
+        b'k' => (&text[..text.len() - 1], 1e3),
+        b'M' => (&text[..text.len() - 1], 1e6),
+        b'G' => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    let number: f64 = digits.parse().ok()?;
+    let number = number * factor;
+    (0.0..9e15).contains(&number).then_some(number as u64)
+}
+
+/// The description in small letters, without numbers.
+fn shape_of(description: &str) -> String {
+    let shape: String = description.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+    shape.to_lowercase().trim_matches(|letter: char| !letter.is_alphanumeric()).into()
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn purpose_of(name: &str) -> Purpose {
+    let words = || name.split(|letter: char| !letter.is_alphanumeric());
+    if let Some((_, said)) = JUDGING.iter().find(|(word, _)| words().any(|found| found.starts_with(word))) {
+        return Purpose::Judging(said);
+    }
+    match PREPARING.iter().any(|word| words().any(|found| found.starts_with(word))) {
+        true => Purpose::Other,
+        false => Purpose::Training,
+    }
+}
+
+/// `Epoch 3` or `epoch 3/10`.
+fn epoch_of(description: &str) -> Option<(u64, bool)> {
+    let small = description.to_lowercase();
+    let behind = small[small.find("epoch")? + 5..].trim_start_matches([' ', ':', '[', '#', '=']);
+    let digits = behind.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(behind.len());
+    let epoch = behind[..digits].parse().ok()?;
+    Some((epoch, behind[digits..].starts_with('/')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar(line: &str) -> Bar {
+        read_bar(line).unwrap_or_else(|| panic!("no bar: {line}")).0
+    }
+
+    /// Proves tqdm's forms: described, with values, without a total, slow, scaled, with text behind.
+    #[test]
+    fn bars_of_tqdm() {
+        let found = bar(
+            "Epoch 1/3:  50%|█████     | 5/10 [00:00<00:00, 48.17it/s, grad_norm=nan, loss=0.2, lr=0.001]",
+        );
+        assert_eq!((found.purpose, &*found.name), (Purpose::Training, "epoch"));
+        assert_eq!((found.epoch, found.done, found.total), (Some((1, true)), 5, Some(10)));
+        assert!(found.values[0].1.is_nan());
+        assert_eq!(found.values[1..], [("loss".to_owned(), 0.2), ("lr".to_owned(), 0.001)]);
+        let found = bar("120it [00:10, 11.9it/s, loss=0.5]");
+        assert_eq!((found.done, found.total, found.values.len()), (120, None, 1));
+        assert_eq!(bar("  1%|          | 1.20k/60.0k [01:02:03<1:00:00, 2.5s/it]").done, 1_200);
+        let (found, rest) =
+            read_bar(" 33%|███▎      | 8/24 [00:00<00:00, 313.63it/s]step 8: loss 2").unwrap();
+        assert_eq!((found.done, rest), (8, "step 8: loss 2"));
+        assert_eq!(
+            bar("5/10 [00:00<00:00, 1it/s, loss: 0.5]".replacen("5/10", "50%|█|5/10", 1).as_str())
+                .values
+                .len(),
+            1
+        );
+    }
+
+    /// Proves that bars that do not train are told apart.
+    #[test]
+    fn bars_for_other_purposes() {
+        let purpose = |description: &str, rate: &str| {
+            bar(&format!("{description}: 100%|█| 2/2 [00:00<00:00, 7{rate}]")).purpose
+        };
+        assert_eq!(purpose("Validation DataLoader 0", "it/s"), Purpose::Judging("val"));
+        assert_eq!(purpose("Sanity Checking", "it/s"), Purpose::Judging("sanity"));
+        assert_eq!(purpose("Evaluating", "it/s"), Purpose::Judging("eval"));
+        assert_eq!(purpose("Map", " examples/s"), Purpose::Other);
+        assert_eq!(purpose("model.safetensors", "MB/s"), Purpose::Other);
+        assert_eq!(purpose("Epochs", "it/s"), Purpose::Epochs);
+        assert_eq!(purpose("Epoch 7", "s/it"), Purpose::Training);
+        assert_eq!(purpose("Training", "it/s"), Purpose::Training);
+    }
+
+    /// Proves Keras's forms, of this version and of older ones, and that other counts are no bars.
+    #[test]
+    fn bars_of_keras() {
+        for line in [
+            "6/6 ━━━━━━━━━━━━━━━━━━━━ 0s 34ms/step - loss: 1.3787 - val_mae: 1.0677",
+            "6/6 - 0s - 70ms/step - loss: 1.3787 - val_mae: 1.0677",
+            "6/6 [==============================] - 1s 3ms/step - loss: 1.3787 - val_mae: 1.0677",
+        ] {
+            let found = bar(line);
+            assert_eq!((found.done, found.total), (6, Some(6)), "{line}");
+            assert_eq!(found.values, [("loss".to_owned(), 1.3787), ("val_mae".to_owned(), 1.0677)], "{line}");
+        }
+        assert_eq!(read_bar("3/4 of the files - size: 12"), None);
+        assert!(
+            is_epoch_line("Epoch 1/3") && !is_epoch_line("Epoch 1/3: loss 0.5") && !is_epoch_line("Epoch 2")
+        );
+    }
+}

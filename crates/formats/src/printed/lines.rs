@@ -1,0 +1,109 @@
+//! Lines from pieces: ended by a newline or a carriage return, without what only steers a terminal.
+
+use super::LINE_BYTES_MAX;
+
+/// Puts the lines of one output together.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    line: Vec<u8>,
+    too_long: bool,
+}
+
+impl Lines {
+    /// Takes the next bytes; calls `found` for every line that is not empty, trimmed.
+    pub fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&str)) {
+        let mut rest = bytes;
+        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            self.take(&rest[..end]);
+            self.end_line(&mut found);
+            rest = &rest[end + 1..];
+        }
+        self.take(rest);
+    }
+
+    /// The last line may lack its end.
+    pub fn finish(&mut self, mut found: impl FnMut(&str)) {
+        self.end_line(&mut found);
+    }
+
+    fn take(&mut self, part: &[u8]) {
+        if self.too_long || self.line.len() + part.len() > LINE_BYTES_MAX {
+            self.too_long = true;
+            self.line.clear();
+        } else {
+            self.line.extend_from_slice(part);
+        }
+    }
+
+    fn end_line(&mut self, found: &mut impl FnMut(&str)) {
+        let worth_reading = !self.too_long && self.line.iter().any(u8::is_ascii_digit)
+            || memchr_any(&self.line, [b"nan", b"inf", b"NaN", b"Inf"]);
+        if worth_reading {
+            let text = String::from_utf8_lossy(&self.line);
+            let plain = without_steering(&text);
+            let plain = plain.trim();
+            if !plain.is_empty() {
+                found(plain);
+            }
+        }
+        self.line.clear();
+        self.too_long = false;
+    }
+}
+
+fn memchr_any(line: &[u8], words: [&[u8]; 4]) -> bool {
+    line.windows(3).any(|window| words.contains(&window))
+}
+
+/// The text without escape sequences and control characters. A backspace is left out alone: whoever prints it goes on
+/// to draw the whole line again.
+fn without_steering(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' if letters.peek() == Some(&'[') => {
+                letters.next();
+                // Parameters, then one final byte between `@` and `~` (ECMA-48, 5.4).
+                letters.by_ref().find(|letter| ('@'..='~').contains(letter));
+            }
+            '\t' => plain.push('\t'),
+            letter if letter.is_control() => {}
+            letter => plain.push(letter),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(pieces: &[&[u8]]) -> Vec<String> {
+        let (mut lines, mut found) = (Lines::default(), Vec::new());
+        pieces.iter().for_each(|piece| lines.push(piece, |line| found.push(line.to_owned())));
+        lines.finish(|line| found.push(line.to_owned()));
+        found
+    }
+
+    /// Proves that both ends count, that pieces join, and that colours, blanks and lines without a number go.
+    #[test]
+    fn lines_end_at_both_ends() {
+        let found = lines(&[b"a 1\r\x1b[1m2/6\x1b[0m x\x08\x08\r   \r\nwords only\nlo", b"ss 3"]);
+        assert_eq!(found, ["a 1", "2/6 x", "loss 3"]);
+        assert_eq!(lines(&[b"loss: nan"]), ["loss: nan"]);
+    }
+
+    /// Proves that a giant line costs bounded memory and that the next line counts.
+    #[test]
+    fn giant_lines_are_passed() {
+        let mut lines = Lines::default();
+        for _ in 0..1_000 {
+            lines.push(&[b'1'; 10_000], |_| panic!("no line here"));
+            assert!(lines.line.len() <= LINE_BYTES_MAX);
+        }
+        let mut found = Vec::new();
+        lines.push(b"\nloss 1\n", |line| found.push(line.to_owned()));
+        assert_eq!(found, ["loss 1"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! JSON objects, one per line, and what counts of an object's fields.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::steps::Named;
+use super::{NAME_BYTES_MAX, VALUES_MAX};
+
+/// The fields that say which step a line belongs to, the best first.
+const STEP_FIELDS: [&str; 3] = ["step", "global_step", "iteration"];
+/// The field that says which epoch it belongs to; it is a metric as well.
+const EPOCH_FIELD: &str = "epoch";
+
+/// The numbers of a line that is a JSON object; `None` when it is none or holds none.
+pub(super) fn read_object(line: &str) -> Option<Named> {
+    let fields: Map<String, Value> = serde_json::from_str(line)
+        .or_else(|_| serde_json::from_slice(&quote_non_finite(line.as_bytes())))
+        .ok()?;
+    Some(numbers_of(fields)).filter(|named| !named.values.is_empty())
+}
+
+/// The numbers among an object's fields, nested ones with a slash, with the step that names it best.
+pub(super) fn numbers_of(fields: Map<String, Value>) -> Named {
+    let step_field = STEP_FIELDS.iter().copied().find(|name| step_of(&fields, name).is_some());
+    let mut values = Vec::new();
+    for (name, value) in &fields {
+        match value {
+            Value::Object(inner) => {
+                inner
+                    .iter()
+                    .for_each(|(part, value)| push_number(&format!("{name}/{part}"), value, &mut values));
+            }
+            _ if Some(name.as_str()) == step_field => {}
+            _ => push_number(name, value, &mut values),
+        }
+    }
+    let step = step_field.and_then(|name| step_of(&fields, name));
+    Named { step, epoch: step_of(&fields, EPOCH_FIELD), values, ..Named::default() }
+}
+
+/// A number as a JSON value; what JSON has no word for is marked.
+pub(super) fn number(number: f64) -> Value {
+    serde_json::Number::from_f64(number).map_or_else(
+        || {
+            let text = if number.is_nan() {
+                "nan"
+            } else if number > 0.0 {
+                "inf"
+            } else {
+                "-inf"
+            };
+            Value::String(format!("\0 {text}"))
+        },
+        Value::Number,
+    )
+}
+
+fn push_number(name: &str, value: &Value, values: &mut Vec<(String, f64)>) {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => non_finite(text),
+        _ => None,
+    };
+    if let Some(number) = number.filter(|_| values.len() < VALUES_MAX && name.len() <= NAME_BYTES_MAX) {
+        values.push((name.to_owned(), number));
+    }
+}
+
+fn step_of(fields: &Map<String, Value>, name: &str) -> Option<u64> {
+    let value = fields.get(name)?;
+    // Python writes a fractional epoch (1.5) and sometimes a whole step as a float (100.0).
+    value
+        .as_u64()
+        .or_else(|| value.as_f64().filter(|step| *step >= 0.0 && *step < 9e15).map(|step| step as u64))
+}
+
+/// Marks a number that JSON cannot write and Python does. The blank in it keeps it apart from what scripts print.
+const NON_FINITE: [(&str, &str, f64); 3] = [
+    ("-Infinity", "\"\\u0000 -inf\"", f64::NEG_INFINITY),
+    ("Infinity", "\"\\u0000 inf\"", f64::INFINITY),
+    ("NaN", "\"\\u0000 nan\"", f64::NAN),
+];
+
+fn non_finite(text: &str) -> Option<f64> {
+    match text.strip_prefix("\0 ")? {
+        "-inf" => Some(f64::NEG_INFINITY),
+        "inf" => Some(f64::INFINITY),
+        "nan" => Some(f64::NAN),
+        _ => None,
+    }
+}
+
+/// Makes Python's `NaN` and `Infinity` readable: a diverged loss is the last metric that may be lost.
+fn quote_non_finite(line: &[u8]) -> Cow<'_, [u8]> {
+    let mut quoted = Vec::with_capacity(line.len() + 32);
+    let (mut in_string, mut escaped, mut at) = (false, false, 0);
+    while at < line.len() {
+        let word = NON_FINITE.iter().find(|(word, ..)| !in_string && line[at..].starts_with(word.as_bytes()));
+        if let Some((word, replacement, _)) = word {
+            quoted.extend_from_slice(replacement.as_bytes());
+            at += word.len();
+            continue;
+        }
+        let byte = line[at];
+        in_string ^= byte == b'"' && !escaped;
+        escaped = in_string && byte == b'\\' && !escaped;
+        quoted.push(byte);
+        at += 1;
+    }
+    Cow::Owned(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that numbers come out by name, nested ones with a slash, with the step that the line names best.
+    #[test]
+    fn numbers_become_metrics() {
+        let read = |line| read_object(line).map(|named| (named.step, named.epoch, named.values));
+        let values = |values: &[(&str, f64)]| {
+            values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+        };
+        let found = read(r#"{"step": 3, "loss": 0.5, "ok": true, "name": "x", "eval": {"acc": 1}}"#);
+        assert_eq!(found, Some((Some(3), None, values(&[("eval/acc", 1.0), ("loss", 0.5)]))));
+        let found = read(r#"{"epoch": 2, "loss": 1}"#);
+        assert_eq!(found, Some((None, Some(2), values(&[("epoch", 2.0), ("loss", 1.0)]))));
+        let found = read(r#"{"global_step": 100.0, "epoch": 1.5}"#);
+        assert_eq!(found, Some((Some(100), Some(1), values(&[("epoch", 1.5)]))));
+        assert_eq!(read("{broken"), None);
+        assert_eq!(read(r#"{"step": 3, "text": "0.5"}"#), None);
+    }
+
+    /// Proves that a diverged loss is a metric, although JSON has no word for it.
+    #[test]
+    fn nan_and_infinity_are_kept() {
+        let line =
+            read_object(r#"{"step": 1, "loss": NaN, "low": -Infinity, "note": "NaN \" NaN"}"#).unwrap();
+        assert!(line.values[0].1.is_nan());
+        assert_eq!(line.values[1], ("low".to_owned(), f64::NEG_INFINITY));
+        assert_eq!(line.values.len(), 2);
+    }
+
+    /// Proves that giant objects cost bounded memory.
+    #[test]
+    fn giant_objects_are_cut() {
+        let many: String = (0..1_000).map(|index| format!("\"m{index}\":1,")).collect();
+        assert_eq!(read_object(&format!("{{{many}\"z\":1}}")).unwrap().values.len(), VALUES_MAX);
+    }
+}

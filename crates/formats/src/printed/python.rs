@@ -1,0 +1,151 @@
+//! A Python dict as `print` shows it, such as `{'loss': 0.5, 'epoch': np.float64(1.0)}`.
+
+use serde_json::{Map, Value};
+
+use super::objects;
+
+/// Dicts deeper than this are no metrics.
+const DEPTH_MAX: usize = 4;
+
+/// The dict with its numbers, also those that stand in a text of their own (`'0.5'`, as Hugging Face prints them) or in
+/// a call (`tensor(0.5, device='cuda:0')`). Other values are null. `None` when it is no whole dict.
+pub(super) fn read_dict(line: &str) -> Option<Map<String, Value>> {
+    let mut reader = Reader { rest: line };
+    let dict = reader.dict(0)?;
+    reader.rest.trim().is_empty().then_some(dict)
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, expected: char) -> bool {
+        self.rest = self.rest.trim_start();
+        match self.rest.strip_prefix(expected) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn dict(&mut self, depth: usize) -> Option<Map<String, Value>> {
+        let mut fields = Map::new();
+        if depth >= DEPTH_MAX || !self.take('{') {
+            return None;
+        }
+        while !self.take('}') {
+            let key = self.key()?;
+            if !self.take(':') {
+                return None;
+            }
+            let value = self.value(depth)?;
+            fields.insert(key, value);
+            if !self.take(',') && !self.rest.trim_start().starts_with('}') {
+                return None;
+            }
+        }
+        Some(fields)
+    }
+
+    fn key(&mut self) -> Option<String> {
+        self.text().or_else(|| Some(self.word()).filter(|word| !word.is_empty()).map(str::to_owned))
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        if self.rest.trim_start().starts_with('{') {
+            return self.dict(depth + 1).map(Value::Object);
+        }
+        if let Some(text) = self.text() {
+            return Some(text.trim().parse().map_or(Value::Null, objects::number));
+        }
+        let word = self.word().to_owned();
+        match self.rest.chars().next() {
+            Some('(' | '[') => {
+                let inside = self.brackets()?;
+                let first = inside.trim_start_matches('[').split([',', ')', ']']).next().unwrap_or("");
+                let number = first.trim().parse().map_or(Value::Null, objects::number);
+                Some(if inside.starts_with('[') || word.is_empty() { Value::Null } else { number })
+            }
+            _ if word.is_empty() => None,
+            _ => Some(word.parse().map_or(Value::Null, objects::number)),
+        }
+    }
+
+    /// A quoted text; escapes stay as they are, only an escaped quote does not end it.
+    fn text(&mut self) -> Option<String> {
+        self.rest = self.rest.trim_start();
+        let quote = self.rest.chars().next().filter(|letter| matches!(letter, '\'' | '"'))?;
+        let mut escaped = false;
+        let inside = &self.rest[1..];
+        let end = inside.find(|letter| {
+            let ends = letter == quote && !escaped;
+            escaped = letter == '\\' && !escaped;
+            ends
+        })?;
+        self.rest = &inside[end + 1..];
+        Some(inside[..end].to_owned())
+    }
+
+    /// A number, a name, `None`, `True`; empty where something else stands.
+    fn word(&mut self) -> &str {
+        self.rest = self.rest.trim_start();
+        let end = self.rest.find(|letter: char| !letter.is_alphanumeric() && !"+-._".contains(letter));
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        word
+    }
+
+    /// What stands in brackets of any kind, without the outer ones.
+    fn brackets(&mut self) -> Option<String> {
+        let (mut depth, mut end) = (0usize, None);
+        for (at, letter) in self.rest.char_indices() {
+            match letter {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                end = Some(at);
+                break;
+            }
+        }
+        let end = end?;
+        let inside = self.rest[1..end].to_owned();
+        self.rest = &self.rest[end + 1..];
+        Some(inside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(line: &str) -> Option<Vec<(String, f64)>> {
+        read_dict(line).map(|dict| objects::numbers_of(dict).values)
+    }
+
+    /// Proves that numbers are found as Python, NumPy, PyTorch and Hugging Face print them.
+    #[test]
+    fn dicts_as_python_prints_them() {
+        let found = numbers(
+            "{'loss': 0.5, \"lr\": '1e-3', 'acc': np.float64(0.25), 'gn': tensor(2., device='cuda:0'), 'ok': True, 'n': None, 'ids': [1, 2], 'eval': {'f1': 1}, 'name': 'it\\'s {', 7: 1}",
+        );
+        let expected =
+            [("7", 1.0), ("acc", 0.25), ("eval/f1", 1.0), ("gn", 2.0), ("loss", 0.5), ("lr", 0.001)];
+        assert_eq!(found.unwrap(), expected.map(|(name, value)| (name.to_owned(), value)));
+        assert!(numbers("{'loss': nan}").unwrap()[0].1.is_nan());
+        assert_eq!(numbers("{'low': -inf,}").unwrap()[0].1, f64::NEG_INFINITY);
+    }
+
+    /// Proves that what is no whole dict is refused: a set, a torn line, text behind it, a well without ground.
+    #[test]
+    fn what_is_no_dict() {
+        for line in ["{1, 2}", "{'loss': 0.5", "{'loss': } x", "{'a': 1} b", "{'a' 1}", "{'a': (1}"] {
+            assert_eq!(numbers(line), None, "{line}");
+        }
+        assert_eq!(numbers(&"{'a':".repeat(10_000)), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! Which step printed values belong to.
+//!
+//! A line that names its step has it. Bars and counts such as `Step [100/600]` go through the same steps again in each
+//! epoch; [`Track`] makes one growing step of them: from the epoch where it is named, or by adding up what went before.
+//! A line that names none has the step that the script was last known to be at. While a bar is drawn such a line waits
+//! for the next drawing, which tells where it was printed: bars are drawn ten times a second at most.
+
+use super::PrintedMetrics;
+use super::bar::{Bar, Purpose};
+
+/// So many different bars and counts are told apart; the one that was seen longest ago is forgotten.
+const TRACKS_MAX: usize = 16;
+/// So many lines without a step wait for the next drawing.
+const HELD_MAX: usize = 64;
+/// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
+const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
+
+/// What a line names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Named {
+    pub step: Option<u64>,
+    pub epoch: Option<u64>,
+    /// The epoch is written as one of so many, and so counted from 1.
+    pub epoch_counted_from_one: bool,
+    /// How far the epoch is.
+    pub position: Option<u64>,
+    /// How many positions an epoch has.
+    pub total: Option<u64>,
+    pub values: Vec<(String, f64)>,
+}
+
+/// A bar or a count that begins again in each epoch.
+#[derive(Debug)]
+struct Track {
+    name: String,
+    total: Option<u64>,
+    /// The number of the first epoch: 0 or 1, as far as the script has shown.
+    first_epoch: Option<u64>,
+    /// Steps of the epochs before.
+    before: u64,
+    done: u64,
+    has_values: bool,
+    /// The newest drawing; it counts when the bar moves on, because values are drawn late.
+    pending: Option<PrintedMetrics>,
+    /// What was told last.
+    told: Vec<(String, f64)>,
+    told_step: Option<u64>,
+}
+
+/// Where the script is.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    /// The one seen last is last.
+    tracks: Vec<Track>,
+    /// The name and total of the bar that says where the script is.
+    leader: Option<(String, Option<u64>)>,
+    at: Option<u64>,
+    /// Something finer than epochs has been seen.
+    is_finer_than_epochs: bool,
+    /// The leader's bar is not at its end: it will be drawn again.
+    leader_is_drawn: bool,
+    held: Vec<Vec<(String, f64)>>,
+    /// Keras has begun an epoch and not drawn its bar yet.
+    epoch_begun: bool,
+    keras_total: Option<u64>,
+}
+
+impl Steps {
+    /// A line with values.
+    pub fn line(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+        let position = named.position.map(|done| {
+            let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
+            self.track("a count", named.total).advance(done, epoch)
+        });
+        match named.step.or(position) {
+            Some(step) => {
+                self.release(step, found);
+                self.at = Some(step);
+                self.is_finer_than_epochs = true;
+                found(PrintedMetrics { step, values: named.values });
+            }
+            None if self.leader_is_drawn && self.held.len() < HELD_MAX => self.held.push(named.values),
+            None => {
+                // Without anything finer the epoch is the step; a closing summary belongs to the last step.
+                let step = match (self.at, named.epoch) {
+                    (Some(at), _) if self.is_finer_than_epochs => at,
+                    (_, Some(epoch)) => epoch,
+                    (at, None) => at.unwrap_or(0),
+                };
+                self.at = self.at.max(Some(step));
+                self.release(step, found);
+                found(PrintedMetrics { step, values: named.values });
+            }
+        }
+    }
+
+    /// Keras says that an epoch begins.
+    pub fn epoch_begins(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+        self.epoch_begun = true;
+        self.flush_others(None, found);
+    }
+
+    /// A drawing of a bar.
+    pub fn bar(&mut self, mut bar: Bar, found: &mut dyn FnMut(PrintedMetrics)) {
+        if bar.is_keras {
+            bar.purpose = self.purpose_of_keras(&bar);
+        }
+        if let Purpose::Judging(whose) = bar.purpose {
+            bar.name.push_str(whose);
+            for (name, _) in &mut bar.values {
+                if !name.contains(whose) {
+                    *name = format!("{whose}_{name}");
+                }
+            }
+        }
+        let key = (bar.name.clone(), bar.total);
+        self.flush_others(Some(&key), found);
+        let at = self.at.unwrap_or(0);
+        let track = self.track(&bar.name, bar.total);
+        let restarted = bar.done < track.done;
+        if bar.done == 0 && track.shows_already(&bar.values) {
+            // The values of the epoch before, drawn once more.
+            bar.values.clear();
+        }
+        let own_step = track.advance(bar.done, bar.epoch);
+        let step = if bar.purpose == Purpose::Training { own_step } else { at };
+        track.has_values |= !bar.values.is_empty();
+        let moved_on = restarted || track.pending.as_ref().is_some_and(|pending| pending.step != step);
+        if moved_on && let Some(metrics) = track.tell() {
+            found(metrics);
+        }
+        if !bar.values.is_empty() {
+            track.pending = Some(PrintedMetrics { step, values: bar.values });
+        }
+        let has_values = track.has_values;
+        if bar.purpose == Purpose::Training && self.leads(&key, has_values) {
+            self.leader_is_drawn = bar.total.is_none_or(|total| bar.done < total);
+            self.release(step, found);
+            self.at = Some(step);
+            self.is_finer_than_epochs = true;
+        }
+    }
+
+    /// Everything that still waits.
+    pub fn finish(&mut self, found: &mut dyn FnMut(PrintedMetrics)) {
+        self.flush_others(None, found);
+        self.release(self.at.unwrap_or(0), found);
+    }
+
+    /// `evaluate` draws the same bar as `fit`, but no epoch begins before it.
+    fn purpose_of_keras(&mut self, bar: &Bar) -> Purpose {
+        if std::mem::take(&mut self.epoch_begun) {
+            self.keras_total = bar.total;
+            self.track(&bar.name, bar.total).begin_again();
+            return Purpose::Training;
+        }
+        let last = self.tracks.iter().find(|track| track.name == bar.name && track.total == bar.total);
+        let goes_on = last.is_some_and(|track| bar.done >= track.done) && self.keras_total == bar.total;
+        if goes_on { Purpose::Training } else { Purpose::Judging("eval") }
+    }
+
+    /// The first training bar leads; one that shows values takes over from one that shows none.
+    fn leads(&mut self, key: &(String, Option<u64>), has_values: bool) -> bool {
+        let leader_shows_values = self
+            .leader
+            .as_ref()
+            .is_some_and(|leader| self.tracks.iter().any(|track| track.is(leader) && track.has_values));
+        if self.leader.is_none() || (has_values && !leader_shows_values) {
+            self.leader = Some(key.clone());
+        }
+        self.leader.as_ref() == Some(key)
+    }
+
+    fn release(&mut self, step: u64, found: &mut dyn FnMut(PrintedMetrics)) {
+        for values in self.held.drain(..) {
+            found(PrintedMetrics { step, values });
+        }
+    }
+
+    fn flush_others(&mut self, but: Option<&(String, Option<u64>)>, found: &mut dyn FnMut(PrintedMetrics)) {
+        for track in &mut self.tracks {
+            if !but.is_some_and(|key| track.is(key))
+                && let Some(metrics) = track.tell()
+            {
+                found(metrics);
+            }
+        }
+    }
+
+    fn track(&mut self, name: &str, total: Option<u64>) -> &mut Track {
+        let known = self.tracks.iter().position(|track| track.name == name && track.total == total);
+        let track = match known {
+            Some(at) => self.tracks.remove(at),
+            None => Track::new(name, total),
+        };
+        if self.tracks.len() >= TRACKS_MAX {
+            self.tracks.remove(0);
+        }
+        self.tracks.push(track);
+        let last = self.tracks.len() - 1;
+        &mut self.tracks[last]
+    }
+}
+
+impl Track {
+    fn new(name: &str, total: Option<u64>) -> Self {
+        Self {
+            name: name.into(),
+            total,
+            first_epoch: None,
+            before: 0,
+            done: 0,
+            has_values: false,
+            pending: None,
+            told: Vec::new(),
+            told_step: None,
+        }
+    }
+
+    fn is(&self, key: &(String, Option<u64>)) -> bool {
+        self.name == key.0 && self.total == key.1
+    }
+
+    /// The growing step of a place in an epoch.
+    fn advance(&mut self, done: u64, epoch: Option<(u64, bool)>) -> u64 {
+        match (epoch, self.total) {
+            (Some((epoch, counted_from_one)), Some(total)) => {
+                let first = *self.first_epoch.get_or_insert(u64::from(counted_from_one || epoch == 1));
+                self.before = epoch.saturating_sub(first).saturating_mul(total);
+            }
+            _ if done < self.done => self.begin_again(),
+            _ => {}
+        }
+        self.done = done;
+        self.before.saturating_add(done)
+    }
+
+    fn begin_again(&mut self) {
+        self.before = self.before.saturating_add(self.done);
+        self.done = 0;
+    }
+
+    fn shows_already(&self, values: &[(String, f64)]) -> bool {
+        let shown = self.pending.as_ref().map_or(&self.told, |pending| &pending.values);
+        let same = |((name, value), (known, was)): (&(String, f64), &(String, f64))| {
+            name == known && value.to_bits() == was.to_bits()
+        };
+        shown.len() == values.len() && values.iter().zip(shown).all(same)
+    }
+
+    /// The pending drawing, without what was told at its step already and without judgements that did not change.
+    fn tell(&mut self) -> Option<PrintedMetrics> {
+        let mut metrics = self.pending.take()?;
+        let same_step = self.told_step == Some(metrics.step);
+        let told = std::mem::replace(&mut self.told, metrics.values.clone());
+        self.told_step = Some(metrics.step);
+        metrics.values.retain(|(name, value)| {
+            let unchanged = told.iter().any(|(known, was)| known == name && was.to_bits() == value.to_bits());
+            let seldom = name.split(['_', '/', '.', '-']).any(|part| SELDOM.contains(&part));
+            !(unchanged && (same_step || seldom))
+        });
+        (!metrics.values.is_empty()).then_some(metrics)
+    }
+}

@@ -1,0 +1,115 @@
+//! The names in a condition: found, and replaced by what they stand for.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Value as Literal, visit_expressions_mut};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::error::LedgerError;
+
+/// A condition such as `val_loss < 0.3 and tag.team = 'x'`, taken apart.
+#[derive(Debug, Clone)]
+pub(super) struct Condition {
+    expression: Expr,
+}
+
+/// A name as it stands in a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    /// The name, parts joined by dots.
+    pub name: String,
+    /// It stands in double quotes, as texts do in other languages.
+    pub in_double_quotes: bool,
+}
+
+impl Condition {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// [`LedgerError::Query`] with what is wrong and an example.
+    pub fn parse(text: &str) -> Result<Self, LedgerError> {
+        let wrong = |why: String| {
+            LedgerError::Query(format!(
+                "`{text}` is no condition: {why}; write it like `val_loss < 0.3 and param.optimizer = 'adam'`"
+            ))
+        };
+        let dialect = GenericDialect {};
+        let mut parser =
+            Parser::new(&dialect).try_with_sql(text).map_err(|error| wrong(error.to_string()))?;
+        let expression = parser.parse_expr().map_err(|error| wrong(error.to_string()))?;
+        match parser.peek_token().token {
+            datafusion::sql::sqlparser::tokenizer::Token::EOF => Ok(Self { expression }),
+            rest => Err(wrong(format!("`{rest}` was not expected"))),
+        }
+    }
+
+    /// Every name, in order, each once.
+    pub fn names(&mut self) -> Vec<Named> {
+        let mut names: Vec<Named> = Vec::new();
+        self.each_name(|named| {
+            if !names.contains(&named) {
+                names.push(named);
+            }
+            None
+        });
+        names
+    }
+
+    /// The condition with each name as one quoted name, or as the text it is where `is_text` says so.
+    pub fn to_sql(&self, is_text: impl Fn(&Named) -> bool) -> String {
+        let mut condition = self.clone();
+        condition.each_name(|named| {
+            Some(match is_text(&named) {
+                true => Expr::value(Literal::SingleQuotedString(named.name)),
+                false => Expr::Identifier(Ident::with_quote('"', named.name)),
+            })
+        });
+        condition.expression.to_string()
+    }
+
+    fn each_name(&mut self, mut replaced: impl FnMut(Named) -> Option<Expr>) {
+        let _ = visit_expressions_mut(&mut self.expression, |expression| {
+            let parts = match expression {
+                Expr::Identifier(ident) => std::slice::from_ref(ident),
+                Expr::CompoundIdentifier(parts) => parts,
+                _ => return ControlFlow::<()>::Continue(()),
+            };
+            let words: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+            let in_double_quotes = parts.len() == 1 && parts[0].quote_style == Some('"');
+            if let Some(new) = replaced(Named { name: words.join("."), in_double_quotes }) {
+                *expression = new;
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that names are found in every corner of a condition, and that double quotes may mean a text.
+    #[test]
+    fn names_are_found_and_replaced() {
+        let mut condition = Condition::parse(
+            "val_loss < 0.3 and (tag.team = \"x\" or not `train/loss` between 1 and param.lr) and name like 'a%'",
+        )
+        .unwrap();
+        let names: Vec<String> = condition.names().into_iter().map(|named| named.name).collect();
+        assert_eq!(names, ["val_loss", "tag.team", "x", "train/loss", "param.lr", "name"]);
+        assert_eq!(
+            condition.to_sql(|named| named.in_double_quotes && named.name == "x"),
+            "\"val_loss\" < 0.3 AND (\"tag.team\" = 'x' OR NOT \"train/loss\" BETWEEN 1 AND \"param.lr\") AND \"name\" LIKE 'a%'"
+        );
+    }
+
+    /// Proves that what is no condition is refused with an example.
+    #[test]
+    fn what_is_no_condition() {
+        for text in ["", "val_loss <", "val_loss < 1; drop table runs", "a b"] {
+            let told = Condition::parse(text).unwrap_err().to_string();
+            assert!(told.contains("write it like"), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+"""What XGBoost and LightGBM have in common: evaluations of named data by named metrics, after each round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# What the two libraries, their manuals and scikit-learn's interface call the data that is trained on.
+TRAINING_NAMES = frozenset({"train", "training", "dtrain", "validation_0"})
+
+
+def named_alike(told: Iterable[tuple[str, str, float, bool]], only_data: bool) -> dict[str, float]:
+    """Metrics from `(data, metric, value, whether more is better)`. Each is recorded as `DATA_METRIC`; the first of
+    which less is better also as `loss`, of the data that is trained on, or as `val_loss`, of the first other data.
+    `only_data`: there is one data set, and its name does not say what it is."""
+    values: dict[str, float] = {}
+    validation: str | None = None
+    for data, metric, value, more_is_better in told:
+        values[f"{data}_{metric}"] = value
+        if more_is_better:
+            continue
+        if data in TRAINING_NAMES and not (only_data and data == "validation_0"):
+            values.setdefault("loss", value)
+        elif validation in (None, data):
+            validation = data
+            values.setdefault("val_loss", value)
+    return values

@@ -1,0 +1,201 @@
+"""What all callbacks share: a run, failures that are told and never raised, the seconds of steps, and values that a
+device still computes."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .. import _arrays
+from .._rehearsal import leaves
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+Batch = TypeVar("Batch")
+
+# Steps whose values are on their way from a device. When that many are, those of a further step are not recorded.
+FLIGHTS_MAX = 1024
+# Elements of a tensor that go into the digest of a batch, and tensors of a batch that do.
+DIGEST_ELEMENTS, DIGEST_TENSORS = 1024, 4
+# Seconds from one look at the device's memory to the next: a look takes some 50 µs.
+MEMORY_SECONDS = 1.0
+
+
+class Flight(Protocol):
+    """Values of one step that a device still computes."""
+
+    def landed(self) -> bool:
+        """Whether `values` returns at once."""
+
+    def values(self) -> Mapping[str, float]:
+        """The values; waits for them when they have not landed."""
+
+
+def quiet(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """What a framework calls: does nothing outside an attempt, and what fails in it is an event, told once by hook."""
+
+    @functools.wraps(hook)
+    def guarded(self: Watch, *arguments: Any, **named: Any) -> Any:
+        try:
+            return hook(self, *arguments, **named) if self.run.enabled else None
+        except Exception as error:  # the training must not end because of what looks at it
+            self.failed(hook.__name__, error)
+            return None
+
+    return guarded
+
+
+class Watch:
+    """The watch over one training. `run` is what `trackway.attach()` gave; without it the watch attaches itself."""
+
+    def __init__(self, run: Run | None = None):
+        self._run = run
+        self._told: set[str] = set()
+        self._flights: deque[tuple[int, Flight]] = deque()
+        # On the monotonic clock: when the step that is being made began. None while nothing is measured.
+        self._began: float | None = None
+        self._waited: float | None = None
+        self._samples = 0
+        self._digest: int | None = None
+        self._memory_at = -MEMORY_SECONDS
+
+    @property
+    def run(self) -> Run:
+        if self._run is None:
+            from .._run import attach
+
+            self._run = attach()
+        return self._run
+
+    def failed(self, hook: str, error: BaseException) -> None:
+        if hook not in self._told:
+            self._told.add(hook)
+            why = f"{type(error).__name__}: {error}"
+            self.run.event("callback_failed", callback=type(self).__name__, hook=hook, why=why)
+
+    # Time
+
+    def begin(self) -> None:
+        """The step is counted from here: at the start, and behind what is no part of a step."""
+        self._began = time.perf_counter()
+
+    def pause(self) -> None:
+        """What comes now is no part of a step: an evaluation, a save. Of the step around it no seconds are told."""
+        self._began = None
+
+    def waited(self) -> None:
+        """The batch is there, and since `begin` or the last step there was nothing but waiting for it."""
+        if self._began is not None:
+            self._waited = (self._waited or 0.0) + time.perf_counter() - self._began
+
+    def take(self, batch: Any) -> None:
+        """Counts the samples of a batch, and remembers what it is told apart by."""
+        found = leaves(batch)
+        self._samples += next((int(value.shape[0]) for _, value in found if getattr(value, "shape", None)), 0)
+        self._digest = digest(value for _, value in found)
+
+    def measured(self, samples: int | None = None) -> dict[str, float]:
+        """What was measured of the step that ends now; the next one begins."""
+        now = time.perf_counter()
+        values: dict[str, float] = {}
+        if self._began is not None:
+            seconds = now - self._began
+            values["step_seconds"] = seconds
+            count = self._samples if samples is None else samples
+            if count and seconds > 0:
+                values["samples_per_second"] = count / seconds
+        if self._waited is not None:
+            values["batch_wait_seconds"] = self._waited
+        if self._digest is not None:
+            values["batch_digest"] = self._digest
+        self._began, self._waited, self._samples, self._digest = now, None, 0, None
+        return values
+
+    def measured_batches(self, batches: Iterable[Batch], batch_of: Callable[[Batch], Any]) -> Iterator[Batch]:
+        """The same batches; the seconds that each one is waited for are kept."""
+        iterator = iter(batches)
+        while True:
+            began = time.perf_counter()
+            if self._began is None or self._waited is None:
+                self._began = began  # behind a step: what the loop did after it is no part of the next one
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+            self._waited = (self._waited or 0.0) + time.perf_counter() - began
+            self._take_quietly(batch_of(batch))
+            yield batch
+
+    def _take_quietly(self, batch: Any) -> None:
+        try:
+            if self.run.enabled:
+                self.take(batch)
+        except Exception as error:
+            self.failed("batches", error)
+
+    def memory_is_due(self) -> bool:
+        """Whether to look at the device's memory again."""
+        now = time.perf_counter()
+        due = now - self._memory_at >= MEMORY_SECONDS
+        if due:
+            self._memory_at = now
+        return due
+
+    # Values
+
+    def record(self, step: int, values: Mapping[str, Any], flight: Flight | None = None) -> None:
+        """Records what is known of a step, and what is known by now of those before it."""
+        if values:
+            self.run.log(step, values)
+        if flight is not None:
+            self.run._before_finish(self.land_all)
+            if len(self._flights) < FLIGHTS_MAX:
+                self._flights.append((step, flight))
+            else:
+                self.failed("record", OverflowError(f"values of {FLIGHTS_MAX} steps are still on the device"))
+        self.land()
+
+    def land(self) -> None:
+        """Records the values that have landed, in the order of their steps. Waits for nothing."""
+        while self._flights and self._flights[0][1].landed():
+            step, flight = self._flights.popleft()
+            self.run.log(step, flight.values())
+
+    def land_all(self) -> None:
+        """Waits for the values that are still on the device, at the end of a training."""
+        while self._flights:
+            step, flight = self._flights.popleft()
+            try:
+                self.run.log(step, flight.values())
+            except Exception as error:
+                self.failed("land_all", error)
+
+
+def digest(values: Iterable[Any]) -> int | None:
+    """What two batches are told apart by: the CRC-32 of up to 1,024 elements of each of the first four tensors that are
+    in the memory of the host. None where there are none."""
+    from zlib import crc32
+
+    found: int | None = None
+    for value in list(values)[:DIGEST_TENSORS]:
+        if (sample := _sample(value)) is not None:
+            found = crc32(sample, found or 0)
+    return found
+
+
+def _sample(value: Any) -> bytes | None:
+    if _arrays.is_torch(value):
+        if value.device.type != "cpu" or not value.is_contiguous():
+            return None
+        flat = value.detach().reshape(-1)
+        flat = flat[:: max(1, -(-len(flat) // DIGEST_ELEMENTS))].contiguous()
+        return bytes(flat.view(_arrays.loaded("torch").uint8).numpy()) if len(flat) else None
+    if _arrays.is_numpy(value) and value.dtype != object:
+        stride = max(1, -(-value.size // DIGEST_ELEMENTS))
+        flat = value.reshape(-1) if value.flags.c_contiguous else value.flat
+        return bytes(flat[::stride].tobytes()) if value.size else None
+    return None

@@ -1,0 +1,97 @@
+"""A training loop in JAX, with Flax, optax or neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from ._watch import Batch, Watch, quiet
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+
+def gradient_metrics(gradients: Any) -> dict[str, jax.Array]:
+    """`grad_norm`, the norm of all gradients together, and `nonfinite_gradients`, how many arrays of them hold NaN or
+    infinities. To be called within the jitted step, which returns it: `watch.step(step, loss=loss, **metrics)`."""
+    squares = [jnp.sum(jnp.square(jnp.abs(one).astype(jnp.float32))) for one in jax.tree_util.tree_leaves(gradients)]
+    if not squares:
+        return {}
+    each = jnp.stack(squares)
+    return {"grad_norm": jnp.sqrt(jnp.sum(each)), "nonfinite_gradients": jnp.sum(~jnp.isfinite(each))}
+
+
+class JaxLoop(Watch):
+    """Watches a loop in JAX.
+
+        watch = trackway.callbacks.JaxLoop(run)
+        for step, batch in watch.batches(loader, steps=10_000):
+            params, state, loss, metrics = update(params, state, batch)
+            watch.step(step, loss=loss, **metrics)
+
+    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest` and what is
+    given to `step`; `gradient_metrics(gradients)` within the jitted `update` makes `grad_norm` and
+    `nonfinite_gradients`. Once a second `memory_allocated_bytes` and `memory_reserved_bytes` of a device that tells
+    them.
+
+    Arrays are copied to the host behind the loop and recorded when they are ready: the loop never waits for them. JAX
+    runs ahead of the device, so that a step's seconds are its device's only on the average of many. `every`: of how
+    many steps one has its values recorded."""
+
+    def __init__(self, run: Run | None = None, *, every: int = 1):
+        super().__init__(run)
+        self._every = max(1, every)
+        self._steps = 0
+
+    def batches(self, loader: Iterable[Batch], **options: Any) -> Iterator[tuple[int, Batch]]:
+        """`run.batches(loader, ...)`, with the seconds that each batch is waited for."""
+        return self.measured_batches(self.run.batches(loader, **options), lambda pair: pair[1])
+
+    @quiet
+    def step(self, step: int, *, samples: int | None = None, **values: Any) -> None:
+        """The step is done. `values` are numbers or arrays of one element. `samples`: how many it was trained on, where
+        the first axis of the batch does not say."""
+        found: dict[str, Any] = self.measured(samples)
+        if self._steps % self._every == 0:
+            found |= values
+        self._steps += 1
+        if self.memory_is_due():
+            found |= device_memory()
+        self.record(step, *apart(found))
+
+
+def device_memory() -> dict[str, float]:
+    """What the allocator of the first device tells; nothing on a CPU. Asks the host only."""
+    told = jax.local_devices()[0].memory_stats() or {}
+    names = {"bytes_in_use": "memory_allocated_bytes", "pool_bytes": "memory_reserved_bytes"}
+    return {name: told[stat] for stat, name in names.items() if stat in told}
+
+
+def apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], JaxFlight | None]:
+    """What is known at once, and what a device still computes."""
+    arrays = {name: value for name, value in values.items() if isinstance(value, jax.Array) and value.size == 1}
+    known = {name: value for name, value in values.items() if name not in arrays and value is not None}
+    return known, JaxFlight(arrays) if arrays else None
+
+
+class JaxFlight:
+    """Arrays of one element on their way to the host."""
+
+    def __init__(self, arrays: Mapping[str, jax.Array]):
+        self._arrays: dict[str, Any] = {name: _here(array) for name, array in arrays.items()}
+        for array in self._arrays.values():
+            array.copy_to_host_async()
+
+    def landed(self) -> bool:
+        return all(array.is_ready() for array in self._arrays.values())
+
+    def values(self) -> dict[str, float]:
+        return {name: float(array.item()) for name, array in self._arrays.items()}
+
+
+def _here(array: jax.Array) -> jax.Array:
+    """Of an array that several processes hold, this one's copy."""
+    return array if array.is_fully_addressable else array.addressable_data(0)

@@ -1,0 +1,123 @@
+"""Keras 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from ._watch import Watch, quiet
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+# Under these names the values of a step leave the compiled function; nobody but this module sees them.
+_PREFIX = "trackway_"
+
+
+class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
+    """Records a training with Keras 3: `model.fit(..., callbacks=[trackway.callbacks.KerasCallback()])`.
+
+    With the JAX backend at each step: `loss` of its batch, `grad_norm`, `nonfinite_gradients`, `step_seconds`,
+    `batch_wait_seconds`, `samples_per_second`, `batch_digest`. The gradients are looked at within the compiled step,
+    and what it returns is recorded when it has arrived: the loop never waits for the device. With every backend at
+    the end of an epoch what Keras tells of it, such as `val_loss` and, as `epoch_loss`, the mean of the epoch, and
+    `learning_rate`. The step is that of the optimizer. Ends the training when Trackway asks for a stop."""
+
+    def __init__(self, run: Run | None = None):
+        super().__init__(run)
+        keras.callbacks.Callback.__init__(self)
+        self._steps = 0
+        self._undo: list[Callable[[], None]] = []
+
+    @quiet
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._steps = int(self.model.optimizer.iterations)
+        if keras.backend.backend() == "jax":
+            self._look_into_steps()
+
+    @quiet
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.begin()
+
+    @quiet
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        if self.run.should_stop():
+            self._model.stop_training = True
+
+    @quiet
+    def on_test_begin(self, logs: Any = None) -> None:
+        self.pause()
+
+    @quiet
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.pause()
+        told = {"epoch_loss" if name == "loss" else name: value for name, value in (logs or {}).items()}
+        rate = keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)
+        self.record(self._steps, {"learning_rate": float(rate), **told})
+
+    @quiet
+    def on_train_end(self, logs: Any = None) -> None:
+        self.land_all()
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+
+    # Within the compiled step. In an epoch `self.model` would bring the state back from JAX; `self._model` does not.
+
+    def _look_into_steps(self) -> None:
+        """Has the compiled step return the loss of its batch and what its gradients are like, and takes these out of
+        what it returns before Keras sees it."""
+        model = self.model
+        step, apply, tracker = model.train_step, model.optimizer.stateless_apply, model._loss_tracker
+        update = tracker.update_state
+        traced: dict[str, Any] = {}
+
+        def watched_apply(variables: Any, gradients: Any, *rest: Any, **named: Any) -> Any:
+            from .jax import gradient_metrics
+
+            traced.update(gradient_metrics(gradients))
+            return apply(variables, gradients, *rest, **named)
+
+        def watched_update(values: Any, *rest: Any, **named: Any) -> Any:
+            traced["loss"] = values
+            return update(values, *rest, **named)
+
+        def watched_step(state: Any, data: Any) -> Any:
+            traced.clear()
+            # Only while the step is traced: an evaluation has the same tracker.
+            tracker.update_state = watched_update
+            try:
+                logs, state = step(state, data)
+            finally:
+                tracker.update_state = update
+            return {**logs, **{_PREFIX + name: value for name, value in traced.items()}}, state
+
+        self._exchange(model, "train_step", watched_step)
+        self._exchange(model.optimizer, "stateless_apply", watched_apply)
+        model.make_train_function(force=True)  # one that was compiled before does not look
+        self._undo.append(lambda: setattr(model, "train_function", None))
+        compiled = model.train_function
+
+        def train_function(state: Any, iterator: Iterator[Any]) -> Any:
+            logs, state = compiled(state, self._timed(iterator))
+            found = {name.removeprefix(_PREFIX): logs.pop(name) for name in list(logs) if name.startswith(_PREFIX)}
+            self._step_ends(found)
+            return logs, state
+
+        model.train_function = train_function
+
+    def _exchange(self, owner: Any, name: str, value: Any) -> None:
+        setattr(owner, name, value)
+        self._undo.append(lambda: delattr(owner, name))
+
+    def _timed(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        return self.measured_batches(iterator, lambda batch: batch)
+
+    @quiet
+    def _step_ends(self, found: Mapping[str, Any]) -> None:
+        from .jax import apart
+
+        self._steps += self._model.steps_per_execution
+        self.record(self._steps, *apart({**self.measured(), **found}))

@@ -1,0 +1,92 @@
+"""Lightning, under either of its names."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._watch import Watch, quiet
+from .torch import apart, device_memory, gradient_metrics, gradients_of, learning_rate
+
+if "lightning.pytorch" in sys.modules or "lightning" in sys.modules:
+    from lightning.pytorch import Callback
+else:
+    from pytorch_lightning import Callback
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+
+class LightningCallback(Watch, Callback):  # type: ignore[misc]
+    """Records a training with Lightning: `Trainer(callbacks=[trackway.callbacks.LightningCallback()])`.
+
+    At each update: `loss`, `learning_rate`, `grad_norm` (before clipping), `nonfinite_gradients`, `step_seconds`,
+    `batch_wait_seconds`, `samples_per_second`, `batch_digest`; with fp16 `loss_scale`; of a CUDA device once a second
+    `memory_allocated_bytes` and `memory_reserved_bytes`; after a validation what `self.log` was given in it. The step
+    is `trainer.global_step`. Ends the training when Trackway asks for a stop. The loop never waits for the device."""
+
+    def __init__(self, run: Run | None = None):
+        super().__init__(run)
+        self._step = 0
+        self._found: dict[str, Any] = {}
+
+    @quiet
+    def on_train_start(self, trainer: Any, module: Any) -> None:
+        self._step = trainer.global_step
+
+    @quiet
+    def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
+        self.begin()
+
+    @quiet
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, index: int) -> None:
+        self.waited()
+        if self._began is None:
+            self.begin()
+        self.take(batch)
+
+    @quiet
+    def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
+        self._found = {"learning_rate": learning_rate(optimizer), **gradient_metrics(gradients_of(optimizer))}
+
+    @quiet
+    def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, index: int) -> None:
+        if trainer.global_step != self._step:
+            self._step = trainer.global_step
+            self._record(trainer, outputs)
+        if self.run.should_stop():
+            trainer.should_stop = True
+
+    def _record(self, trainer: Any, outputs: Any) -> None:
+        found = {**self.measured(), **self._found}
+        self._found = {}
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        if isinstance(loss, torch.Tensor):
+            found["loss"] = loss
+        if (scaler := getattr(trainer.precision_plugin, "scaler", None)) is not None:
+            found["loss_scale"] = getattr(scaler, "_scale", None)
+        found |= device_memory(self)
+        self.record(self._step, *apart(found))
+
+    @quiet
+    def on_validation_start(self, trainer: Any, module: Any) -> None:
+        self.pause()
+
+    @quiet
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        if not trainer.sanity_checking:
+            self.record(trainer.global_step, *apart(trainer.callback_metrics))
+
+    @quiet
+    def on_save_checkpoint(self, trainer: Any, module: Any, checkpoint: Any) -> None:
+        self.pause()
+
+    @quiet
+    def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
+        self.land_all()
+
+    @quiet
+    def on_train_end(self, trainer: Any, module: Any) -> None:
+        self.land_all()

@@ -1,0 +1,63 @@
+"""scikit-learn: estimators with callbacks (1.9 or newer), and boosting with `monitor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._watch import Watch, quiet
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+
+class SklearnCallback(Watch):
+    """Records a fit of scikit-learn.
+
+        LogisticRegression().set_callbacks(trackway.callbacks.SklearnCallback()).fit(x, y)
+        GradientBoostingClassifier().fit(x, y, monitor=trackway.callbacks.SklearnCallback())
+
+    Of an estimator with callbacks (scikit-learn 1.9 or newer): each innermost task of the fit, such as an iteration
+    of a solver, is a step with its `step_seconds`; each outer one, such as a candidate of a search or a part of a
+    pipeline, is an event `fit_task`. As a `monitor`: `step_seconds`, `loss` and, with `subsample` below 1,
+    `oob_improvement` of each tree. Both end the fit when Trackway asks for a stop. Estimators with `partial_fit` have
+    a loop of the script's own: `run.log`."""
+
+    def __init__(self, run: Run | None = None):
+        super().__init__(run)
+        self._steps = 0
+
+    # The protocol of scikit-learn's callbacks
+
+    @quiet
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.begin()
+
+    @quiet
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.pause()
+
+    @quiet
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        """Nothing is recorded here; the protocol wants the method."""
+
+    @quiet
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        if context.max_subtasks == 0:
+            self._steps += 1
+            self.record(self._steps, self.measured())
+        else:
+            told = {"estimator": context.estimator_name, "task": context.task_name, "number": context.task_id}
+            self.run.event("fit_task", step=self._steps, **told)
+        return bool(self.run.should_stop())
+
+    # The `monitor` of gradient boosting
+
+    @quiet
+    def __call__(self, number: int, estimator: Any, names: Any) -> bool:
+        """After each tree. `names` are the local ones of the fit."""
+        values = self.measured(samples=len(names["X"]) if "X" in names else None)
+        values["loss"] = estimator.train_score_[number]
+        if hasattr(estimator, "oob_improvement_"):
+            values["oob_improvement"] = estimator.oob_improvement_[number]
+        self.record(number + 1, values)
+        return bool(self.run.should_stop())

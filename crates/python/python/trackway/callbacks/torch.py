@@ -1,0 +1,216 @@
+"""A training loop in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ._watch import Batch, Watch, quiet
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+
+class TorchLoop(Watch):
+    """Watches a loop in PyTorch.
+
+        watch = trackway.callbacks.TorchLoop(run, optimizer)
+        for step, batch in watch.batches(loader, start=start, steps=10_000):
+            ...
+            watch.step(step, loss=loss)
+            run.checkpoint(step)
+
+    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`,
+    `learning_rate`, what is given to `step`, and of the gradients that `optimizer.step()` meets `grad_norm` (their
+    norm taken together) and `nonfinite_gradients` (how many of them hold NaN or infinities); with a `scaler` also
+    `loss_scale`; of a CUDA device once a second `memory_allocated_bytes` and `memory_reserved_bytes`.
+
+    `optimizer` is one or several. `every`: of how many steps one has its gradients and its `step` values looked at.
+    Values on a device are copied behind the loop and recorded when they have arrived, a step or two later: the loop
+    never waits for the device. Gradients that were clipped before `optimizer.step()` have the norm they were clipped
+    to: give what `clip_grad_norm_` returned as `grad_norm=`, which is taken instead; likewise where gradients are
+    sharded."""
+
+    def __init__(
+        self,
+        run: Run | None = None,
+        optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer] = (),
+        *,
+        scaler: Any = None,
+        every: int = 1,
+    ):
+        super().__init__(run)
+        self._optimizers = list(optimizer) if isinstance(optimizer, Sequence) else [optimizer]
+        self._scaler = scaler
+        self._every = max(1, every)
+        self._steps = 0
+        self._gradients: dict[str, Any] = {}
+        self._updates = 0
+        if self.run.enabled:
+            for one in self._optimizers:
+                one.register_step_pre_hook(self._before_update)
+
+    def batches(self, loader: Iterable[Batch], **options: Any) -> Iterator[tuple[int, Batch]]:
+        """`run.batches(loader, ...)`, with the seconds that each batch is waited for."""
+        return self.measured_batches(self.run.batches(loader, **options), lambda pair: pair[1])
+
+    @quiet
+    def step(self, step: int, *, samples: int | None = None, **values: Any) -> None:
+        """The step is done. `values` are numbers, or tensors of one element on any device: `loss=loss`. `samples`:
+        how many it was trained on, where the first axis of the batch does not say."""
+        looked_at = self._looks()
+        self._steps += 1
+        found: dict[str, Any] = {**self.measured(samples), **self._gradients}
+        if self._optimizers and not self._updates and self._scaler is not None:
+            found["nonfinite_gradients"] = 1  # the scaler has looked, and left the update out
+        self._gradients, self._updates = {}, 0
+        if looked_at:
+            found |= values
+            if self._scaler is not None:
+                found["loss_scale"] = loss_scale(self._scaler)
+        found |= device_memory(self)
+        self.record(step, *apart(found))
+
+    def _looks(self) -> bool:
+        return self._steps % self._every == 0
+
+    @quiet
+    def _before_update(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        self._updates += 1
+        if "learning_rate" not in self._gradients:
+            self._gradients["learning_rate"] = learning_rate(optimizer)
+        if self._looks():
+            before = {name: self._gradients[name] for name in GRADIENT_METRICS if name in self._gradients}
+            self._gradients |= joined(before, gradient_metrics(gradients_of(optimizer)))
+
+
+GRADIENT_METRICS = ("grad_norm", "nonfinite_gradients")
+
+
+def gradients_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    parameters = (one for group in optimizer.param_groups for one in group["params"])
+    return [one.grad for one in parameters if one.grad is not None]
+
+
+def gradient_metrics(gradients: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The norm of all gradients together, and how many tensors of them hold what is not finite. Stays on the device. Of
+    gradients that are spread over processes (DTensor) only the second, of the part that is here."""
+    if not gradients:
+        return {}
+    here = [one.to_local() if hasattr(one, "to_local") else one for one in gradients]
+    norms = torch.cat([_norms(group).to(here[0].device) for group in _by_device(here)])
+    found = {"nonfinite_gradients": (~torch.isfinite(norms)).sum()}
+    if all(one is other for one, other in zip(here, gradients, strict=True)):
+        found["grad_norm"] = torch.linalg.vector_norm(norms)
+    return found
+
+
+def _by_device(tensors: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    groups: dict[Any, list[torch.Tensor]] = {}
+    for one in tensors:
+        dense = one.detach().coalesce().values() if one.is_sparse else one.detach()
+        groups.setdefault((dense.device, dense.dtype), []).append(dense)
+    return list(groups.values())
+
+
+def _norms(tensors: list[torch.Tensor]) -> torch.Tensor:
+    """The norm of each tensor, on the device of the first; narrow floats are added up as float32."""
+    wide = torch.float64 if tensors[0].dtype == torch.float64 else torch.float32
+    each = getattr(torch, "_foreach_norm", None)  # one launch for all of them
+    if each is not None:
+        return torch.stack(each(tensors, 2, dtype=wide)).float()
+    return torch.stack([torch.linalg.vector_norm(one, dtype=wide) for one in tensors]).float()
+
+
+def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of the gradients of two optimizers, as if they were one's."""
+    found = {**before, **now}
+    if "grad_norm" in before and "grad_norm" in now:
+        found["grad_norm"] = torch.hypot(before["grad_norm"], now["grad_norm"].to(before["grad_norm"].device))
+    if before and now:
+        count = now["nonfinite_gradients"].to(before["nonfinite_gradients"].device)
+        found["nonfinite_gradients"] = before["nonfinite_gradients"] + count
+    return found
+
+
+def learning_rate(optimizer: Any) -> Any:
+    """Of the first group: a number, or a tensor where the optimizer keeps it on the device."""
+    return optimizer.param_groups[0].get("lr")
+
+
+def loss_scale(scaler: Any) -> Any:
+    """The scale, as a tensor where the scaler keeps one: `get_scale()` would wait for the device."""
+    scale = getattr(scaler, "_scale", None)
+    return scaler.get_scale() if scale is None else scale
+
+
+def device_memory(watch: Watch) -> dict[str, float]:
+    """When it is time to look again: what PyTorch's allocator holds on the current CUDA device. Asks the host only."""
+    if not torch.cuda.is_initialized() or not watch.memory_is_due():  # type: ignore[no-untyped-call]
+        return {}
+    return {
+        "memory_allocated_bytes": torch.cuda.memory_allocated(),
+        "memory_reserved_bytes": torch.cuda.memory_reserved(),
+    }
+
+
+def apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], TorchFlight | None]:
+    """What is known at once, and what a device still computes."""
+    known: dict[str, Any] = {}
+    on_device: dict[str, torch.Tensor] = {}
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and value.device.type != "cpu" and value.numel() == 1:
+            on_device[name] = value
+        elif value is not None:
+            known[name] = value.detach() if isinstance(value, torch.Tensor) else value
+    return known, TorchFlight(on_device) if on_device else None
+
+
+class TorchFlight:
+    """Tensors of one element, copied into pinned memory behind everything that was launched so far."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor]):
+        # A copy is made in any case: the optimizer and the loop go on changing theirs.
+        by_device: dict[torch.device, list[str]] = {}
+        for name, tensor in tensors.items():
+            by_device.setdefault(tensor.device, []).append(name)
+        self._landings = [
+            (names, *_send(torch.stack([tensors[name].detach().reshape(()).float() for name in names])))
+            for names in by_device.values()
+        ]
+
+    def landed(self) -> bool:
+        return all(event.query() for _, _, event in self._landings)
+
+    def values(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for names, host, event in self._landings:
+            event.synchronize()
+            found |= dict(zip(names, host.tolist(), strict=True))
+        return found
+
+
+def _send(packed: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    """Where the values will be, and what tells that they are there."""
+    if packed.device.type not in ("cuda", "xpu"):
+        return packed, _Later()
+    host = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=True)
+    host.copy_(packed, non_blocking=True)
+    return host, torch.get_device_module(packed.device).current_stream(packed.device).record_event()
+
+
+class _Later:
+    """For devices without an event that a copy can be waited with: the values are read two steps later, when the device
+    is most likely through with them."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def query(self) -> bool:
+        self._asked += 1
+        return self._asked > 2
+
+    def synchronize(self) -> None:
+        """Reading waits by itself."""

@@ -1,0 +1,81 @@
+"""The Trainer of Hugging Face's transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from transformers import TrainerCallback
+
+from ._watch import Watch, quiet
+from .torch import apart, device_memory, gradient_metrics, gradients_of, learning_rate
+
+if TYPE_CHECKING:
+    from .._run import Run
+
+
+class TransformersCallback(Watch, TrainerCallback):
+    """Records a training with the Trainer: `Trainer(..., callbacks=[trackway.callbacks.TransformersCallback()])`.
+
+    At each update: `learning_rate`, `nonfinite_gradients`, `step_seconds`, `batch_wait_seconds`,
+    `samples_per_second`; of a CUDA device once a second `memory_allocated_bytes` and `memory_reserved_bytes`. At
+    `logging_steps`, where the Trainer waits for the device by itself, what it logs: `loss`, `grad_norm` (before
+    clipping) and others; of an evaluation `val_loss` and `val_…` for `eval_loss` and `eval_…`. When Trackway asks for
+    a stop, the Trainer saves and ends. The loop is never made to wait for the device."""
+
+    def __init__(self, run: Run | None = None):
+        super().__init__(run)
+        self._found: dict[str, Any] = {}
+
+    @quiet
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.begin()
+
+    @quiet
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.waited()
+        if self._began is None:
+            self.begin()
+
+    @quiet
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+        optimizer = given["optimizer"]
+        found = gradient_metrics(gradients_of(optimizer))
+        found.pop("grad_norm", None)  # they are clipped by now; the Trainer logs the norm from before
+        self._found = {"learning_rate": learning_rate(optimizer), **found}
+
+    @quiet
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        samples = args.train_batch_size * args.gradient_accumulation_steps
+        found = {**self.measured(samples), **self._found}
+        self._found = {}
+        found |= device_memory(self)
+        self.record(state.global_step, *apart(found))
+        if self.run.should_stop():
+            control.should_save = control.should_training_stop = True
+        return control
+
+    @quiet
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        self.record(state.global_step, named_alike(logs or {}))
+
+    @quiet
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.pause()
+
+    @quiet
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.pause()
+
+    @quiet
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.land_all()
+
+
+def named_alike(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the Trainer logs, under the names that other frameworks have for it; its rate is recorded already."""
+    return {
+        f"val_{name.removeprefix('eval_')}" if name.startswith("eval_") else name: value
+        for name, value in logs.items()
+        if name != "learning_rate"
+    }

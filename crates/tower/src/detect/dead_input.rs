@@ -1,0 +1,77 @@
+//! The same batch again and again.
+//!
+//! By its digest, where batches are recorded with one: equal digests in a row, after they had differed. A run that
+//! trains on all its data at each step has one digest from the beginning on; that is told as a note, after more of them.
+//! Without digests, by the loss: two different batches do not have the same loss to the last bit, five times in a row, and neither does
+//! the same batch while weights change. A loss of exactly 0 says nothing.
+
+use trackway_core::detect::DetectionSeverity::{Note, Warn};
+
+use super::found::{Change, Found, Sample, number};
+use super::rules::Rule;
+use super::streak::{Streak, Turn};
+
+/// Times the patience before a digest that never differed is told.
+const NEVER_DIFFERED_FACTOR: u32 = 4;
+/// Times the patience for losses: scripts repeat a mean that they compute now and then.
+const LOSS_FACTOR: u32 = 4;
+/// Different values in a row after which it is over.
+const CALM: u32 = 3;
+
+/// What the values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeated {
+    Digest,
+    Loss,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct DeadInput {
+    last: Option<f64>,
+    differed: bool,
+    streak: Streak,
+}
+
+impl DeadInput {
+    /// Takes a digest or a loss.
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample, what: Repeated) -> Option<Change> {
+        let last = self.last.replace(sample.value)?;
+        let same =
+            last.to_bits() == sample.value.to_bits() && !(what == Repeated::Loss && sample.value == 0.0);
+        self.differed |= !same;
+        let patience = match what {
+            Repeated::Loss => rule.patience * LOSS_FACTOR,
+            Repeated::Digest if self.differed => rule.patience,
+            Repeated::Digest => rule.patience * NEVER_DIFFERED_FACTOR,
+        };
+        match self.streak.take(same, sample.step, patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => {
+                let evidence = match what {
+                    Repeated::Digest if self.differed => {
+                        format!("{patience} batches in a row are the same as the one before")
+                    }
+                    Repeated::Digest => {
+                        format!(
+                            "all {patience} batches so far are the same; training on all data at once looks like this too"
+                        )
+                    }
+                    Repeated::Loss => {
+                        format!(
+                            "the loss is {} to the last bit, {patience} times in a row",
+                            number(sample.value)
+                        )
+                    }
+                };
+                Some(Change::fires(Found {
+                    severity: if self.differed { Warn } else { Note },
+                    first_step,
+                    value: None,
+                    threshold: rule.threshold,
+                    evidence,
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a detector hands over; the rest of a firing is known to the caller.
+
+use trackway_core::Step;
+use trackway_core::detect::DetectionSeverity;
+
+/// One value of one metric.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    pub step: Step,
+    pub value: f64,
+}
+
+/// What a detector found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    pub severity: DetectionSeverity,
+    pub first_step: Step,
+    /// What was seen, where it is not the metric's value itself.
+    pub value: Option<f64>,
+    pub threshold: f64,
+    pub evidence: String,
+}
+
+/// What one observation changed; a detector answers nothing else.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    /// An episode is certain.
+    Fires(Box<Found>),
+    /// An episode is over.
+    Rearmed,
+}
+
+impl Change {
+    pub(super) fn fires(found: Found) -> Self {
+        Self::Fires(Box::new(found))
+    }
+}
+
+/// Enough digits to compare.
+pub(super) fn number(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => value.to_string(),
+        size if size != 0.0 && !(1e-3..1e6).contains(&size) => format!("{value:.2e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        _ => format!("{value:.3}"),
+    }
+}

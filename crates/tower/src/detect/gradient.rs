@@ -1,0 +1,106 @@
+//! Gradients that explode or vanish.
+//!
+//! Norms have heavier tails than losses and often grow at the beginning, so an explosion must be ten times the usual norm
+//! for three steps, and three times the highest level there ever was; a single step must be ten times the highest normal norm.
+//! A run that has learned its data has next to no gradient and is healthy: nothing is said while the loss is below a
+//! hundredth of what it was. The limit of 1e-7 is that of SageMaker Debugger's `VanishingGradient`.
+
+use trackway_core::detect::DetectionSeverity::{Critical, Warn};
+
+use super::found::{Change, Found, Sample, number};
+use super::level::{Level, Standing};
+use super::rules::Rule;
+use super::streak::{Streak, Turn};
+
+/// Deviations that an exploding norm must lie above the usual one.
+const SIGMA: f64 = 6.0;
+/// How many times the highest level there ever was.
+const HIGHEST_FACTOR: f64 = 3.0;
+/// A norm of less than this share of the usual one is no gradient any more.
+const VANISHED_SHARE: f64 = 1e-4;
+/// Normal steps after which it is over.
+const CALM: u32 = 32;
+
+/// Both detectors of one norm.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GradientWatch {
+    level: Level,
+    explosion: Streak,
+    vanishing: Streak,
+}
+
+impl GradientWatch {
+    /// Takes a finite norm and answers for explosion and vanishing. `learned`: the loss is next to nothing.
+    pub(super) fn take(
+        &mut self,
+        explosion: Rule,
+        vanishing: Rule,
+        sample: Sample,
+        learned: bool,
+    ) -> [Option<Change>; 2] {
+        let standing = self.level.standing(sample.value);
+        let gone = sample.value <= vanishing.threshold
+            || standing.is_some_and(|standing| sample.value < VANISHED_SHARE * standing.median);
+        let vanished = self.vanished(vanishing, sample, standing, gone && !learned);
+        let Some(standing) = standing else {
+            self.level.accept(sample.value);
+            return [None, vanished];
+        };
+        let bad = sample.value > explosion.threshold * standing.median
+            && standing.z > SIGMA
+            && sample.value > HIGHEST_FACTOR * self.level.highest();
+        let exploded = self.exploded(explosion, sample, standing, bad);
+        if bad || gone {
+            self.level.reject(sample.value);
+        } else {
+            self.level.accept(sample.value);
+        }
+        [exploded, vanished]
+    }
+
+    fn exploded(&mut self, rule: Rule, sample: Sample, standing: Standing, bad: bool) -> Option<Change> {
+        let beyond_record = bad && sample.value > rule.threshold * self.level.record();
+        let patience = if beyond_record { 1 } else { rule.patience };
+        match self.explosion.take(bad, sample.step, patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => Some(Change::fires(Found {
+                severity: Critical,
+                first_step,
+                value: Some(sample.value / standing.median),
+                threshold: rule.threshold,
+                evidence: format!(
+                    "the gradient norm is {}; {} is usual",
+                    number(sample.value),
+                    number(standing.median)
+                ),
+            })),
+        }
+    }
+
+    fn vanished(
+        &mut self,
+        rule: Rule,
+        sample: Sample,
+        standing: Option<Standing>,
+        bad: bool,
+    ) -> Option<Change> {
+        match self.vanishing.take(bad, sample.step, rule.patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => {
+                let usual = match standing {
+                    Some(standing) => format!("; {} was usual", number(standing.median)),
+                    None => " from the beginning".into(),
+                };
+                Some(Change::fires(Found {
+                    severity: Warn,
+                    first_step,
+                    value: None,
+                    threshold: rule.threshold,
+                    evidence: format!("the gradient norm is {}{usual}", number(sample.value)),
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A loss that jumps, and a loss that stays high.
+//!
+//! Two detectors with different memory, as the published rules have them: a robust z-score for what leaves the noise within
+//! steps (OLMo-core: 6 deviations in 128 steps), and a ratio for what stays at another level (llm-foundry: twice the mean for 5 steps).
+//! Both look at a median and a spread that outliers do not enter.
+//!
+//! Why a healthy run does not set them off: the loss of a batch of one is distributed about exponentially, and leaves 6
+//! deviations once in 140 steps; so one such step is not told, three in a row are (1 in 3 million), and each must also lie half of
+//! the usual loss above it. One step alone counts when it is three times as far up as the loss ever was: with an exponential
+//! tail that is less than 1 in 10⁹ after a hundred steps. Near the end of training, when the loss is next to nothing and
+//! single hard samples stand out, a rise counts only if it is worth something against the loss at the beginning.
+
+use trackway_core::detect::DetectionSeverity::{Critical, Warn};
+
+use super::found::{Change, Found, Sample, number};
+use super::level::{Level, Standing};
+use super::rules::Rule;
+use super::streak::{Streak, Turn};
+
+/// A single step counts from so many times the range seen so far.
+const RECORD_FACTOR: f64 = 3.0;
+/// A jump must be at least this share of the usual loss.
+const JUMP_SHARE: f64 = 0.5;
+/// A rise must be at least this share of the loss at the beginning.
+const INITIAL_SHARE: f64 = 0.05;
+/// Deviations that a new level must lie above the old one.
+const SHIFT_SIGMA: f64 = 3.0;
+/// A loss that climbs slowly takes the median along; it must have come this share of the first loss up from its lowest level.
+const CLIMB_INITIAL_SHARE: f64 = 0.1;
+/// Normal steps after which it is over.
+const CALM: u32 = 32;
+
+/// Both detectors of one loss.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LossWatch {
+    pub level: Level,
+    spike: Streak,
+    shift: Streak,
+}
+
+impl LossWatch {
+    /// Takes a finite loss and answers for spike and shift.
+    pub(super) fn take(&mut self, spike: Rule, shift: Rule, sample: Sample) -> [Option<Change>; 2] {
+        let Some(standing) = self.level.standing(sample.value) else {
+            self.level.accept(sample.value);
+            return [None, None];
+        };
+        // Most steps are ordinary, and the rest of the thought is saved.
+        let outside = standing.z > spike.threshold;
+        let changes = [self.spiked(spike, sample, standing, outside), self.shifted(shift, sample, standing)];
+        if outside && standing.rise > JUMP_SHARE * standing.median.abs() {
+            self.level.reject(sample.value);
+        } else {
+            self.level.accept(sample.value);
+        }
+        changes
+    }
+
+    fn worth(&self, rise: f64, share: f64) -> bool {
+        rise > share * self.level.initial().unwrap_or(0.0).abs()
+    }
+
+    fn spiked(&mut self, rule: Rule, sample: Sample, standing: Standing, outside: bool) -> Option<Change> {
+        let bad = outside
+            && standing.rise > JUMP_SHARE * standing.median.abs()
+            && self.worth(standing.rise, INITIAL_SHARE);
+        let beyond_record = bad && standing.rise > RECORD_FACTOR * (self.level.record() - standing.median);
+        let patience = if beyond_record { 1 } else { rule.patience };
+        match self.spike.take(bad, sample.step, patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => Some(Change::fires(Found {
+                severity: if beyond_record { Critical } else { Warn },
+                first_step,
+                value: Some(standing.z),
+                threshold: rule.threshold,
+                evidence: format!(
+                    "the loss is {}, {} deviations above its median of {}",
+                    number(sample.value),
+                    number(standing.z),
+                    number(standing.median)
+                ),
+            })),
+        }
+    }
+
+    fn shifted(&mut self, rule: Rule, sample: Sample, standing: Standing) -> Option<Change> {
+        let beyond = |rise: f64, from: f64| rise > (rule.threshold - 1.0) * from.abs();
+        let jumped = standing.z > SHIFT_SIGMA
+            && beyond(standing.rise, standing.median)
+            && self.worth(standing.rise, INITIAL_SHARE);
+        let lowest = self.level.lowest();
+        let climb = standing.median - lowest;
+        let climbed = climb > SHIFT_SIGMA * standing.sigma
+            && beyond(climb, lowest)
+            && self.worth(climb, CLIMB_INITIAL_SHARE);
+        match self.shift.take(jumped || climbed, sample.step, rule.patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => {
+                let from = if climbed { lowest } else { standing.median };
+                let to = if climbed { standing.median } else { sample.value };
+                Some(Change::fires(Found {
+                    severity: Warn,
+                    first_step,
+                    value: Some(to / from),
+                    threshold: rule.threshold,
+                    evidence: format!(
+                        "the loss went from {} to {} and stays there",
+                        number(from),
+                        number(to)
+                    ),
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Detectors of trouble in a run that goes on (REQUIREMENTS E4): values in, findings out, in the order in which values
+//! come. Pure and bounded: a metric costs a constant amount of memory, and there are at most [`METRICS_MAX`] of them.
+//!
+//! Each detector has a file, which says at its head why a healthy run does not set it off. All but `hang` look at values; `hang`
+//! is told how long nothing came. An episode is told once: its detector is armed again when the run was healthy for a while.
+
+mod dead_input;
+mod found;
+mod gradient;
+mod hang;
+mod learning_rate;
+mod level;
+mod loss;
+mod loss_scale;
+mod memory;
+mod non_finite;
+mod pace;
+mod plateau;
+mod rank;
+mod ranks;
+mod role;
+mod rules;
+mod streak;
+#[cfg(test)]
+mod tests;
+mod validation;
+mod watched;
+mod window;
+
+use std::collections::HashMap;
+
+use trackway_core::Step;
+use trackway_core::detect::{Detector, Firing};
+
+use crate::runbook::symptom_of_detector;
+use found::{Change, Found, Sample};
+use rank::Rank;
+use ranks::{Agreement, Stragglers};
+use role::{Role, role_of};
+pub use rules::{Rule, Rules};
+use watched::Watched;
+
+/// Metrics that are watched at most, over all ranks; the rest is counted by [`Detectors::not_watched`].
+pub const METRICS_MAX: usize = 16_384;
+/// Ranks that are watched at most.
+pub const RANKS_MAX: usize = 4096;
+/// Findings of one detector that begin within so many steps of each other, on several metrics or ranks, are one.
+const SAME_EPISODE_STEPS: Step = 100;
+
+/// A metric of a rank, as [`Detectors::watch`] gave it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watch(u32);
+
+impl Watch {
+    const NONE: Self = Self(u32::MAX);
+}
+
+/// All detectors over one run.
+#[derive(Debug, Default)]
+pub struct Detectors {
+    rules: Rules,
+    memory_limit_bytes: Option<f64>,
+    by_name: HashMap<(u32, Box<str>), Watch>,
+    watched: Vec<Watched>,
+    ranks: Vec<Rank>,
+    rank_places: HashMap<u32, usize>,
+    not_watched: u64,
+    stragglers: Stragglers,
+    agreement: Agreement,
+    episodes: [Episodes; Detector::ALL.len()],
+}
+
+/// The episodes of one detector that are not over.
+#[derive(Debug, Clone, Copy, Default)]
+struct Episodes {
+    open: u32,
+    last_step: Step,
+}
+
+impl Detectors {
+    /// Detectors with these settings.
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// Says how much memory the device has, so that the step at which it is all can be told.
+    pub fn set_memory_limit(&mut self, bytes: f64) {
+        self.memory_limit_bytes = Some(bytes);
+    }
+
+    /// Metrics that are not watched because there are too many of them, or of ranks.
+    #[must_use]
+    pub const fn not_watched(&self) -> u64 {
+        self.not_watched
+    }
+
+    /// Begins to watch a metric of a rank; the same one again gives the same answer. What no detector looks at costs
+    /// nothing.
+    pub fn watch(&mut self, rank: u32, metric: &str) -> Watch {
+        let Some(role) = role_of(metric) else { return Watch::NONE };
+        if let Some(watch) = self.by_name.get(&(rank, Box::from(metric))) {
+            return *watch;
+        }
+        let full = self.watched.len() >= METRICS_MAX;
+        let Some(place) = self.place_of(rank).filter(|_| !full) else {
+            self.not_watched += 1;
+            return Watch::NONE;
+        };
+        let watch = Watch(self.watched.len() as u32);
+        self.watched.push(Watched::new(role, metric, place));
+        self.by_name.insert((rank, metric.into()), watch);
+        let known = &mut self.ranks[place];
+        match role {
+            Role::Loss(likely) if known.main_loss.is_none_or(|(other, _)| likely > other) => {
+                known.main_loss = Some((likely, watch.0));
+            }
+            Role::LossScale => known.scaled = true,
+            Role::StepSeconds => known.has_step_seconds = true,
+            _ => {}
+        }
+        watch
+    }
+
+    fn place_of(&mut self, rank: u32) -> Option<usize> {
+        if let Some(place) = self.rank_places.get(&rank) {
+            return Some(*place);
+        }
+        if self.ranks.len() >= RANKS_MAX {
+            return None;
+        }
+        self.ranks.push(Rank::new(rank));
+        self.rank_places.insert(rank, self.ranks.len() - 1);
+        Some(self.ranks.len() - 1)
+    }
+
+    /// Takes one value. `at_seconds` is when it was recorded, on any clock that all values share; findings are added to
+    /// `firings`.
+    pub fn take(&mut self, watch: Watch, step: Step, value: f64, at_seconds: f64, firings: &mut Vec<Firing>) {
+        let Some(watched) = self.watched.get_mut(watch.0 as usize) else { return };
+        let rank = &mut self.ranks[watched.place];
+        if rank.hang.alive(step, at_seconds) {
+            close(&mut self.episodes, Detector::Hang);
+        }
+        let sample = Sample { step, value };
+        let main = rank.main_loss.is_some_and(|(_, main)| main == watch.0);
+        let number = rank.rank;
+        let changes = watched.take(&self.rules, sample, rank, main, self.memory_limit_bytes);
+        for (detector, change) in changes.into_iter().flatten() {
+            self.tell(detector, number, watch, sample, change, firings);
+        }
+        self.compare(watch, sample, firings);
+    }
+
+    /// What only all ranks together show.
+    fn compare(&mut self, watch: Watch, sample: Sample, firings: &mut Vec<Firing>) {
+        let watched = &self.watched[watch.0 as usize];
+        if self.ranks.len() < 2 || !sample.value.is_finite() {
+            return;
+        }
+        let rank = self.ranks[watched.place].rank;
+        match watched.role {
+            Role::StepSeconds => {
+                let rule = self.rules.of(Detector::Straggler);
+                if !rule.enabled {
+                    return;
+                }
+                for (rank, change) in self.stragglers.take(rule, rank, sample) {
+                    self.tell(Detector::Straggler, rank, watch, sample, change, firings);
+                }
+            }
+            Role::GradientNorm => {
+                let rule = self.rules.of(Detector::RankDivergence);
+                if let Some(change) = rule.enabled.then(|| self.agreement.take(rule, rank, sample)).flatten()
+                {
+                    self.tell(Detector::RankDivergence, rank, watch, sample, change, firings);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Says that nothing new came for `quiet_seconds`, on a clock that does not jump. Call it about once a second.
+    pub fn tick(&mut self, quiet_seconds: f64, firings: &mut Vec<Firing>) {
+        let rule = self.rules.of(Detector::Hang);
+        if !rule.enabled {
+            return;
+        }
+        let newest = self.ranks.iter().filter_map(|rank| rank.hang.last_seconds()).fold(f64::MIN, f64::max);
+        for place in 0..self.ranks.len() {
+            let rank = &mut self.ranks[place];
+            let behind = rank.hang.last_seconds().map_or(0.0, |last| (newest - last).max(0.0));
+            let (number, found) = (rank.rank, rank.hang.tick(rule, quiet_seconds + behind));
+            if let Some((step, seconds, found)) = found {
+                let sample = Sample { step, value: seconds };
+                self.fire(Detector::Hang, number, None, sample, found, firings);
+            }
+        }
+    }
+
+    /// A new attempt of the run begins: what its processes are like is learned anew, what the model is like is not.
+    pub fn begins_again(&mut self) {
+        self.stragglers = Stragglers::default();
+        for rank in &mut self.ranks {
+            rank.begins_again();
+        }
+        for watched in &mut self.watched {
+            watched.begins_again();
+        }
+        for detector in [
+            Detector::Straggler,
+            Detector::Hang,
+            Detector::ThroughputDrop,
+            Detector::DataStarvation,
+            Detector::MemoryCreep,
+        ] {
+            self.episodes[detector as usize] = Episodes::default();
+        }
+    }
+
+    fn tell(
+        &mut self,
+        detector: Detector,
+        rank: u32,
+        watch: Watch,
+        sample: Sample,
+        change: Change,
+        firings: &mut Vec<Firing>,
+    ) {
+        match change {
+            Change::Rearmed => close(&mut self.episodes, detector),
+            Change::Fires(found) => self.fire(detector, rank, Some(watch), sample, *found, firings),
+        }
+    }
+
+    fn fire(
+        &mut self,
+        detector: Detector,
+        rank: u32,
+        watch: Option<Watch>,
+        sample: Sample,
+        found: Found,
+        firings: &mut Vec<Firing>,
+    ) {
+        let episodes = &mut self.episodes[detector as usize];
+        episodes.open += 1;
+        let by_rank = detector == Detector::Straggler;
+        let known = episodes.open > 1 && sample.step.abs_diff(episodes.last_step) <= SAME_EPISODE_STEPS;
+        episodes.last_step = sample.step;
+        if known && !by_rank {
+            return;
+        }
+        let symptom = symptom_of_detector(detector);
+        let known = self.rank_places.get(&rank).map(|place| &self.ranks[*place]);
+        let numeric = is_numeric(detector);
+        let beside = known.filter(|_| numeric).map(Rank::beside).unwrap_or_default();
+        let told = known.filter(|_| numeric).and_then(|rank| rank.told_cause(found.first_step));
+        firings.push(Firing {
+            detector,
+            severity: found.severity,
+            rank,
+            first_step: found.first_step,
+            step: sample.step,
+            metric: watch.map(|watch| self.watched[watch.0 as usize].metric.to_string()),
+            value: found.value.unwrap_or(sample.value),
+            threshold: found.threshold,
+            evidence: format!("{}{beside}", found.evidence),
+            cause: told.unwrap_or_else(|| symptom.causes.into()),
+            advice: symptom.try_first.into(),
+        });
+    }
+}
+
+fn close(episodes: &mut [Episodes; Detector::ALL.len()], detector: Detector) {
+    let open = &mut episodes[detector as usize].open;
+    *open = open.saturating_sub(1);
+}
+
+/// Whether learning rate and gradient norm say something about what was found.
+const fn is_numeric(detector: Detector) -> bool {
+    matches!(
+        detector,
+        Detector::NonFinite
+            | Detector::GradientExplosion
+            | Detector::GradientVanishing
+            | Detector::LossSpike
+            | Detector::LossShift
+            | Detector::Plateau
+            | Detector::LossScaleCollapse
+    )
+}

@@ -1,0 +1,113 @@
+//! How fast steps go: waiting for batches, and getting slower.
+//!
+//! Starvation is the exposed wait for a batch, as a share of the step (TensorFlow's profiler calls 20 % input-bound), over an
+//! average of 16 steps, so that one slow batch, or an epoch's beginning, does not count; waits below a millisecond are measuring
+//! noise and not worth a person's time. A drop in speed is a row of steps that each take half as long again as the usual one: single
+//! slow steps (a checkpoint, an evaluation) break nothing, since only a row counts, and they do not enter the usual time.
+
+use trackway_core::detect::DetectionSeverity::Warn;
+
+use super::found::{Change, Found, Sample, number};
+use super::level::Level;
+use super::rules::Rule;
+use super::streak::{Streak, Turn};
+
+/// The first steps compile, open files and fill buffers.
+const WARM_UP_STEPS: u32 = 10;
+/// Steps of the average.
+const AVERAGE_STEPS: f64 = 16.0;
+/// Less waiting in a step, in seconds, is not worth telling.
+const WAIT_SECONDS_MIN: f64 = 1e-3;
+/// Good steps in a row after which it is over.
+const CALM: u32 = 32;
+
+/// The share of the step that waits for its batch.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Starvation {
+    seen: u32,
+    wait_seconds: f64,
+    step_seconds: f64,
+    wait_pending: Option<Sample>,
+    streak: Streak,
+}
+
+impl Starvation {
+    /// The wait of a step; it is judged when the step's own duration comes.
+    pub(super) fn wait(&mut self, sample: Sample) {
+        self.wait_pending = Some(sample);
+    }
+
+    /// The duration of a step, its wait included.
+    pub(super) fn step(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+        let wait = self.wait_pending.take().filter(|wait| wait.step == sample.step)?;
+        self.seen += 1;
+        if self.seen <= WARM_UP_STEPS {
+            return None;
+        }
+        let steps = f64::from(self.seen - WARM_UP_STEPS).min(AVERAGE_STEPS);
+        self.wait_seconds += (wait.value - self.wait_seconds) / steps;
+        self.step_seconds += (sample.value.max(wait.value) - self.step_seconds) / steps;
+        let share = self.wait_seconds / self.step_seconds.max(f64::MIN_POSITIVE);
+        let bad = share > rule.threshold && self.wait_seconds > WAIT_SECONDS_MIN;
+        match self.streak.take(bad, sample.step, rule.patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => Some(Change::fires(Found {
+                severity: Warn,
+                first_step,
+                value: Some(share),
+                threshold: rule.threshold,
+                evidence: format!(
+                    "a step waits {} s of its {} s for the batch: {:.0} %",
+                    number(self.wait_seconds),
+                    number(self.step_seconds),
+                    100.0 * share
+                ),
+            })),
+        }
+    }
+}
+
+/// Steps that take longer than they did, or samples that come slower.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Drop {
+    seen: u32,
+    seconds: Level,
+    streak: Streak,
+}
+
+impl Drop {
+    /// Takes how long a step, or a sample, takes, in seconds.
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+        self.seen = self.seen.saturating_add(1);
+        if self.seen <= WARM_UP_STEPS || sample.value <= 0.0 {
+            return None;
+        }
+        let Some(standing) = self.seconds.standing(sample.value) else {
+            self.seconds.accept(sample.value);
+            return None;
+        };
+        let speed = standing.median / sample.value;
+        let bad = speed < rule.threshold;
+        if bad {
+            self.seconds.reject(sample.value);
+        } else {
+            self.seconds.accept(sample.value);
+        }
+        match self.streak.take(bad, sample.step, rule.patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => Some(Change::fires(Found {
+                severity: Warn,
+                first_step,
+                value: Some(speed),
+                threshold: rule.threshold,
+                evidence: format!(
+                    "{} steps in a row are slower: {:.0} % of the usual speed",
+                    rule.patience,
+                    100.0 * speed
+                ),
+            })),
+        }
+    }
+}

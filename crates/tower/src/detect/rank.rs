@@ -1,0 +1,102 @@
+//! What is known of one rank, over all of its metrics.
+
+use trackway_core::Step;
+
+use super::found::number;
+use super::found::{Change, Sample};
+use super::hang::Hang;
+use super::pace::{Drop, Starvation};
+use super::rules::Rule;
+
+/// A rate that rises by more within a step is worth naming as a cause.
+const RATE_ROSE_FACTOR: f64 = 2.0;
+/// For how many steps a rise is a likely cause.
+const RATE_ROSE_STEPS: Step = 50;
+/// A loss below this share of the first one leaves next to no gradient.
+const LEARNED_SHARE: f64 = 0.01;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rank {
+    pub rank: u32,
+    /// The main training loss: how likely its name is, and which metric it is.
+    pub main_loss: Option<(u8, u32)>,
+    pub loss_usual: Option<f64>,
+    pub loss_initial: Option<f64>,
+    /// A loss scale is recorded: overflows are part of the method.
+    pub scaled: bool,
+    /// Durations come as such; speeds are not looked at as well.
+    pub has_step_seconds: bool,
+    pub hang: Hang,
+    pub starvation: Starvation,
+    pub drop: Drop,
+    learning_rate: Option<f64>,
+    rate_rose: Option<(Step, f64)>,
+    gradient_norm: Option<f64>,
+    loss_scale: Option<f64>,
+}
+
+impl Rank {
+    pub(super) fn new(rank: u32) -> Self {
+        Self { rank, ..Self::default() }
+    }
+
+    /// Whether the loss is next to nothing.
+    pub(super) fn learned(&self) -> bool {
+        self.loss_usual.zip(self.loss_initial).is_some_and(|(usual, initial)| usual < LEARNED_SHARE * initial)
+    }
+
+    pub(super) fn learning_rate(&mut self, sample: Sample) {
+        if let Some(last) = self.learning_rate.replace(sample.value)
+            && last > 0.0
+            && sample.value > RATE_ROSE_FACTOR * last
+        {
+            self.rate_rose = Some((sample.step, sample.value / last));
+        }
+    }
+
+    pub(super) fn gradient_norm(&mut self, value: f64) {
+        self.gradient_norm = Some(value);
+    }
+
+    pub(super) fn loss_scale(&mut self, value: f64) {
+        self.loss_scale = Some(value);
+    }
+
+    /// Takes how long a step took.
+    pub(super) fn step_seconds(
+        &mut self,
+        drop: Rule,
+        starvation: Rule,
+        sample: Sample,
+    ) -> [Option<Change>; 2] {
+        let change = if drop.enabled { self.drop.take(drop, sample) } else { None };
+        let starved = if starvation.enabled { self.starvation.step(starvation, sample) } else { None };
+        [change, starved]
+    }
+
+    /// What else was recorded last, for the evidence of what goes wrong in the numbers.
+    pub(super) fn beside(&self) -> String {
+        let facts = [
+            ("learning rate", self.learning_rate),
+            ("gradient norm", self.gradient_norm),
+            ("loss scale", self.loss_scale),
+        ];
+        let known: Vec<String> = facts
+            .iter()
+            .filter_map(|(name, value)| value.map(|value| format!("{name} {}", number(value))))
+            .collect();
+        if known.is_empty() { String::new() } else { format!("; beside it: {}", known.join(", ")) }
+    }
+
+    /// A cause that the numbers themselves tell.
+    pub(super) fn told_cause(&self, step: Step) -> Option<String> {
+        let (rose_at, factor) =
+            self.rate_rose.filter(|(rose_at, _)| step.saturating_sub(*rose_at) <= RATE_ROSE_STEPS)?;
+        Some(format!("the learning rate rose {}-fold at step {rose_at}", number(factor)))
+    }
+
+    /// A new process took the rank's place: what it is like is learned anew, what the model is like is not.
+    pub(super) fn begins_again(&mut self) {
+        (self.hang, self.starvation, self.drop) = (Hang::default(), Starvation::default(), Drop::default());
+    }
+}

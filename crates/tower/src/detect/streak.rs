@@ -1,0 +1,74 @@
+//! One episode: it begins with the first bad observation, is told when there were enough in a row, and is over when there
+//! were enough good ones.
+
+use trackway_core::Step;
+
+/// What an observation did to an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Nothing new.
+    Nothing,
+    /// It is certain now; the step at which it began.
+    Fires(Step),
+    /// It is over: the detector is armed again.
+    Rearmed,
+}
+
+/// Counts observations.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Streak {
+    bad: u32,
+    good: u32,
+    first_step: Step,
+    fired: bool,
+}
+
+impl Streak {
+    /// Takes one observation. It fires with the `patience`th bad one in a row, and is armed again after `calm` good ones.
+    pub(super) fn take(&mut self, bad: bool, step: Step, patience: u32, calm: u32) -> Turn {
+        if bad {
+            self.good = 0;
+            if self.bad == 0 {
+                self.first_step = step;
+            }
+            self.bad = self.bad.saturating_add(1);
+            if !self.fired && self.bad >= patience {
+                self.fired = true;
+                return Turn::Fires(self.first_step);
+            }
+            return Turn::Nothing;
+        }
+        self.bad = 0;
+        if self.fired {
+            self.good += 1;
+            if self.good >= calm {
+                (self.fired, self.good) = (false, 0);
+                return Turn::Rearmed;
+            }
+        }
+        Turn::Nothing
+    }
+
+    /// Whether the last observation was a bad one.
+    pub(super) fn is_bad(&self) -> bool {
+        self.bad > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that an episode is told once, that one good observation breaks a row, and that health arms it again.
+    #[test]
+    fn an_episode_is_told_once() {
+        let mut streak = Streak::default();
+        let turns: Vec<Turn> = "bbgbbbbbggbgggbbb"
+            .chars()
+            .zip(0..)
+            .map(|(letter, step)| streak.take(letter == 'b', step, 3, 3))
+            .filter(|turn| *turn != Turn::Nothing)
+            .collect();
+        assert_eq!(turns, [Turn::Fires(3), Turn::Rearmed, Turn::Fires(14)]);
+    }
+}

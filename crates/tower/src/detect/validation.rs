@@ -1,0 +1,89 @@
+//! Validation that parts from training.
+//!
+//! It fires when the validation loss is above its best by the ratio, by three times its own noise from one evaluation to the
+//! next, and while the training loss went on falling, three evaluations in a row: a small validation set alone does not do
+//! that. The second sign needs no best: the validation loss is higher than an untrained model's while the training loss has fallen
+//! by half, as when the two are not prepared alike.
+
+use trackway_core::detect::DetectionSeverity::Warn;
+
+use super::found::{Change, Found, Sample, number};
+use super::rules::Rule;
+use super::streak::{Streak, Turn};
+use super::window::Window;
+
+/// Noise by which a validation loss must lie above its best.
+const NOISE_FACTOR: f64 = 3.0;
+/// Evaluations before anything is said.
+const START: usize = 3;
+/// The training loss must have fallen to this share of the first one before validation is compared with an untrained model.
+const LEARNED_SHARE: f64 = 0.7;
+/// A validation loss is worse than an untrained model's from this many times it on.
+const UNTRAINED_FACTOR: f64 = 1.2;
+/// Evaluations in a row after which it is over.
+const CALM: u32 = 2;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Validation {
+    /// Differences from one evaluation to the next.
+    noise: Window,
+    last: Option<f64>,
+    best: Option<Best>,
+    streak: Streak,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Best {
+    loss: f64,
+    step: u64,
+    training: Option<f64>,
+}
+
+impl Validation {
+    /// Takes a finite validation loss. `training` is the usual training loss now, `untrained` the one at the beginning.
+    pub(super) fn take(
+        &mut self,
+        rule: Rule,
+        sample: Sample,
+        training: Option<f64>,
+        untrained: Option<f64>,
+    ) -> Option<Change> {
+        let best = *self.best.get_or_insert(Best { loss: sample.value, step: sample.step, training });
+        let noise = self.noise.sigma();
+        if let Some(last) = self.last.replace(sample.value) {
+            self.noise.push(sample.value - last);
+        }
+        if sample.value < best.loss {
+            self.best = Some(Best { loss: sample.value, step: sample.step, training });
+        }
+        let rise = sample.value - best.loss;
+        let apart = self.noise.len() >= START
+            && rise > (rule.threshold - 1.0) * best.loss.abs()
+            && rise > NOISE_FACTOR * noise
+            && training.zip(best.training).is_some_and(|(now, then)| now < then);
+        let untrained = training.zip(untrained).filter(|(training, untrained)| {
+            *training < LEARNED_SHARE * untrained && sample.value > UNTRAINED_FACTOR * untrained
+        });
+        match self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM) {
+            Turn::Nothing => None,
+            Turn::Rearmed => Some(Change::Rearmed),
+            Turn::Fires(first_step) => {
+                let training = training.map_or("unknown".into(), number);
+                let against = match untrained {
+                    Some((_, untrained)) => format!("an untrained model has {}", number(untrained)),
+                    None => format!("its best was {} at step {}", number(best.loss), best.step),
+                };
+                Some(Change::fires(Found {
+                    severity: Warn,
+                    first_step,
+                    value: Some(sample.value / best.loss),
+                    threshold: rule.threshold,
+                    evidence: format!(
+                        "the validation loss is {}, {against}; the training loss is {training}",
+                        number(sample.value)
+                    ),
+                }))
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! One metric of one rank, with the detectors that look at it.
+
+use trackway_core::detect::Detector;
+
+use super::dead_input::{DeadInput, Repeated};
+use super::found::{Change, Sample};
+use super::gradient::GradientWatch;
+use super::learning_rate::{LearningRateWatch, UpdateRatio};
+use super::loss::LossWatch;
+use super::loss_scale::LossScale;
+use super::memory::MemoryCreep;
+use super::non_finite::NonFinite;
+use super::plateau::Plateau;
+use super::rank::Rank;
+use super::role::Role;
+use super::rules::{Rule, Rules};
+use super::validation::Validation;
+
+/// Most detectors that look at one metric.
+const DETECTORS_OF_ONE_MAX: usize = 5;
+
+/// What one value changed.
+pub(super) type Changes = [Option<(Detector, Change)>; DETECTORS_OF_ONE_MAX];
+
+const NOTHING: Changes = [const { None }; DETECTORS_OF_ONE_MAX];
+
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub role: Role,
+    pub metric: Box<str>,
+    /// Where its rank stands in the list of ranks.
+    pub place: usize,
+    non_finite: NonFinite,
+    state: State,
+}
+
+/// The state that a role needs.
+#[derive(Debug)]
+enum State {
+    Loss(Box<(LossWatch, Plateau, DeadInput)>),
+    Validation(Box<Validation>),
+    Gradient(Box<GradientWatch>),
+    LearningRate(LearningRateWatch),
+    UpdateRatio(UpdateRatio),
+    LossScale(Box<LossScale>),
+    Digest(DeadInput),
+    Memory(MemoryCreep),
+    /// Nothing of its own: what it tells is kept by the rank.
+    None,
+}
+
+impl Watched {
+    pub(super) fn new(role: Role, metric: &str, place: usize) -> Self {
+        let state = match role {
+            Role::Loss(_) => State::Loss(Box::default()),
+            Role::ValidationLoss => State::Validation(Box::default()),
+            Role::GradientNorm | Role::PartGradientNorm => State::Gradient(Box::default()),
+            Role::LearningRate => State::LearningRate(LearningRateWatch::default()),
+            Role::UpdateRatio => State::UpdateRatio(UpdateRatio::default()),
+            Role::LossScale => State::LossScale(Box::default()),
+            Role::BatchDigest => State::Digest(DeadInput::default()),
+            Role::MemoryBytes => State::Memory(MemoryCreep::default()),
+            _ => State::None,
+        };
+        Self { role, metric: metric.into(), place, non_finite: NonFinite::default(), state }
+    }
+
+    /// Takes a value. `main`: it is the main training loss of its rank.
+    pub(super) fn take(
+        &mut self,
+        rules: &Rules,
+        sample: Sample,
+        rank: &mut Rank,
+        main: bool,
+        memory_limit_bytes: Option<f64>,
+    ) -> Changes {
+        let mut changes = NOTHING;
+        changes[0] = on(rules, Detector::NonFinite, |rule| self.non_finite(rule, sample, rank));
+        if sample.value.is_finite() {
+            self.finite(rules, sample, rank, main, memory_limit_bytes, &mut changes);
+        }
+        changes
+    }
+
+    fn non_finite(&mut self, rule: Rule, sample: Sample, rank: &Rank) -> Option<Change> {
+        let of_gradient =
+            matches!(self.role, Role::GradientNorm | Role::PartGradientNorm | Role::NonfiniteGradients);
+        let judged = of_gradient
+            || matches!(
+                self.role,
+                Role::Loss(_) | Role::ValidationLoss | Role::Norm | Role::UpdateRatio | Role::LearningRate
+            );
+        let count = self.role == Role::NonfiniteGradients;
+        if !judged {
+            return None;
+        }
+        self.non_finite.take(rule, sample, &self.metric, count, rank.scaled && of_gradient)
+    }
+
+    fn finite(
+        &mut self,
+        rules: &Rules,
+        sample: Sample,
+        rank: &mut Rank,
+        main: bool,
+        memory_limit_bytes: Option<f64>,
+        changes: &mut Changes,
+    ) {
+        use Detector as D;
+        match (&mut self.state, self.role) {
+            (State::Loss(state), _) if main => {
+                let (loss, plateau, dead) = &mut **state;
+                let (spike, shift) = (rules.of(D::LossSpike), rules.of(D::LossShift));
+                let [spiked, shifted] = loss.take(spike, shift, sample);
+                changes[1] = spiked.filter(|_| spike.enabled).map(|change| (D::LossSpike, change));
+                changes[2] = shifted.filter(|_| shift.enabled).map(|change| (D::LossShift, change));
+                changes[3] = on(rules, D::Plateau, |rule| plateau.take(rule, sample));
+                changes[4] = on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
+                (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
+            }
+            (State::Validation(state), _) => {
+                changes[1] = on(rules, D::ValidationDivergence, |rule| {
+                    state.take(rule, sample, rank.loss_usual, rank.loss_initial)
+                });
+            }
+            (State::Gradient(state), role) => {
+                if role == Role::GradientNorm {
+                    rank.gradient_norm(sample.value);
+                }
+                let (explosion, vanishing) = (rules.of(D::GradientExplosion), rules.of(D::GradientVanishing));
+                let [exploded, vanished] = state.take(explosion, vanishing, sample, rank.learned());
+                changes[1] =
+                    exploded.filter(|_| explosion.enabled).map(|change| (D::GradientExplosion, change));
+                changes[2] =
+                    vanished.filter(|_| vanishing.enabled).map(|change| (D::GradientVanishing, change));
+            }
+            (State::LearningRate(state), _) => {
+                rank.learning_rate(sample);
+                changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample));
+            }
+            (State::UpdateRatio(state), _) => {
+                changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample));
+            }
+            (State::LossScale(state), _) => {
+                rank.loss_scale(sample.value);
+                changes[1] = on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample));
+            }
+            (State::Digest(state), _) => {
+                changes[1] = on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest));
+            }
+            (State::Memory(state), _) => {
+                changes[1] = on(rules, D::MemoryCreep, |rule| state.take(rule, sample, memory_limit_bytes));
+            }
+            (_, Role::BatchWaitSeconds) => rank.starvation.wait(sample),
+            (_, Role::StepSeconds) => {
+                let rules = (rules.of(D::ThroughputDrop), rules.of(D::DataStarvation));
+                let [dropped, starved] = rank.step_seconds(rules.0, rules.1, sample);
+                changes[1] = dropped.map(|change| (D::ThroughputDrop, change));
+                changes[2] = starved.map(|change| (D::DataStarvation, change));
+            }
+            (_, Role::SamplesPerSecond) if !rank.has_step_seconds && sample.value > 0.0 => {
+                let each = Sample { value: 1.0 / sample.value, ..sample };
+                changes[1] = on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, each));
+            }
+            _ => {}
+        }
+    }
+
+    /// A new process writes the metric.
+    pub(super) fn begins_again(&mut self) {
+        if let State::Memory(state) = &mut self.state {
+            *state = MemoryCreep::default();
+        }
+    }
+}
+
+/// Asks a detector that is not off.
+fn on(
+    rules: &Rules,
+    detector: Detector,
+    ask: impl FnOnce(Rule) -> Option<Change>,
+) -> Option<(Detector, Change)> {
+    let rule = rules.of(detector);
+    if !rule.enabled {
+        return None;
+    }
+    ask(rule).map(|change| (detector, change))
+}

@@ -1,0 +1,25 @@
+//! Whatever a script prints, in pieces or at once, the reader finds the same metrics, and no more than was printed.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use trackway_formats::printed::{Printed, PrintedReader};
+
+fuzz_target!(|input: (&[u8], u8)| {
+    let (bytes, piece_bytes) = input;
+    let whole = read(bytes, bytes.len().max(1));
+    assert_eq!(whole, read(bytes, usize::from(piece_bytes) + 1));
+    assert!(whole.len() <= bytes.len());
+});
+
+fn read(bytes: &[u8], piece_bytes: usize) -> Vec<(u64, Vec<(String, u64)>)> {
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    let told = |metrics: trackway_formats::printed::PrintedMetrics| {
+        let values = metrics.values.into_iter().map(|(name, value)| (name, value.to_bits()));
+        (metrics.step, values.collect())
+    };
+    for piece in bytes.chunks(piece_bytes) {
+        reader.push(Printed::Stdout, piece, |metrics| found.push(told(metrics)));
+    }
+    reader.finish(|metrics| found.push(told(metrics)));
+    found
+}
