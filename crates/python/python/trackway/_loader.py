@@ -203,7 +203,7 @@ class _Later:
             next(self._draws, None)
 
 
-def _iterate(loader: Any, share: Share | None, passed: int = 0) -> Iterator[Any]:
+def _iterate(loader: Any, share: Share | None = None, passed: int = 0) -> Iterator[Any]:
     """Begins to iterate over the share, behind the batches that were passed over."""
     if not _is_torch_loader(loader):
         return iter(loader) if share is None else share.of_sequence(loader)
