@@ -130,7 +130,9 @@ impl RunningMean {
         let log_alpha = -2.0 * self.alpha.ln();
         let rho_squared = (log_alpha + (log_alpha + 1.0).ln()) / NARROWEST_AT;
         let grown = count * rho_squared + 1.0;
-        let half = (variance * 2.0 * grown / (count * count * rho_squared) * (grown.sqrt() / self.alpha).ln()).sqrt();
+        let half = (variance * 2.0 * grown / (count * count * rho_squared)
+            * (grown.sqrt() / self.alpha).ln())
+        .sqrt();
         Some(Interval { low: self.mean - half, high: self.mean + half })
     }
 }

@@ -137,7 +137,11 @@ fn a_run_climbs_its_ladder() {
     assert!(attempts.iter().all(|attempt| attempt["resumed_from_step"] == Value::Null), "{run}");
 
     let stages = home.sql("select stage, fraction, place, verdict, attempt_count, last_step, gpu_seconds, wall_seconds, cost_usd, rule, why, values_json, metrics_json from stages order by place");
-    assert_eq!(column(&stages, "verdict"), [json!("promoted"), json!("promoted"), json!("completed")], "{stages:?}");
+    assert_eq!(
+        column(&stages, "verdict"),
+        [json!("promoted"), json!("promoted"), json!("completed")],
+        "{stages:?}"
+    );
     let steps = numbers(&stages, "last_step");
     assert!(steps[0] < 30.0 && (60.0..140.0).contains(&steps[1]) && steps[2] == 1000.0, "{steps:?}");
     for stage in &stages {
@@ -146,7 +150,11 @@ fn a_run_climbs_its_ladder() {
         assert!((stage["cost_usd"].as_f64().unwrap() - gpu * 0.001).abs() < 1e-12, "{stage}");
     }
     let whole = home.sql("select gpu_seconds, cost_usd from runs");
-    assert!((whole[0]["gpu_seconds"].as_f64().unwrap() - numbers(&stages, "gpu_seconds").iter().sum::<f64>()).abs() < 1e-9);
+    assert!(
+        (whole[0]["gpu_seconds"].as_f64().unwrap() - numbers(&stages, "gpu_seconds").iter().sum::<f64>())
+            .abs()
+            < 1e-9
+    );
     let second = &stages[1]["why"];
     assert!(second.as_str().unwrap().contains("previous(val_loss) is"), "{second}");
 
@@ -163,7 +171,10 @@ fn a_run_climbs_its_ladder() {
     let roots = home.sql("select distinct location from checkpoints order by location");
     assert_eq!(roots.len(), 3, "{roots:?}");
     let shown = home.trackway(&["explain", "last"]).stdout;
-    assert!(shown.contains("Stages") && shown.contains("promoted") && shown.contains("100% of the data"), "{shown}");
+    assert!(
+        shown.contains("Stages") && shown.contains("promoted") && shown.contains("100% of the data"),
+        "{shown}"
+    );
     let watched = home.json(&["watch", "last", "--once"]);
     assert_eq!((&watched["stage"], &watched["stages"][0]["verdict"]), (&json!("100%"), &json!("promoted")));
 }
@@ -181,7 +192,10 @@ fn a_stage_that_is_not_good_enough_ends_the_run() {
     assert_eq!(column(run["attempts"].as_array().unwrap(), "stage"), [json!("1%"), json!("10%")]);
     let receipt = &home.sql("select termination_reason, termination_rule, termination_confidence, exit_code, cast(termination_evidence as text) as evidence from training_attempts where stage = '10%'")[0];
     assert_eq!(receipt["termination_reason"], "stage_rejected", "{receipt}");
-    assert_eq!((&receipt["termination_rule"], &receipt["exit_code"]), (&json!("stage.promotion_refused"), &json!(0)));
+    assert_eq!(
+        (&receipt["termination_rule"], &receipt["exit_code"]),
+        (&json!("stage.promotion_refused"), &json!(0))
+    );
     let evidence = receipt["evidence"].as_str().unwrap();
     assert!(evidence.contains("`val_loss < 0.95 * previous` is not met: val_loss is"), "{evidence}");
     let stages = home.sql("select stage, verdict, why from stages order by place");
@@ -233,8 +247,10 @@ fn a_stopped_run_is_taken_up_in_its_stage() {
     let file = run_file(&home, "slow", BETTER);
     let supervisor = home.spawn(&["run", &file]);
     eventually("the middle stage to commit", || {
-        let live = home.sql("select last_committed_step from training_attempts where stage = '10%' and last_committed_step >= 10");
-        (!live.is_empty()).then_some(())
+        let query =
+            "select attempt_id from training_attempts where stage = '10%' and last_committed_step >= 10";
+        let rows = home.trackway(&["sql", query, "--json"]).stdout;
+        serde_json::from_str::<Vec<Value>>(&rows).ok().filter(|rows| !rows.is_empty())
     });
     assert_eq!(home.trackway(&["stop", "last"]).code, 0);
     let stopped = answer(supervisor.wait_with_output().unwrap());
@@ -267,7 +283,9 @@ fn a_warm_stage_begins_with_the_weights_of_the_one_before() {
     assert!(begun_at[0] > begun_at[1]);
     assert_eq!(stages[0]["warm_start_step"], Value::Null);
     assert_eq!(stages[1]["warm_start_step"], run["stages"][0]["last_step"]);
-    let events = home.sql("select kind, message from events where kind in ('stage_warm_start', 'warm_start') order by at, kind");
+    let events = home.sql(
+        "select kind, message from events where kind in ('stage_warm_start', 'warm_start') order by at, kind",
+    );
     assert_eq!(events.len(), 4, "what was planned, and what the script took: {events:?}");
 
     let sources = home.sql("select run_id from runs");
