@@ -8,12 +8,16 @@ use crate::App;
 use crate::error::AppError;
 use crate::home::attempt_file;
 use crate::report::Progress;
+use crate::run::detect::{Detection, detections_of};
 use crate::run::live_record::LiveRecord;
 use crate::run::remote::RemoteStatus;
 use crate::run::stages::Ladder;
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
+
+/// Detections that are shown.
+const DETECTIONS_SHOWN: usize = 10;
 
 /// One look at a run. Field names are the JSON contract of `trackway watch`.
 #[derive(Debug, Clone, Serialize)]
@@ -48,6 +52,8 @@ pub struct View {
     pub curve: Vec<f64>,
     /// Budgets that were spent from.
     pub budgets: Vec<Budget>,
+    /// What detectors found, oldest first; the last ones.
+    pub detections: Vec<Detection>,
     /// How its remote stands; it has none.
     pub remote: Option<RemoteStatus>,
     /// Nothing more will change.
@@ -112,6 +118,7 @@ impl Watcher<'_> {
             eta_seconds: None,
             curve: Vec::new(),
             budgets,
+            detections: self.detections()?,
             remote: RemoteStatus::read(&self.app.home.run_folder(self.run_id)),
         };
         let Some(attempt) = attempt else { return Ok(view) };
@@ -125,6 +132,12 @@ impl Watcher<'_> {
         view.attempt_state = attempt.state.to_string();
         self.follow(attempt.attempt_id, &mut view);
         Ok(view)
+    }
+
+    fn detections(&self) -> Result<Vec<Detection>, AppError> {
+        let mut detections = detections_of(self.app, self.run_id)?;
+        detections.drain(..detections.len().saturating_sub(DETECTIONS_SHOWN));
+        Ok(detections)
     }
 
     fn follow(&mut self, attempt_id: AttemptId, view: &mut View) {

@@ -90,6 +90,8 @@ pub struct Firing {
     pub value: f64,
     /// The limit it passed.
     pub threshold: f64,
+    /// The digest of the batch of `first_step`, where batches are recorded with one and it is not long ago.
+    pub batch_digest: Option<u64>,
     /// What was seen, as a sentence with the numbers that decided.
     pub evidence: String,
     /// What is likely behind it.

@@ -6,8 +6,8 @@ use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, RecordSegmentRow,
-    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow,
+    DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow,
+    RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -394,6 +394,10 @@ lists! {
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
     /// The stages of a run that were launched, from the smallest.
     stages_of_run(run_id: RunId) -> StageRow, "place";
+    /// What detectors found in a run, oldest first.
+    detections_of_run(run_id: RunId) -> DetectionRow, "at, detection_id";
+    /// What detectors found in an attempt, oldest first.
+    detections_of_attempt(attempt_id: AttemptId) -> DetectionRow, "at, detection_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

@@ -9,7 +9,8 @@ use crate::backend::{Backend, PostgresBackend, SqliteBackend};
 use crate::error::LedgerError;
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
-    EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow, RunDataRow, RunRow,
+    DetectionRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow, RunDataRow,
+    RunRow,
 };
 use crate::value::{Field, Record, Value};
 
@@ -250,6 +251,14 @@ impl Ledger {
         self.backend().transaction(true, |backend| {
             checks.iter().try_for_each(|check| backend.insert_once(check).map(|_| ()))
         })
+    }
+
+    /// Adds what a detector found. Telling the same one again changes nothing. True when it was new.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
+    pub fn insert_detection(&self, detection: &DetectionRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(detection))
     }
 
     /// A run by its id.

@@ -31,9 +31,9 @@ pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow,
-    ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow,
-    RunRow, RunState, StageRow, StageVerdict, TABLES,
+    DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, LAUNCHES,
+    MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow,
+    RetryRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict, TABLES,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use value::{Column, ColumnKind, Table};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::Verdict;
+use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::{
     AttemptId, Confidence, Domain, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
@@ -236,6 +237,9 @@ word_field!(Confidence, Confidence::Guess);
 word_field!(Domain, Domain::Unknown);
 word_field!(RetryOutlook, RetryOutlook::Unknown);
 word_field!(Verdict, Verdict::NotRun);
+word_field!(Detector, Detector::NonFinite);
+word_field!(DetectionSeverity, DetectionSeverity::Note);
+word_field!(DetectionPolicy, DetectionPolicy::Note);
 
 /// 26 zeros behind the place of a prefix.
 const ZERO_ULID: &str = "_00000000000000000000000000";

@@ -54,7 +54,7 @@ pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
 };
 pub use data_stage::DataStage;
-pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, Recorder, WARM_START_EVENT};
+pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, RANK_EVENT, Recorder, WARM_START_EVENT};
 pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;

@@ -79,6 +79,9 @@ pub(crate) struct Inner {
     slots: SlotChain,
 }
 
+/// The event with which one of several ranks says which one it is: fields `rank` and `world_size`.
+pub const RANK_EVENT: &str = "rank";
+
 impl Recorder {
     /// The recorder of this process, from the environment that `trackway run` sets. Never fails.
     #[must_use]
@@ -92,7 +95,18 @@ impl Recorder {
         let settings = Settings::from_environment();
         let run = Self::with(settings, Arc::new(SystemClock), Arc::new(SystemIds), &signal::SIGTERM);
         run.shake_hands(sdk);
+        run.tell_rank();
         run
+    }
+
+    /// Of several ranks each says which one it is, so that what it records can be told apart.
+    pub(crate) fn tell_rank(&self) {
+        if let Some(group) = self.inner.as_ref().and_then(|inner| inner.settings.group.clone())
+            && let Ok(group) = group
+        {
+            let fields = [("rank", group.rank().to_string()), ("world_size", group.world_size().to_string())];
+            self.event(RANK_EVENT, None, &fields.each_ref().map(|(name, value)| (*name, value.as_str())));
+        }
     }
 
     /// A recorder that does nothing.

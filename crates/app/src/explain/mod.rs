@@ -26,6 +26,7 @@ use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
 use crate::preflight::{Recorded, recorded};
 use crate::report::Stream;
+use crate::run::detect::detections_of;
 use crate::run::remote::RemoteStatus;
 use crate::run::stages::stage_of;
 
@@ -72,6 +73,7 @@ impl App {
             data_diff: last_good.as_ref().map(|good| self.data_diff(good, run)).transpose()?,
             next_actions: unlaunched_actions(&preflight),
             preflight,
+            detections: Vec::new(),
             placement: None,
             timeline: timeline::timeline(&[], &events, &[]),
             termination: None,
@@ -109,6 +111,7 @@ impl App {
             data: self.data_card(run.run_id)?,
             data_diff: last_good.as_ref().map(|good| self.data_diff(good, run)).transpose()?,
             preflight: recorded(self, run.run_id)?,
+            detections: detections_of(self, run.run_id)?,
             placement: Some(placement(attempt)),
             timeline: timeline::timeline(&attempts, &events, &retries),
             termination: termination(attempt),

@@ -5,11 +5,13 @@ use serde_json::Value;
 use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
+pub use trackway_core::detect::DetectionSeverity;
 use trackway_ledger::StageRow;
 
 use super::diff::Change;
 use crate::checkpoints::FallBackCost;
 pub use crate::preflight::Recorded;
+pub use crate::run::detect::Detection;
 use crate::run::remote::RemoteStatus;
 
 /// Everything an engineer who never saw the attempt needs to know about it.
@@ -33,6 +35,8 @@ pub struct Explanation {
     pub data_diff: Option<Diff>,
     /// What was checked before the launch; empty when nothing was.
     pub preflight: Vec<Recorded>,
+    /// What detectors found while the run went on, oldest first.
+    pub detections: Vec<Detection>,
     /// Where it ran.
     pub placement: Option<Placement>,
     /// What happened, oldest first.

@@ -8,6 +8,7 @@ use trackway_core::{Clock as _, Stage};
 use trackway_launch::Launcher as _;
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 
+use super::detect::{Desk, Detecting};
 use super::inject::Injection;
 use super::launch::{Additions, Launched, launch_next};
 use super::live_record::LiveRecord;
@@ -16,7 +17,7 @@ use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
 use super::stages::{Ladder, stage_of};
-use super::supervise::{Ended, Watched, supervise};
+use super::supervise::{Detection, Ended, Watched, supervise};
 use super::watchdog::Limits;
 use super::{RunOutcome, interrupt};
 use crate::App;
@@ -49,6 +50,7 @@ pub fn drive(
     let run_id = prepared.run.run_id;
     let mut injection = injection;
     let mut sending = Sending::start(prepared.remote.as_ref(), app.stage_now(&prepared.run)?);
+    let mut detecting = Detecting::new(&prepared.job.plan);
     let mut asked_for = true;
     let mut next = first_step(app, &prepared, reporter)?;
     loop {
@@ -67,7 +69,13 @@ pub fn drive(
         };
         asked_for = false;
         let asked_fault = injection.take();
-        match watch(app, &prepared, &launched, sending.replication.as_ref(), asked_fault, None, reporter)? {
+        detecting.begins_again();
+        let looks = Looks {
+            replication: sending.replication.as_ref(),
+            detecting: Some(&mut detecting),
+            rehearsal: None,
+        };
+        match watch(app, &prepared, &launched, asked_fault, looks, reporter)? {
             Ended::Attempt => tell_unreached(app, &launched, asked_fault, reporter),
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
@@ -157,7 +165,8 @@ pub fn rehearse(
     app.set_run_state(prepared.run.run_id, RunState::Running)?;
     let additions = Additions { rehearsal: rehearsal.environment.clone(), ..Additions::default() };
     let launched = launch_next(app, prepared, previous, &additions, true, reporter)?;
-    match watch(app, prepared, &launched, None, rehearsal.injection, Some(rehearsal), reporter)? {
+    let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
+    match watch(app, prepared, &launched, rehearsal.injection, looks, reporter)? {
         Ended::Attempt => seal_patiently(app, &launched, reporter),
         Ended::Detached => Err(AppError::new(ErrorKind::Fault, "let go of the rehearsal before it ended")),
         Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
@@ -195,15 +204,23 @@ fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result
     Ok(Next::Watch(Box::new(Launched { row: last, placement, attached: true })))
 }
 
+/// What an attempt is watched with, beside its limits.
+#[derive(Default)]
+struct Looks<'a> {
+    replication: Option<&'a Replication>,
+    detecting: Option<&'a mut Detecting>,
+    rehearsal: Option<&'a Rehearsal>,
+}
+
 fn watch(
     app: &App,
     prepared: &Prepared,
     launched: &Launched,
-    replication: Option<&Replication>,
     injection: Option<Injection>,
-    rehearsal: Option<&Rehearsal>,
+    looks: Looks<'_>,
     reporter: &dyn Reporter,
 ) -> Result<Ended, AppError> {
+    let Looks { replication, detecting, rehearsal } = looks;
     let row = &launched.row;
     let files = app
         .launcher
@@ -248,7 +265,8 @@ fn watch(
                 .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
         }
     };
-    Ok(supervise(watched, &app.launcher, &app.clock, reporter, &mut touch))
+    let detection = detecting.map(|detecting| Detection { detecting, desk: Desk::open(app, row) });
+    Ok(supervise(watched, detection, &app.launcher, &app.clock, reporter, &mut touch))
 }
 
 /// The notice is for who watches now; the event makes the story of the run whole.

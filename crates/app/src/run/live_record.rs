@@ -10,7 +10,7 @@ use trackway_formats::record::{
     CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
 };
 
-use trackway_recorder::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT};
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 
 use crate::explain::reason_in_words;
 use crate::report::Progress;
@@ -31,6 +31,7 @@ const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
 pub struct LiveRecord {
     folder: PathBuf,
     segments: BTreeMap<PathBuf, Followed>,
+    ranks: BTreeMap<u32, u32>,
     shown: Shown,
     /// The newest facts.
     pub facts: Facts,
@@ -61,8 +62,26 @@ pub struct Facts {
     pub save_reasons: BTreeMap<Step, String>,
 }
 
+/// Values of metrics, for who looks at them as they come.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Which segment of the record they are in, counted as they were found.
+    pub segment: usize,
+    /// The rank of the process that recorded them; 0 where it did not say.
+    pub rank: u32,
+    /// Whether the recorder inside the training process wrote them.
+    pub from_sdk: bool,
+    /// The values.
+    pub metrics: &'a Metrics,
+    /// The names of the segment.
+    pub names: &'a NameTable,
+}
+
 #[derive(Debug, Default)]
 struct Followed {
+    number: usize,
+    pid: u32,
+    from_sdk: bool,
     reader: SegmentReader,
     names: NameTable,
     read_bytes: u64,
@@ -85,14 +104,44 @@ impl LiveRecord {
 
     /// Reads what was added since the last look. A segment that cannot be read now is tried again at the next look.
     pub fn look(&mut self) {
+        self.look_at(&mut |_| {});
+    }
+
+    /// The same, and shows every value that was added.
+    pub fn look_at(&mut self, see: &mut dyn FnMut(&Seen<'_>)) {
         for path in self.segment_paths() {
-            let followed = self.segments.entry(path.clone()).or_default();
-            if followed.read_more(&path).is_ok() {
-                while let Some(frame) = followed.next_frame() {
-                    self.facts.take(&frame);
-                    if let Frame::Metrics(metrics) = &frame {
-                        self.shown.take(metrics, &followed.names);
+            let number = self.segments.len();
+            let followed = self
+                .segments
+                .entry(path.clone())
+                .or_insert_with(|| Followed { number, ..Followed::default() });
+            if followed.read_more(&path).is_err() {
+                continue;
+            }
+            while let Some(frame) = followed.next_frame() {
+                self.facts.take(&frame);
+                match &frame {
+                    Frame::Header(header) => {
+                        (followed.pid, followed.from_sdk) = (header.pid, header.origin == Origin::Sdk);
                     }
+                    Frame::Event(event) => {
+                        if let Some(rank) = rank_told(event)
+                            && self.ranks.len() < SEGMENTS_MAX
+                        {
+                            self.ranks.insert(followed.pid, rank);
+                        }
+                    }
+                    Frame::Metrics(metrics) => {
+                        self.shown.take(metrics, &followed.names);
+                        see(&Seen {
+                            segment: followed.number,
+                            rank: self.ranks.get(&followed.pid).copied().unwrap_or(0),
+                            from_sdk: followed.from_sdk,
+                            metrics,
+                            names: &followed.names,
+                        });
+                    }
+                    _ => {}
                 }
             }
         }
@@ -232,6 +281,12 @@ impl Shown {
             }
         }
     }
+}
+
+/// The rank that a process says it is.
+fn rank_told(event: &Event) -> Option<u32> {
+    let field = event.fields.iter().find(|(name, _)| event.kind == RANK_EVENT && name == "rank")?;
+    field.1.parse().ok()
 }
 
 fn rank_of(name: &str) -> u8 {

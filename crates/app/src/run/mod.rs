@@ -1,5 +1,6 @@
 //! A run from start to end: plan, capture, launch, supervise, seal, decide, and again.
 
+pub mod detect;
 mod drive;
 mod echo;
 mod inject;

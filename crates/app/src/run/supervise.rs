@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use trackway_core::Clock;
+use trackway_core::detect::DetectionPolicy;
 use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
+use trackway_recorder::SaveReason;
 
+use super::detect::{Desk, Detecting, Finding};
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::interrupt;
@@ -55,12 +58,21 @@ pub enum Ended {
 /// Called now and then with what the live record says; a failure is told and does not end the supervision.
 pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord);
 
+/// The detectors, and where what they find is written.
+pub struct Detection<'a> {
+    /// The detectors of the run.
+    pub detecting: &'a mut Detecting,
+    /// The attempt's page in the ledger.
+    pub desk: Desk<'a>,
+}
+
 struct Supervisor<'a> {
     watched: Watched<'a>,
     launcher: &'a dyn Launcher,
     clock: &'a dyn Clock,
     reporter: &'a dyn Reporter,
     record: LiveRecord,
+    detection: Option<Detection<'a>>,
     rate: Rate,
     stop_requests_seen: u32,
     stopping: bool,
@@ -95,12 +107,13 @@ impl Rate {
     }
 }
 
-/// Watches an attempt until it ends, echoing its output, acting on limits and on requests to stop.
-pub fn supervise(
-    watched: Watched<'_>,
-    launcher: &dyn Launcher,
-    clock: &dyn Clock,
-    reporter: &dyn Reporter,
+/// Watches an attempt until it ends, looking for trouble in what it records, echoing its output, acting on limits and on requests to stop.
+pub fn supervise<'a>(
+    watched: Watched<'a>,
+    detection: Option<Detection<'a>>,
+    launcher: &'a dyn Launcher,
+    clock: &'a dyn Clock,
+    reporter: &'a dyn Reporter,
     touch: Touch<'_>,
 ) -> Ended {
     let mut echo = Echo::new(&watched.files, watched.attached);
@@ -112,6 +125,7 @@ pub fn supervise(
         clock,
         reporter,
         record,
+        detection,
         rate: Rate::default(),
         stop_requests_seen: 0,
         stopping: false,
@@ -127,12 +141,14 @@ pub fn supervise(
         let now_micros = clock.monotonic_micros();
         if now_micros.saturating_sub(looked_micros) >= LOOK_MICROS {
             supervisor.look(now_micros);
+            supervisor.detect(now_micros, true);
             looked_micros = now_micros;
         }
         match observed {
             Ok(observation) if observation.is_final() => {
                 while echo.turn(reporter) {}
                 supervisor.look(now_micros);
+                supervisor.detect(now_micros, false);
                 return Ended::Attempt;
             }
             Ok(Observation::CannotTell { why }) => return Ended::OutOfSight(why),
@@ -155,13 +171,55 @@ pub fn supervise(
 
 impl Supervisor<'_> {
     fn look(&mut self, now_micros: i64) {
-        self.record.look();
+        match &mut self.detection {
+            Some(detection) => self.record.look_at(&mut |seen| detection.detecting.take(seen)),
+            None => self.record.look(),
+        }
         if self.record.facts.frame_count > self.frame_count_seen {
             self.frame_count_seen = self.record.facts.frame_count;
             self.last_sign_micros = Some(now_micros);
         }
         self.rate.take(now_micros, self.record.facts.last_step);
         self.reporter.progress(&self.record.progress(self.rate.steps_per_second));
+    }
+
+    /// Tells and writes down what the detectors found; while the attempt lives, the run file's policies are carried out.
+    fn detect(&mut self, now_micros: i64, lives: bool) {
+        let Some(detection) = &mut self.detection else { return };
+        if let Some(sign_micros) = self.last_sign_micros.filter(|_| lives) {
+            detection.detecting.tick((now_micros - sign_micros) as f64 / 1e6);
+        }
+        let committed = self.record.facts.last_committed_step;
+        let mut findings = detection.detecting.findings();
+        findings.retain(|finding| detection.desk.take(finding, committed));
+        let complaints = [detection.desk.write(), detection.detecting.complaint()];
+        for text in complaints.into_iter().flatten() {
+            self.reporter.notice(&Notice::Note { text });
+        }
+        for finding in findings {
+            let text = format!("{}; likely: {}", finding.sentence(), finding.firing.cause);
+            self.reporter.notice(&Notice::Note { text });
+            if lives {
+                self.obey_policy(&finding);
+            }
+        }
+    }
+
+    fn obey_policy(&mut self, finding: &Finding) {
+        let why = finding.sentence();
+        match finding.policy {
+            DetectionPolicy::Checkpoint => {
+                let request = Request::CheckpointNow(SaveReason::Anomaly);
+                let asked = control::request(self.watched.files.directory(), request, &why, self.clock.now());
+                self.tell_failure("write the control file", asked.err());
+            }
+            DetectionPolicy::Stop if self.stopping => {}
+            // A state full of NaN must not become the checkpoint that is resumed from.
+            DetectionPolicy::Stop if finding.spoils_checkpoints() => self.kill(finding.stop_kind(), &why),
+            DetectionPolicy::Stop => self.stop(finding.stop_kind(), &why),
+            // A run file that asks for it is refused.
+            DetectionPolicy::RollBack | DetectionPolicy::Off | DetectionPolicy::Note => {}
+        }
     }
 
     /// A script that ended and left processes behind which hold its output is waited for; a person wants to know.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use trackway_app::explain::page::{
-    AttemptCard, AttemptLine, CheckpointLine, Diff, Explanation, MetricLine, Moment, Placement, ProofCard,
-    Recorded, RetryLine, Termination,
+    AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation, MetricLine,
+    Moment, Placement, ProofCard, Recorded, RetryLine, Termination,
 };
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
@@ -16,6 +16,8 @@ use crate::units::{bytes, duration, metric, short_hash};
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
 const METRICS_MAX: usize = 12;
+/// Most detections that are shown.
+const DETECTIONS_MAX: usize = 12;
 
 pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
@@ -30,6 +32,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         difference(printer, diff);
     }
     same_inputs(printer, page);
+    detections(printer, &page.detections);
     timeline(printer, &page.timeline);
     if page.attempt.is_some() {
         checkpoints(printer, page);
@@ -111,6 +114,41 @@ fn rank(check: &Recorded) -> u8 {
         _ if check.blocks => 2,
         Verdict::Block | Verdict::Warn | Verdict::NotRun => 1,
         Verdict::Pass | Verdict::NotApplicable => 0,
+    }
+}
+
+/// What detectors found, the likely cause and what to do; the last ones.
+fn detections(printer: Printer, found: &[Detection]) {
+    if found.is_empty() {
+        return;
+    }
+    section(printer, "Found while it ran");
+    let left_out = found.len().saturating_sub(DETECTIONS_MAX);
+    if left_out > 0 {
+        printer.line(&format!("  … {left_out} earlier ones, in `detections`"));
+    }
+    for detection in &found[left_out..] {
+        let tone = if detection.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
+        let name = printer.tone(tone, detection.detector.as_str());
+        let rank = if detection.rank > 0 { format!(", rank {}", detection.rank) } else { String::new() };
+        let from = match detection.first_step {
+            first if first < detection.step => format!(" (from step {first} on)"),
+            _ => String::new(),
+        };
+        printer.line(&format!(
+            "  {name} at step {}{from}{rank}: {}",
+            detection.step,
+            visible(&detection.evidence)
+        ));
+        printer.line(&format!("    likely: {}", visible(&detection.cause)));
+        printer.line(&format!("    try: {}", detection.advice));
+        let batch = detection.batch_digest.map(|digest| format!("batch {digest:x}"));
+        let committed =
+            detection.last_committed_step.map(|step| format!("last commit before it: step {step}"));
+        let beside: Vec<String> = batch.into_iter().chain(committed).collect();
+        if !beside.is_empty() {
+            printer.line(&format!("    {}", beside.join("; ")));
+        }
     }
 }
 

@@ -2,6 +2,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use trackway_app::App;
+use trackway_app::explain::page::DetectionSeverity;
 use trackway_app::watch::View;
 
 use crate::args::WatchArgs;
@@ -68,6 +69,11 @@ fn show(view: &View, printer: Printer) {
     }
     let committed = progress.last_committed_step.map_or_else(|| "none".into(), |step| step.to_string());
     printer.line(&format!("  committed  {committed}"));
+    for found in &view.detections {
+        let tone = if found.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
+        let name = printer.tone(tone, found.detector.as_str());
+        printer.line(&format!("  found      {name} at step {}: {}", found.step, visible(&found.evidence)));
+    }
     if let Some(remote) = &view.remote {
         printer.line(&format!("  remote     {}", remote.sentence()));
     }

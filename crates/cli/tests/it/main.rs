@@ -7,6 +7,7 @@ mod checkpoints;
 mod data;
 mod data_check;
 mod data_sets;
+mod detectors;
 mod examples;
 mod faults;
 mod harness;

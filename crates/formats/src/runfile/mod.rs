@@ -5,6 +5,7 @@
 //! is read. There is no interpolation: `${…}` is plain text.
 
 mod checks;
+mod detect;
 mod error;
 mod overrides;
 mod plan;
@@ -20,6 +21,7 @@ mod values;
 mod walker;
 
 pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
+pub use detect::{DetectSection, DetectorSettings};
 pub use error::RunFileError;
 pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
 pub use read::INFRASTRUCTURE;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
+use super::detect::DetectSection;
 use super::sections::{
     CheckpointSection, ContainerSection, DataSpec, EvaluateSection, LaunchSection, OwnerSection,
     ResourcesSection, RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
@@ -45,6 +46,9 @@ pub struct Plan {
     pub retry: RetrySection,
     /// How an attempt is watched and ended.
     pub supervise: SuperviseSection,
+    /// What is done about what the detectors find.
+    #[serde(default)]
+    pub detect: DetectSection,
     /// The evaluation.
     pub evaluate: Option<EvaluateSection>,
     /// Whose run it is.
@@ -68,6 +72,7 @@ impl From<RunFile> for Plan {
             checkpoint: file.checkpoint,
             retry: file.retry,
             supervise: file.supervise,
+            detect: file.detect,
             evaluate: file.evaluate,
             owner: file.owner,
             launch: file.launch,
@@ -94,6 +99,7 @@ impl Plan {
             checkpoint: CheckpointSection::default(),
             retry: RetrySection::default(),
             supervise: SuperviseSection::default(),
+            detect: DetectSection::default(),
             evaluate: None,
             owner: OwnerSection::default(),
             launch: LaunchSection::default(),
@@ -105,7 +111,7 @@ impl Plan {
     /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world
     /// size and the arithmetic); the image's digest; data sets but for what is only checked; stages; checkpoint cadence (it
     /// decides where an interrupted run resumes). Out: names, family, owner, prices and budgets, retries,
-    /// supervision, retention, checks before the launch, evaluation, launcher, `pass_environment` (it decides what is
+    /// supervision, detectors, retention, checks before the launch, evaluation, launcher, `pass_environment` (it decides what is
     /// recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {

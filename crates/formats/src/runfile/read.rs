@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::{Stage, TerminationReason};
 
+use super::detect::detect;
 use super::read_checks::{governance, preflight, role, training};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
@@ -57,6 +58,7 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
             .section("supervise", problems)
             .map(|scope| supervise(&scope, problems))
             .unwrap_or_default(),
+        detect: top.section("detect", problems).map(|scope| detect(&scope, problems)).unwrap_or_default(),
         evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, problems)),
         owner: top.section("owner", problems).map(|scope| owner(&scope, problems)).unwrap_or_default(),
         launch: top.section("launch", problems).map(|scope| launch(&scope, problems)).unwrap_or_default(),

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::checks::{DataRole, GovernanceSection, PreflightSection, TrainingSection};
+use super::detect::DetectSection;
 
 /// A run file that was read without a mistake.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub struct RunFile {
     pub retry: RetrySection,
     /// `[supervise]`
     pub supervise: SuperviseSection,
+    /// `[detect]`
+    pub detect: DetectSection,
     /// `[evaluate]`
     pub evaluate: Option<EvaluateSection>,
     /// `[owner]`

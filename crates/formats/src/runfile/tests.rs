@@ -601,3 +601,23 @@ fn check_spans(text: &str, overrides: &[String]) {
         assert!(error.render_plain(text).contains('^'));
     }
 }
+
+/// Proves that `[detect]` takes a word or a table for a detector, names every detector there is, and is no part of the
+/// config's hash.
+#[test]
+fn detectors_are_read() {
+    use trackway_core::detect::{DetectionPolicy, Detector};
+
+    let text =
+        format!("{MINIMAL}[detect]\nhang = \"stop\"\nloss_spike = {{ threshold = 8, patience = 5 }}\n");
+    let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(file.detect.policy_of(Detector::Hang), DetectionPolicy::Stop);
+    assert_eq!(file.detect.policy_of(Detector::LossSpike), DetectionPolicy::Note);
+    let settings = file.detect.detectors[&Detector::LossSpike];
+    assert_eq!((settings.threshold, settings.patience), (Some(8.0), Some(5)));
+    let plain = Plan::from(read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}")));
+    assert_eq!(Plan::from(file).config_sha256(), plain.config_sha256());
+    let known = SCHEMA.iter().find(|section| section.name == "detect").unwrap();
+    assert_eq!(known.keys, Detector::ALL.iter().map(|detector| detector.as_str()).collect::<Vec<_>>());
+    assert!(read(&format!("{MINIMAL}[detect]\nhang = 5\n")).is_err());
+}

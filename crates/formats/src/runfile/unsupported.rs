@@ -22,6 +22,7 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),
+            "detect" => found.extend(detect(&entry.node)),
             _ => {}
         }
     }
@@ -44,6 +45,23 @@ fn launcher(node: &Node) -> Option<Unsupported> {
         }
         _ => None,
     }
+}
+
+/// Going back needs the recorder's help, which it cannot give yet.
+fn detect(node: &Node) -> Vec<Unsupported> {
+    let Value::Table(detectors) = &node.value else { return Vec::new() };
+    let policy = |node: &Node| match &node.value {
+        Value::Table(settings) => settings.get("policy").map(|entry| entry.node.clone()),
+        _ => Some(node.clone()),
+    };
+    let rolls_back = |(name, entry): (&String, &super::tree::Entry)| {
+        let policy = policy(&entry.node)?;
+        matches!(&policy.value, Value::Text(word) if word == "roll_back").then(|| {
+            let hint = "use `\"stop\"`, then resume from the checkpoint before the step";
+            note(&policy.place, &format!("detect.{name} = \"roll_back\""), hint)
+        })
+    };
+    detectors.iter().filter_map(rolls_back).collect()
 }
 
 /// Budgets that a reason's own rule may name and nothing counts yet.

@@ -101,6 +101,12 @@ impl<'t> Scope<'t> {
         Scope::open(&entry.node, &path, path.clone(), entry.key_place.clone(), problems)
     }
 
+    /// As [`Self::section`], of a table that obeys another schema than its path names, such as `detect.*`.
+    pub(super) fn table_of(&self, key: &str, schema: &str, problems: &mut Problems) -> Option<Scope<'t>> {
+        let entry = self.table.get(key)?;
+        Scope::open(&entry.node, schema, self.path_of(key), entry.key_place.clone(), problems)
+    }
+
     /// The keys and values of a table whose keys the user chooses.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'t String, &'t super::tree::Entry)> {
         self.table.iter()

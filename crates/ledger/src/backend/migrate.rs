@@ -29,8 +29,14 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 4,
-        sqlite: include_str!("../../migrations/sqlite/0004_stages.sql"),
-        postgres: include_str!("../../migrations/postgres/0004_stages.sql"),
+        sqlite: concat!(
+            include_str!("../../migrations/sqlite/0004_detections.sql"),
+            include_str!("../../migrations/sqlite/0004_stages.sql")
+        ),
+        postgres: concat!(
+            include_str!("../../migrations/postgres/0004_detections.sql"),
+            include_str!("../../migrations/postgres/0004_stages.sql")
+        ),
     },
 ];
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 use trackway_core::checks::Verdict;
+use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason,
     Timestamp,
@@ -14,8 +15,8 @@ use crate::find::{AttemptFilter, Found, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, EvaluationRow, EvaluationState, EventRow, PreflightCheckRow, ProofVerdict,
-    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict,
+    DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, PreflightCheckRow,
+    ProofVerdict, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -150,6 +151,7 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     children_come_back(ledger, &run);
     proofs_come_back(ledger);
     checks_come_back(ledger);
+    detections_come_back(ledger);
     data_and_evaluations_come_back(ledger, &run);
 }
 
@@ -260,6 +262,43 @@ fn checks_come_back(ledger: &Ledger) {
     assert_eq!(ledger.preflight_checks_of(run.run_id).unwrap(), checks);
     let softened = PreflightCheckRow { verdict: Verdict::Warn, ..checks[1].clone() };
     assert_eq!(ledger.insert_preflight_checks(&[softened]).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+/// Detections come back oldest first, may be told twice, and are not told differently later; a value that is not finite is
+/// none.
+fn detections_come_back(ledger: &Ledger) {
+    let run = stored_run(ledger, "watched");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let detection = |second: i64, detector: Detector| DetectionRow {
+        detection_id: format!("{}:{detector}:0:{second}", attempt.attempt_id),
+        run_id: run.run_id,
+        attempt_id: attempt.attempt_id,
+        at: at(second),
+        detector,
+        severity: DetectionSeverity::Critical,
+        policy: DetectionPolicy::Checkpoint,
+        rank: 3,
+        first_step: 39,
+        step: 41,
+        metric: Some("loss".into()),
+        value: None,
+        threshold: 6.0,
+        batch_digest: Some(1 << 52),
+        last_committed_step: Some(30),
+        evidence: "`loss` is NaN from step 39 on".into(),
+        cause: "learning rate too high".into(),
+        advice: "clip gradients".into(),
+    };
+    let detections = [detection(4, Detector::LossSpike), detection(5, Detector::NonFinite)];
+    for row in detections.iter().rev() {
+        assert!(ledger.insert_detection(row).unwrap());
+        assert!(!ledger.insert_detection(row).unwrap());
+    }
+    assert_eq!(ledger.detections_of_run(run.run_id).unwrap(), detections);
+    assert_eq!(ledger.detections_of_attempt(attempt.attempt_id).unwrap(), detections);
+    let softened = DetectionRow { severity: DetectionSeverity::Note, ..detections[0].clone() };
+    assert_eq!(ledger.insert_detection(&softened).unwrap_err().kind(), ErrorKind::Integrity);
 }
 
 fn proof(run: &RunRow) -> ResumeProofRow {

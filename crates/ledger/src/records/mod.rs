@@ -3,6 +3,7 @@
 
 mod attempt;
 mod data;
+mod detection;
 mod history;
 mod preflight;
 mod progress;
@@ -12,6 +13,7 @@ mod stage;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
+pub use detection::DetectionRow;
 pub use history::{AmendmentRow, CostRow, Decision, EventRow, ParameterRow, RetryRow};
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
@@ -40,5 +42,6 @@ pub const TABLES: &[&Table] = &[
     EvaluationRow::TABLE,
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
+    DetectionRow::TABLE,
     StageRow::TABLE,
 ];

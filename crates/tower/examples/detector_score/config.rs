@@ -68,7 +68,7 @@ impl Config {
             clip: [None, Some(1.0)][pick(2) as usize],
             schedule: schedules[pick(5) as usize],
             batch,
-            train_rows: [2000, 4000, 8000][pick(3) as usize],
+            train_rows: [8000, 16_000, 32_000][pick(3) as usize],
             scaled: pick(3) == 0,
             ranks: [1, 1, 1, 2, 4][pick(5) as usize],
             steps,

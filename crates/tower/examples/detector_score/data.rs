@@ -85,7 +85,7 @@ impl Data {
             }
             Task::Signals => {
                 let class = any(rng, self.classes);
-                let phase = rng.next_unit() * std::f64::consts::TAU;
+                let phase = 0.4 * normal(rng);
                 let pace = 0.3 * (class + 1) as f64;
                 self.inputs.extend(
                     (0..width).map(|at| ((phase + pace * at as f64).sin() + 0.7 * normal(rng)) as f32),

@@ -17,7 +17,7 @@ macro_rules! faults {
             }
 
             /// Whether it is there from the first step on.
-            pub const fn from_start(self) -> bool {
+            pub const fn is_there_from_start(self) -> bool {
                 match self { $(Self::$fault => matches!(When::$when, When::Start)),+ }
             }
 
@@ -41,7 +41,7 @@ enum When {
 
 faults! {
     RateTimes100 "learning rate × 100" Middle true [LearningRate GradientExplosion LossSpike LossShift NonFinite];
-    RateTooHighFromStart "learning rate × 10,000 from the start" Start true [NonFinite GradientExplosion LossSpike LossShift LearningRate Plateau];
+    RateTooHighFromStart "learning rate × 10,000 from the start" Start true [NonFinite GradientExplosion LossSpike LossShift LearningRate Plateau GradientVanishing];
     RateZero "learning rate 0" Middle false [LearningRate];
     NanInBatch "NaN in a batch" Middle true [NonFinite];
     InfInLabel "infinite label, or input" Middle true [NonFinite];
@@ -63,18 +63,17 @@ faults! {
     LossScaleCollapse "every scaled gradient overflows" Middle false [LossScaleCollapse NonFinite];
     NoZeroGrad "gradients are not set to zero" Start false [GradientExplosion LossSpike LossShift NonFinite LearningRate Plateau];
     NoZeroGradLater "gradients are no longer set to zero" Middle true [GradientExplosion LossSpike LossShift NonFinite LearningRate];
-    WeightsCorrupted "bits of weights are flipped" Middle true [LossSpike GradientExplosion NonFinite LossShift];
-    NotRestored "resume begins with a new model" Middle true [LossSpike LossShift];
+    WeightsCorrupted "bits of weights are flipped" Middle true [LossSpike GradientExplosion NonFinite LossShift LearningRate];
+    NotRestored "resume begins with a new model" Middle true [LossSpike LossShift LearningRate];
     OptimizerLost "resume without the optimizer's state" Middle false [LearningRate LossSpike LossShift];
     ValidationNotNormalised "validation data is not normalised" Start false [ValidationDivergence];
     Overfit "forty rows to learn by heart" Start false [ValidationDivergence];
     DeadUnits "units of a layer are dead" Middle true [LossSpike LossShift GradientVanishing];
     WrongNormalisation "inputs are no longer normalised (× 50)" Middle true [LossSpike LossShift GradientExplosion];
-    GradientAscent "the loss is negated" Middle false [LossSpike LossShift GradientExplosion NonFinite];
+    GradientAscent "gradients have the wrong sign" Middle false [LossSpike LossShift GradientExplosion NonFinite];
     OptimizerWithoutParameters "the optimizer has no parameters" Start false [LearningRate Plateau];
     OptimizerStops "the optimizer no longer steps" Middle false [LearningRate];
     DropoutEverything "dropout leaves out 90 %" Middle true [LossSpike LossShift];
     WeightDecay "weight decay of 20 a step" Middle true [LossSpike LossShift LearningRate GradientVanishing];
-    LabelsRandomFromStart "labels are noise from the start" Start false [Plateau ValidationDivergence];
-    SaturatedInit "weights begin 1000 times too large" Start false [Plateau GradientVanishing LossShift GradientExplosion LearningRate ValidationDivergence];
+    ZeroInit "weights begin at zero" Start false [GradientVanishing Plateau];
 }

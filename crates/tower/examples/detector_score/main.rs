@@ -37,8 +37,9 @@ struct Job {
 impl Job {
     fn run(self) -> Outcome {
         let config = Config::draw(self.seed, self.steps);
-        let from =
-            |fault: Fault| if fault.from_start() { 0 } else { FAULT_FROM + self.seed * 37 % FAULT_SPREAD };
+        let from = |fault: Fault| {
+            if fault.is_there_from_start() { 0 } else { FAULT_FROM + self.seed * 37 % FAULT_SPREAD }
+        };
         Run::new(config, self.fault.map(|fault| (fault, from(fault)))).train()
     }
 }

@@ -109,7 +109,8 @@ impl Net {
                 let parameters = &self.parameters[at..at + (kernel + 1) * channels];
                 affine(&windows, parameters, rows * (length - kernel + 1), kernel, channels)
             }
-            Layer::Relu => input.iter().map(|value| value.max(0.0)).collect(),
+            // `max` passes over NaN; a NaN must come through.
+            Layer::Relu => input.iter().map(|value| if *value < 0.0 { 0.0 } else { *value }).collect(),
             Layer::Tanh => input.iter().map(|value| value.tanh()).collect(),
             Layer::Dropout(share) => {
                 let Some(rng) = rng else { return input.clone() };

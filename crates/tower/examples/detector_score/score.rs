@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use trackway_core::detect::Detector;
+use trackway_core::detect::{Detector, Firing};
 
 use crate::fault::FAULTS;
 use crate::train::{Outcome, found};
@@ -33,11 +33,15 @@ impl Score {
 
     /// Findings in healthy runs, and before the fault in the others.
     fn false_alarms(&self) -> Vec<(&Outcome, usize)> {
-        let early = |outcome: &Outcome, step: u64| outcome.fault.is_none_or(|(_, from)| step < from);
+        // A hang is told of the last step before it.
+        let early = |outcome: &Outcome, firing: &Firing| {
+            let step = firing.step + u64::from(firing.detector == Detector::Hang);
+            outcome.fault.is_none_or(|(_, from)| step < from)
+        };
         self.outcomes
             .iter()
             .flat_map(|outcome| (0..outcome.firings.len()).map(move |place| (outcome, place)))
-            .filter(|(outcome, place)| early(outcome, outcome.firings[*place].step))
+            .filter(|(outcome, place)| early(outcome, &outcome.firings[*place]))
             .collect()
     }
 

@@ -16,15 +16,45 @@ use super::streak::{Streak, Turn};
 const SIGMA: f64 = 6.0;
 /// How many times the highest level there ever was.
 const HIGHEST_FACTOR: f64 = 3.0;
+/// A norm that climbs step by step, as when gradients are added up, takes the usual one along; it is told when it is so many
+/// times what it was at the beginning and at its lowest.
+const CLIMB_FACTOR: f64 = 10.0;
 /// A norm of less than this share of the usual one is no gradient any more.
 const VANISHED_SHARE: f64 = 1e-4;
 /// Normal steps after which it is over.
 const CALM: u32 = 32;
 
+/// Rises in a row, up to so many times the beginning, that noise does not make: 16 independent values are in order once in
+/// 10¹³. Gradients that are added up, because nobody sets them to zero, do that.
+const RISES: u32 = 16;
+const RISES_FACTOR: f64 = 4.0;
+
+/// A norm that rises at each step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rising {
+    from: f64,
+    last: f64,
+    count: u32,
+}
+
+impl Rising {
+    /// Whether it has risen long and far enough.
+    fn take(&mut self, value: f64) -> bool {
+        if value > self.last {
+            self.count += 1;
+        } else {
+            (self.from, self.count) = (value, 0);
+        }
+        self.last = value;
+        self.count >= RISES && value > RISES_FACTOR * self.from
+    }
+}
+
 /// Both detectors of one norm.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GradientWatch {
     level: Level,
+    rising: Rising,
     explosion: Streak,
     vanishing: Streak,
 }
@@ -39,6 +69,7 @@ impl GradientWatch {
         learned: bool,
     ) -> [Option<Change>; 2] {
         let standing = self.level.standing(sample.value);
+        let rising = self.rising.take(sample.value);
         let gone = sample.value <= vanishing.threshold
             || standing.is_some_and(|standing| sample.value < VANISHED_SHARE * standing.median);
         let vanished = self.vanished(vanishing, sample, standing, gone && !learned);
@@ -46,11 +77,14 @@ impl GradientWatch {
             self.level.accept(sample.value);
             return [None, vanished];
         };
-        let bad = sample.value > explosion.threshold * standing.median
+        let jumped = sample.value > explosion.threshold * standing.median
             && standing.z > SIGMA
             && sample.value > HIGHEST_FACTOR * self.level.highest();
+        let begun = self.level.initial().unwrap_or(f64::INFINITY);
+        let climbed = rising || standing.median > CLIMB_FACTOR * begun.max(self.level.lowest()) && !learned;
+        let bad = jumped || climbed;
         let exploded = self.exploded(explosion, sample, standing, bad);
-        if bad || gone {
+        if jumped || gone {
             self.level.reject(sample.value);
         } else {
             self.level.accept(sample.value);

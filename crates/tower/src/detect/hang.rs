@@ -41,6 +41,11 @@ impl Hang {
         std::mem::take(&mut self.fired)
     }
 
+    /// Whether there was a second step.
+    pub(super) fn has_stepped(&self) -> bool {
+        self.seen > 0
+    }
+
     /// The time of the last value.
     pub(super) fn last_seconds(&self) -> Option<f64> {
         self.last.map(|(_, seconds)| seconds)

@@ -8,6 +8,7 @@
 use trackway_core::detect::DetectionSeverity::Warn;
 
 use super::found::{Change, Found, Sample, number};
+use super::level::Level;
 use super::rules::Rule;
 use super::streak::{Streak, Turn};
 
@@ -19,6 +20,13 @@ const STILL_STEPS: u32 = 500;
 const UPDATE_WARM_UP: u32 = 20;
 /// An update by more than this share of the weights throws them about.
 const UPDATE_HIGH: f64 = 0.3;
+/// An update below this share of the usual one, for the same learning rate: the weights became huge, or the gradient nothing.
+const FALLEN_SHARE: f64 = 0.01;
+/// Updates that are looked at after a resume, and what gives away an optimizer that lost its state: Adam's first update has
+/// the full size for every weight, a few times the usual one, and the size of updates has next to no noise.
+const RESUME_STEPS: u32 = 3;
+const RESUME_FACTOR: f64 = 2.0;
+const RESUME_SIGMA: f64 = 6.0;
 /// Values in range in a row after which it is over.
 const CALM: u32 = 20;
 
@@ -75,26 +83,87 @@ impl LearningRateWatch {
 #[derive(Debug, Clone, Default)]
 pub(super) struct UpdateRatio {
     seen: u32,
+    /// The usual size for a learning rate of 1.
+    level: Level,
+    since_resume: Option<u32>,
     streak: Streak,
+}
+
+/// What is wrong with an update.
+enum Odd {
+    High,
+    Nothing,
+    Fallen(f64),
+    AfterResume(f64),
 }
 
 impl UpdateRatio {
     /// Takes a finite ratio.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample, rate: Option<f64>) -> Option<Change> {
         self.seen = self.seen.saturating_add(1);
-        let high = sample.value > UPDATE_HIGH && self.seen > UPDATE_WARM_UP;
-        match self.streak.take(high || sample.value == 0.0, sample.step, rule.patience, CALM) {
+        self.since_resume = self.since_resume.map(|steps| steps + 1).filter(|steps| *steps <= RESUME_STEPS);
+        let odd = self.odd(sample.value, sample.value / rate.unwrap_or(1.0));
+        let patience = if matches!(odd, Some(Odd::AfterResume(_))) { 1 } else { rule.patience };
+        match self.streak.take(odd.is_some(), sample.step, patience, CALM) {
             Turn::Nothing => None,
             Turn::Rearmed => Some(Change::Rearmed),
             Turn::Fires(first_step) => {
-                let evidence = if high {
-                    format!("an update changes the weights by {:.0} % of their size", 100.0 * sample.value)
-                } else {
-                    format!("updates have changed nothing for {} steps", rule.patience)
-                };
-                let threshold = if high { UPDATE_HIGH } else { 0.0 };
+                let (threshold, evidence) = odd?.words(rule, sample.value);
                 Some(Change::fires(Found { severity: Warn, first_step, value: None, threshold, evidence }))
             }
+        }
+    }
+
+    fn odd(&mut self, ratio: f64, relative: f64) -> Option<Odd> {
+        let standing = self.level.standing(relative);
+        let odd = if ratio > UPDATE_HIGH && self.seen > UPDATE_WARM_UP {
+            Some(Odd::High)
+        } else if ratio == 0.0 {
+            Some(Odd::Nothing)
+        } else {
+            standing.and_then(|standing| {
+                if self.since_resume.is_some()
+                    && relative > RESUME_FACTOR * standing.median
+                    && standing.z > RESUME_SIGMA
+                {
+                    Some(Odd::AfterResume(relative / standing.median))
+                } else {
+                    (relative < FALLEN_SHARE * standing.median)
+                        .then_some(Odd::Fallen(relative / standing.median))
+                }
+            })
+        };
+        if odd.is_none() && relative.is_finite() {
+            self.level.accept(relative);
+        }
+        odd
+    }
+
+    /// The run is taken up from a checkpoint.
+    pub(super) fn begins_again(&mut self) {
+        self.since_resume = Some(0);
+    }
+}
+
+impl Odd {
+    fn words(&self, rule: Rule, ratio: f64) -> (f64, String) {
+        match self {
+            Self::High => (
+                UPDATE_HIGH,
+                format!("an update changes the weights by {:.0} % of their size", 100.0 * ratio),
+            ),
+            Self::Nothing => (0.0, format!("updates have changed nothing for {} steps", rule.patience)),
+            Self::Fallen(share) => (
+                FALLEN_SHARE,
+                format!("for its learning rate, an update is {} of the usual size", number(*share)),
+            ),
+            Self::AfterResume(factor) => (
+                RESUME_FACTOR,
+                format!(
+                    "after the resume, an update is {} times the usual size for its learning rate: the optimizer's state was not restored",
+                    number(*factor)
+                ),
+            ),
         }
     }
 }

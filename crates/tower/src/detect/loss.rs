@@ -5,7 +5,7 @@
 //! Both look at a median and a spread that outliers do not enter.
 //!
 //! Why a healthy run does not set them off: the loss of a batch of one is distributed about exponentially, and leaves 6
-//! deviations once in 140 steps; so one such step is not told, three in a row are (1 in 3 million), and each must also lie half of
+//! deviations once in 140 steps; so one such step is not told, three in a row are (1 in 3 million), more of them where single ones are frequent, and each must also lie half of
 //! the usual loss above it. One step alone counts when it is three times as far up as the loss ever was: with an exponential
 //! tail that is less than 1 in 10⁹ after a hundred steps. Near the end of training, when the loss is next to nothing and
 //! single hard samples stand out, a rise counts only if it is worth something against the loss at the beginning.
@@ -19,14 +19,25 @@ use super::streak::{Streak, Turn};
 
 /// A single step counts from so many times the range seen so far.
 const RECORD_FACTOR: f64 = 3.0;
+/// Twice as many while the range is only so many steps old.
+const RECORD_STEPS: f64 = 100.0;
 /// A jump must be at least this share of the usual loss.
 const JUMP_SHARE: f64 = 0.5;
 /// A rise must be at least this share of the loss at the beginning.
 const INITIAL_SHARE: f64 = 0.05;
+/// The same for a rise that stays.
+const SHIFT_INITIAL_SHARE: f64 = 0.1;
 /// Deviations that a new level must lie above the old one.
 const SHIFT_SIGMA: f64 = 3.0;
 /// A loss that climbs slowly takes the median along; it must have come this share of the first loss up from its lowest level.
-const CLIMB_INITIAL_SHARE: f64 = 0.1;
+const CLIMB_INITIAL_SHARE: f64 = 0.15;
+/// The same, as a share of the lowest level; by the noise of one step as well, which is ten times that of a median.
+const CLIMB_SHARE: f64 = 0.6;
+/// The chance that healthy jumps come in a row, which decides how many are needed.
+const CHANCE: f64 = 1e-8;
+/// Steps of the running mean, and of the mean at the beginning.
+const MEAN_STEPS: f64 = 128.0;
+const BEGINNING_STEPS: u64 = 30;
 /// Normal steps after which it is over.
 const CALM: u32 = 32;
 
@@ -34,13 +45,25 @@ const CALM: u32 = 32;
 #[derive(Debug, Clone, Default)]
 pub(super) struct LossWatch {
     pub level: Level,
+    /// Means, to compare with those of an evaluation: a median of skewed losses lies lower.
+    pub mean: f64,
+    pub initial_mean: f64,
     spike: Streak,
     shift: Streak,
+    seen: u64,
+    /// Rows of jumps, and of steps at a higher level, that began.
+    jumps_begun: u32,
+    rises_begun: u32,
 }
 
 impl LossWatch {
     /// Takes a finite loss and answers for spike and shift.
     pub(super) fn take(&mut self, spike: Rule, shift: Rule, sample: Sample) -> [Option<Change>; 2] {
+        self.seen += 1;
+        self.mean += (sample.value - self.mean) / (self.seen as f64).min(MEAN_STEPS);
+        if self.seen <= BEGINNING_STEPS {
+            self.initial_mean = self.mean;
+        }
         let Some(standing) = self.level.standing(sample.value) else {
             self.level.accept(sample.value);
             return [None, None];
@@ -56,6 +79,13 @@ impl LossWatch {
         changes
     }
 
+    /// How many such steps in a row are no chance: the more often it begins, the more it takes.
+    fn patience(&self, rule: Rule, begun: u32) -> u32 {
+        let share = (f64::from(begun) + 0.2) / (self.seen as f64 + 20.0);
+        let needed = CHANCE.ln() / share.min(0.5).ln();
+        rule.patience.max(needed.ceil() as u32)
+    }
+
     fn worth(&self, rise: f64, share: f64) -> bool {
         rise > share * self.level.initial().unwrap_or(0.0).abs()
     }
@@ -64,8 +94,13 @@ impl LossWatch {
         let bad = outside
             && standing.rise > JUMP_SHARE * standing.median.abs()
             && self.worth(standing.rise, INITIAL_SHARE);
-        let beyond_record = bad && standing.rise > RECORD_FACTOR * (self.level.record() - standing.median);
-        let patience = if beyond_record { 1 } else { rule.patience };
+        // A young record is easily beaten.
+        let factor = RECORD_FACTOR * (1.0 + RECORD_STEPS / self.seen as f64);
+        let beyond_record = bad && standing.rise > factor * (self.level.record() - standing.median);
+        let patience = if beyond_record { 1 } else { self.patience(rule, self.jumps_begun) };
+        if bad && !self.spike.is_bad() {
+            self.jumps_begun = self.jumps_begun.saturating_add(1);
+        }
         match self.spike.take(bad, sample.step, patience, CALM) {
             Turn::Nothing => None,
             Turn::Rearmed => Some(Change::Rearmed),
@@ -88,13 +123,17 @@ impl LossWatch {
         let beyond = |rise: f64, from: f64| rise > (rule.threshold - 1.0) * from.abs();
         let jumped = standing.z > SHIFT_SIGMA
             && beyond(standing.rise, standing.median)
-            && self.worth(standing.rise, INITIAL_SHARE);
+            && self.worth(standing.rise, SHIFT_INITIAL_SHARE);
         let lowest = self.level.lowest();
         let climb = standing.median - lowest;
-        let climbed = climb > SHIFT_SIGMA * standing.sigma
-            && beyond(climb, lowest)
+        let climbed = climb > standing.sigma
+            && climb > CLIMB_SHARE * lowest.abs()
             && self.worth(climb, CLIMB_INITIAL_SHARE);
-        match self.shift.take(jumped || climbed, sample.step, rule.patience, CALM) {
+        let patience = self.patience(rule, self.rises_begun);
+        if jumped && !self.shift.is_bad() {
+            self.rises_begun = self.rises_begun.saturating_add(1);
+        }
+        match self.shift.take(jumped || climbed, sample.step, patience, CALM) {
             Turn::Nothing => None,
             Turn::Rearmed => Some(Change::Rearmed),
             Turn::Fires(first_step) => {

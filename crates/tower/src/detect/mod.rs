@@ -44,6 +44,8 @@ use watched::Watched;
 pub const METRICS_MAX: usize = 16_384;
 /// Ranks that are watched at most.
 pub const RANKS_MAX: usize = 4096;
+/// What data-parallel ranks have in common after each step.
+const COMPARED: [Role; 4] = [Role::GradientNorm, Role::UpdateRatio, Role::LearningRate, Role::LossScale];
 /// Findings of one detector that begin within so many steps of each other, on several metrics or ranks, are one.
 const SAME_EPISODE_STEPS: Step = 100;
 
@@ -66,7 +68,7 @@ pub struct Detectors {
     rank_places: HashMap<u32, usize>,
     not_watched: u64,
     stragglers: Stragglers,
-    agreement: Agreement,
+    agreements: [Agreement; COMPARED.len()],
     episodes: [Episodes; Detector::ALL.len()],
 }
 
@@ -169,14 +171,15 @@ impl Detectors {
                     self.tell(Detector::Straggler, rank, watch, sample, change, firings);
                 }
             }
-            Role::GradientNorm => {
+            role => {
+                let Some(place) = COMPARED.iter().position(|compared| *compared == role) else { return };
                 let rule = self.rules.of(Detector::RankDivergence);
-                if let Some(change) = rule.enabled.then(|| self.agreement.take(rule, rank, sample)).flatten()
+                if let Some(change) =
+                    rule.enabled.then(|| self.agreements[place].take(rule, rank, sample)).flatten()
                 {
                     self.tell(Detector::RankDivergence, rank, watch, sample, change, firings);
                 }
             }
-            _ => {}
         }
     }
 
@@ -264,6 +267,7 @@ impl Detectors {
             metric: watch.map(|watch| self.watched[watch.0 as usize].metric.to_string()),
             value: found.value.unwrap_or(sample.value),
             threshold: found.threshold,
+            batch_digest: known.and_then(|rank| rank.digest_of(found.first_step)),
             evidence: format!("{}{beside}", found.evidence),
             cause: told.unwrap_or_else(|| symptom.causes.into()),
             advice: symptom.try_first.into(),

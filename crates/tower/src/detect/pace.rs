@@ -2,8 +2,8 @@
 //!
 //! Starvation is the exposed wait for a batch, as a share of the step (TensorFlow's profiler calls 20 % input-bound), over an
 //! average of 16 steps, so that one slow batch, or an epoch's beginning, does not count; waits below a millisecond are measuring
-//! noise and not worth a person's time. A drop in speed is a row of steps that each take half as long again as the usual one: single
-//! slow steps (a checkpoint, an evaluation) break nothing, since only a row counts, and they do not enter the usual time.
+//! noise and not worth a person's time. A drop in speed is a row of medians of 8 steps that are each half as long again as the usual one:
+//! single slow steps (a checkpoint, an evaluation) do not move a median, and slow ones do not enter the usual time.
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
@@ -18,7 +18,11 @@ const WARM_UP_STEPS: u32 = 10;
 const AVERAGE_STEPS: f64 = 16.0;
 /// Less waiting in a step, in seconds, is not worth telling.
 const WAIT_SECONDS_MIN: f64 = 1e-3;
-/// Good steps in a row after which it is over.
+/// Steps whose median is compared with the usual one.
+const RECENT_STEPS: usize = 8;
+/// Good looks in a row after which a drop is over.
+const CALM_LOOKS: u32 = 4;
+/// Good steps in a row after which starvation is over.
 const CALM: u32 = 32;
 
 /// The share of the step that waits for its batch.
@@ -73,28 +77,36 @@ impl Starvation {
 pub(super) struct Drop {
     seen: u32,
     seconds: Level,
+    recent: [f64; RECENT_STEPS],
     streak: Streak,
 }
 
 impl Drop {
-    /// Takes how long a step, or a sample, takes, in seconds.
+    /// Takes how long a step, or a sample, takes, in seconds. Looks at it every [`RECENT_STEPS`] steps.
     pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
         self.seen = self.seen.saturating_add(1);
         if self.seen <= WARM_UP_STEPS || sample.value <= 0.0 {
             return None;
         }
-        let Some(standing) = self.seconds.standing(sample.value) else {
-            self.seconds.accept(sample.value);
+        let place = (self.seen - WARM_UP_STEPS) as usize % RECENT_STEPS;
+        self.recent[place] = sample.value;
+        if place != 0 {
+            return None;
+        }
+        self.recent.sort_unstable_by(f64::total_cmp);
+        let seconds = self.recent[RECENT_STEPS / 2];
+        let Some(standing) = self.seconds.standing(seconds) else {
+            self.seconds.accept(seconds);
             return None;
         };
-        let speed = standing.median / sample.value;
+        let speed = standing.median / seconds;
         let bad = speed < rule.threshold;
         if bad {
-            self.seconds.reject(sample.value);
+            self.seconds.reject(seconds);
         } else {
-            self.seconds.accept(sample.value);
+            self.seconds.accept(seconds);
         }
-        match self.streak.take(bad, sample.step, rule.patience, CALM) {
+        match self.streak.take(bad, sample.step, rule.patience, CALM_LOOKS) {
             Turn::Nothing => None,
             Turn::Rearmed => Some(Change::Rearmed),
             Turn::Fires(first_step) => Some(Change::fires(Found {
@@ -103,8 +115,9 @@ impl Drop {
                 value: Some(speed),
                 threshold: rule.threshold,
                 evidence: format!(
-                    "{} steps in a row are slower: {:.0} % of the usual speed",
-                    rule.patience,
+                    "the median of {RECENT_STEPS} steps is {} s, {} s is usual: {:.0} % of the speed",
+                    number(seconds),
+                    number(standing.median),
                     100.0 * speed
                 ),
             })),

@@ -78,7 +78,8 @@ impl Plateau {
             self.settled = true;
             return None;
         }
-        let flat = fall < wanted && fall + 2.0 * error < AT_MOST * wanted;
+        let quiet = 2.0 * error < AT_MOST * wanted;
+        let flat = quiet && fall < wanted && fall + 2.0 * error < AT_MOST * wanted;
         if self.seen >= rule.patience.max(2 * BLOCK) && flat {
             self.settled = true;
             return Some(Change::fires(Found {

@@ -1,5 +1,7 @@
 //! What is known of one rank, over all of its metrics.
 
+use std::collections::VecDeque;
+
 use trackway_core::Step;
 
 use super::found::number;
@@ -12,6 +14,8 @@ use super::rules::Rule;
 const RATE_ROSE_FACTOR: f64 = 2.0;
 /// For how many steps a rise is a likely cause.
 const RATE_ROSE_STEPS: Step = 50;
+/// Batches whose digests are remembered.
+const DIGESTS_MAX: usize = 64;
 /// A loss below this share of the first one leaves next to no gradient.
 const LEARNED_SHARE: f64 = 0.01;
 
@@ -22,6 +26,8 @@ pub(super) struct Rank {
     pub main_loss: Option<(u8, u32)>,
     pub loss_usual: Option<f64>,
     pub loss_initial: Option<f64>,
+    pub loss_mean: Option<f64>,
+    pub loss_initial_mean: Option<f64>,
     /// A loss scale is recorded: overflows are part of the method.
     pub scaled: bool,
     /// Durations come as such; speeds are not looked at as well.
@@ -29,6 +35,8 @@ pub(super) struct Rank {
     pub hang: Hang,
     pub starvation: Starvation,
     pub drop: Drop,
+    /// The digests of the last batches, by step.
+    digests: VecDeque<(Step, u64)>,
     learning_rate: Option<f64>,
     rate_rose: Option<(Step, f64)>,
     gradient_norm: Option<f64>,
@@ -45,6 +53,16 @@ impl Rank {
         self.loss_usual.zip(self.loss_initial).is_some_and(|(usual, initial)| usual < LEARNED_SHARE * initial)
     }
 
+    /// Whether an overflow of gradients is part of the method; before the second step nobody knows.
+    pub(super) fn may_overflow(&self) -> bool {
+        self.scaled || !self.hang.has_stepped()
+    }
+
+    /// The last learning rate, where it is one to divide by.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.learning_rate.filter(|rate| *rate > 0.0 && rate.is_finite())
+    }
+
     pub(super) fn learning_rate(&mut self, sample: Sample) {
         if let Some(last) = self.learning_rate.replace(sample.value)
             && last > 0.0
@@ -52,6 +70,24 @@ impl Rank {
         {
             self.rate_rose = Some((sample.step, sample.value / last));
         }
+    }
+
+    /// Takes the digest of a batch: a whole number.
+    pub(super) fn batch_digest(&mut self, sample: Sample) {
+        if self.digests.len() == DIGESTS_MAX {
+            self.digests.pop_front();
+        }
+        self.digests.push_back((sample.step, sample.value as u64));
+    }
+
+    /// The digest of the batch of a step that is not long ago.
+    pub(super) fn digest_of(&self, step: Step) -> Option<u64> {
+        self.digests.iter().find(|(known, _)| *known == step).map(|(_, digest)| *digest)
+    }
+
+    /// Whether the model as a whole has a gradient.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.gradient_norm.is_some_and(|norm| norm > 0.0)
     }
 
     pub(super) fn gradient_norm(&mut self, value: f64) {

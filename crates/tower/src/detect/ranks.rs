@@ -2,7 +2,8 @@
 //!
 //! Speeds are medians of 32 steps, compared every 16 steps with the middle rank's (NVIDIA's resiliency extension calls a rank a
 //! straggler below 0.75), three times in a row, and a millisecond apart at least. Numbers are compared bit for bit by step: only
-//! where ranks had the same gradient norm for 20 steps, as data-parallel ranks have, is a difference worth telling.
+//! where ranks had the same gradient norm (size of the update, learning rate, loss scale) for 20 steps, as data-parallel ranks
+//! have, is a difference worth telling.
 
 use std::collections::BTreeMap;
 

@@ -207,15 +207,15 @@ fn waiting_for_batches_is_told() {
 /// Proves that a lasting drop in speed is told, by either metric, and that slow steps now and then are not.
 #[test]
 fn slower_steps_are_told() {
-    let run = |metric: &str, value: fn(Step) -> f64| told(&firings_of(metric, (0..300).map(value)));
+    let run = |metric: &str, value: fn(Step) -> f64| told(&firings_of(metric, (0..400).map(value)));
     assert_eq!(run("step_seconds", |step| if step % 10 == 0 { 9.0 } else { 0.1 }), []);
     assert_eq!(
-        run("step_seconds", |step| if step < 150 { 0.1 } else { 0.2 }),
-        [(Detector::ThroughputDrop, 169)]
+        run("step_seconds", |step| if step < 250 { 0.1 } else { 0.2 }),
+        [(Detector::ThroughputDrop, 273)]
     );
     assert_eq!(
-        run("samples_per_second", |step| if step < 150 { 900.0 } else { 400.0 }),
-        [(Detector::ThroughputDrop, 169)]
+        run("samples_per_second", |step| if step < 250 { 900.0 } else { 400.0 }),
+        [(Detector::ThroughputDrop, 273)]
     );
 }
 
@@ -379,4 +379,34 @@ fn a_new_attempt_keeps_the_level_of_the_loss() {
     }
     let found: Vec<Detector> = firings.iter().map(|firing| firing.detector).collect();
     assert_eq!(found, [Detector::LossSpike, Detector::LossShift], "{firings:?}");
+}
+
+/// Proves that `docs/detectors.md` names every detector with its defaults (`TRACKWAY_BLESS=1` writes it).
+#[test]
+fn the_documentation_has_every_detector() {
+    use std::fmt::Write as _;
+
+    const BEGIN: &str = "<!-- detectors: written by a test -->\n";
+    const END: &str = "<!-- end of detectors -->";
+    let rules = Rules::default();
+    let mut table = String::from("\n| detector | finds | threshold | patience |\n|---|---|---|---|\n");
+    for detector in Detector::ALL {
+        let (rule, (threshold, patience)) = (rules.of(*detector), Rules::meaning(*detector));
+        let seen = crate::symptom_of_detector(*detector).seen;
+        let limit = match threshold {
+            "not used" => "–".to_owned(),
+            meaning => format!("{} ({meaning})", super::found::number(rule.threshold)),
+        };
+        let _ = writeln!(table, "| `{detector}` | {seen} | {limit} | {} {patience} |", rule.patience);
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/detectors.md");
+    let found = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = found.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{BEGIN}{table}\n{END}{after}");
+    if std::env::var_os("TRACKWAY_BLESS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    } else {
+        assert_eq!(found, wanted, "run with TRACKWAY_BLESS=1");
+    }
 }

@@ -14,12 +14,16 @@ use super::window::Window;
 
 /// Noise by which a validation loss must lie above its best.
 const NOISE_FACTOR: f64 = 3.0;
+/// A rise must be at least this share of the loss at the beginning: of next to nothing, a tenth is nothing.
+const INITIAL_SHARE: f64 = 0.05;
 /// Evaluations before anything is said.
 const START: usize = 3;
 /// The training loss must have fallen to this share of the first one before validation is compared with an untrained model.
 const LEARNED_SHARE: f64 = 0.7;
 /// A validation loss is worse than an untrained model's from this many times it on.
-const UNTRAINED_FACTOR: f64 = 1.2;
+const UNTRAINED_FACTOR: f64 = 1.5;
+/// The same while little is learned yet.
+const FAR_FACTOR: f64 = 5.0;
 /// Evaluations in a row after which it is over.
 const CALM: u32 = 2;
 
@@ -60,9 +64,11 @@ impl Validation {
         let apart = self.noise.len() >= START
             && rise > (rule.threshold - 1.0) * best.loss.abs()
             && rise > NOISE_FACTOR * noise
+            && rise > INITIAL_SHARE * untrained.unwrap_or(0.0).abs()
             && training.zip(best.training).is_some_and(|(now, then)| now < then);
         let untrained = training.zip(untrained).filter(|(training, untrained)| {
-            *training < LEARNED_SHARE * untrained && sample.value > UNTRAINED_FACTOR * untrained
+            let learned = *training < LEARNED_SHARE * untrained;
+            sample.value > if learned { UNTRAINED_FACTOR } else { FAR_FACTOR } * untrained
         });
         match self.streak.take(apart || untrained.is_some(), sample.step, rule.patience, CALM) {
             Turn::Nothing => None,

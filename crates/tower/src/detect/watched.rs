@@ -41,7 +41,7 @@ enum State {
     Validation(Box<Validation>),
     Gradient(Box<GradientWatch>),
     LearningRate(LearningRateWatch),
-    UpdateRatio(UpdateRatio),
+    UpdateRatio(Box<UpdateRatio>),
     LossScale(Box<LossScale>),
     Digest(DeadInput),
     Memory(MemoryCreep),
@@ -56,7 +56,7 @@ impl Watched {
             Role::ValidationLoss => State::Validation(Box::default()),
             Role::GradientNorm | Role::PartGradientNorm => State::Gradient(Box::default()),
             Role::LearningRate => State::LearningRate(LearningRateWatch::default()),
-            Role::UpdateRatio => State::UpdateRatio(UpdateRatio::default()),
+            Role::UpdateRatio => State::UpdateRatio(Box::default()),
             Role::LossScale => State::LossScale(Box::default()),
             Role::BatchDigest => State::Digest(DeadInput::default()),
             Role::MemoryBytes => State::Memory(MemoryCreep::default()),
@@ -94,7 +94,7 @@ impl Watched {
         if !judged {
             return None;
         }
-        self.non_finite.take(rule, sample, &self.metric, count, rank.scaled && of_gradient)
+        self.non_finite.take(rule, sample, &self.metric, count, of_gradient && rank.may_overflow())
     }
 
     fn finite(
@@ -117,10 +117,11 @@ impl Watched {
                 changes[3] = on(rules, D::Plateau, |rule| plateau.take(rule, sample));
                 changes[4] = on(rules, D::DeadInput, |rule| dead.take(rule, sample, Repeated::Loss));
                 (rank.loss_usual, rank.loss_initial) = (loss.level.usual(), loss.level.initial());
+                (rank.loss_mean, rank.loss_initial_mean) = (Some(loss.mean), Some(loss.initial_mean));
             }
             (State::Validation(state), _) => {
                 changes[1] = on(rules, D::ValidationDivergence, |rule| {
-                    state.take(rule, sample, rank.loss_usual, rank.loss_initial)
+                    state.take(rule, sample, rank.loss_mean, rank.loss_initial_mean)
                 });
             }
             (State::Gradient(state), role) => {
@@ -128,7 +129,10 @@ impl Watched {
                     rank.gradient_norm(sample.value);
                 }
                 let (explosion, vanishing) = (rules.of(D::GradientExplosion), rules.of(D::GradientVanishing));
-                let [exploded, vanished] = state.take(explosion, vanishing, sample, rank.learned());
+                // A part without any gradient, while others have one, is odd at any loss.
+                let cut_off = sample.value == 0.0 && rank.has_gradient();
+                let learned = rank.learned() && !cut_off;
+                let [exploded, vanished] = state.take(explosion, vanishing, sample, learned);
                 changes[1] =
                     exploded.filter(|_| explosion.enabled).map(|change| (D::GradientExplosion, change));
                 changes[2] =
@@ -139,13 +143,15 @@ impl Watched {
                 changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample));
             }
             (State::UpdateRatio(state), _) => {
-                changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample));
+                let rate = rank.rate();
+                changes[1] = on(rules, D::LearningRate, |rule| state.take(rule, sample, rate));
             }
             (State::LossScale(state), _) => {
                 rank.loss_scale(sample.value);
                 changes[1] = on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample));
             }
             (State::Digest(state), _) => {
+                rank.batch_digest(sample);
                 changes[1] = on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Digest));
             }
             (State::Memory(state), _) => {
@@ -168,8 +174,10 @@ impl Watched {
 
     /// A new process writes the metric.
     pub(super) fn begins_again(&mut self) {
-        if let State::Memory(state) = &mut self.state {
-            *state = MemoryCreep::default();
+        match &mut self.state {
+            State::Memory(state) => *state = MemoryCreep::default(),
+            State::UpdateRatio(state) => state.begins_again(),
+            _ => {}
         }
     }
 }

@@ -1,0 +1,154 @@
+//! The detectors over the live record of a run: what they are fed with, and what the run file says is done about what they
+//! find. `desk` writes it down; the supervisor carries it out.
+
+mod desk;
+mod report;
+
+use std::collections::HashMap;
+
+use trackway_core::detect::{DetectionPolicy, Detector, Firing};
+use trackway_formats::record::NameId;
+use trackway_formats::runfile::{DetectSection, Plan};
+use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, Watch};
+use trackway_tower::memory::Device;
+
+pub use desk::Desk;
+pub use report::{Detection, detections_of};
+
+use super::live_record::Seen;
+use crate::actions::ActionKind;
+
+/// Names of segments whose watches are remembered; beyond, they are looked up again.
+const WATCHES_MAX: usize = 65_536;
+
+/// The detectors of one run, over all of its attempts.
+#[derive(Debug)]
+pub struct Detecting {
+    detectors: Detectors,
+    section: DetectSection,
+    watches: HashMap<(usize, NameId), Watch>,
+    sdk_speaks: bool,
+    told_not_watched: bool,
+    firings: Vec<Firing>,
+}
+
+/// What was found, and what is done about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What was found.
+    pub firing: Firing,
+    /// What the run file says.
+    pub policy: DetectionPolicy,
+}
+
+impl Finding {
+    /// In one line, for who watches and for the reason of a stop.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let firing = &self.firing;
+        format!("`{}` at step {}: {}", firing.detector, firing.step, firing.evidence)
+    }
+
+    /// What a stop because of it is called.
+    #[must_use]
+    pub const fn stop_kind(&self) -> ActionKind {
+        match self.firing.detector {
+            Detector::Hang => ActionKind::HangKill,
+            Detector::NonFinite
+            | Detector::GradientExplosion
+            | Detector::GradientVanishing
+            | Detector::LossSpike
+            | Detector::LossShift
+            | Detector::LearningRate
+            | Detector::LossScaleCollapse
+            | Detector::RankDivergence => ActionKind::DivergenceStop,
+            _ => ActionKind::EarlyStop,
+        }
+    }
+
+    /// Whether a stop must not save: the state is most likely full of NaN, and a checkpoint of it would be resumed from.
+    #[must_use]
+    pub fn spoils_checkpoints(&self) -> bool {
+        self.firing.detector == Detector::NonFinite
+    }
+}
+
+impl Detecting {
+    /// The detectors as the run file sets them.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let mut detectors = Detectors::new(rules_of(&plan.detect));
+        if let Some(device) = plan.resources.gpu.as_deref().and_then(Device::named) {
+            detectors.set_memory_limit(device.usable_bytes() as f64);
+        }
+        Self {
+            detectors,
+            section: plan.detect.clone(),
+            watches: HashMap::new(),
+            sdk_speaks: false,
+            told_not_watched: false,
+            firings: Vec::new(),
+        }
+    }
+
+    /// Another attempt begins: its segments are numbered from the beginning again.
+    pub fn begins_again(&mut self) {
+        self.watches.clear();
+        self.sdk_speaks = false;
+        self.detectors.begins_again();
+    }
+
+    /// Takes what was recorded. What the shim read from the script's output does not count where the recorder speaks: it
+    /// would be the same values again.
+    pub fn take(&mut self, seen: &Seen<'_>) {
+        self.sdk_speaks |= seen.from_sdk;
+        if self.sdk_speaks && !seen.from_sdk {
+            return;
+        }
+        if self.watches.len() > WATCHES_MAX {
+            self.watches.clear();
+        }
+        let at_seconds = seen.metrics.at.as_micros() as f64 / 1e6;
+        for (id, value) in &seen.metrics.values {
+            let watch = *self.watches.entry((seen.segment, *id)).or_insert_with(|| {
+                let name = seen.names.name_or_placeholder(*id);
+                self.detectors.watch(seen.rank, &name)
+            });
+            self.detectors.take(watch, seen.metrics.step, *value, at_seconds, &mut self.firings);
+        }
+    }
+
+    /// Says how long nothing came, in seconds on a clock that does not jump.
+    pub fn tick(&mut self, quiet_seconds: f64) {
+        self.detectors.tick(quiet_seconds, &mut self.firings);
+    }
+
+    /// What was found since the last call.
+    pub fn findings(&mut self) -> Vec<Finding> {
+        let policy = |firing: &Firing| self.section.policy_of(firing.detector);
+        let finding = |firing: Firing| Finding { policy: policy(&firing), firing };
+        std::mem::take(&mut self.firings).into_iter().map(finding).collect()
+    }
+
+    /// That some metrics are not watched, once.
+    pub fn complaint(&mut self) -> Option<String> {
+        let missed = self.detectors.not_watched();
+        if missed == 0 || self.told_not_watched {
+            return None;
+        }
+        self.told_not_watched = true;
+        Some(format!("detectors watch {METRICS_MAX} metrics at most; {missed} or more are not watched"))
+    }
+}
+
+fn rules_of(section: &DetectSection) -> Rules {
+    let mut rules = Rules::default();
+    for (detector, settings) in &section.detectors {
+        let mut rule = rules.of(*detector);
+        rule.enabled = settings.policy != Some(DetectionPolicy::Off);
+        rule.threshold = settings.threshold.unwrap_or(rule.threshold);
+        rule.patience = settings.patience.unwrap_or(rule.patience);
+        rules.set(*detector, rule);
+    }
+    rules
+}

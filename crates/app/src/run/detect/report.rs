@@ -1,0 +1,73 @@
+use serde::Serialize;
+use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
+use trackway_core::{AttemptId, RunId, Step, Timestamp};
+use trackway_ledger::DetectionRow;
+
+use crate::App;
+use crate::error::AppError;
+
+/// What a detector found in a run. Field names are the JSON contract of `trackway explain` and `trackway watch`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Detection {
+    /// The attempt it was seen in.
+    pub attempt_id: AttemptId,
+    /// When it was found.
+    pub at: Timestamp,
+    /// Who found it.
+    pub detector: Detector,
+    /// How bad it is.
+    pub severity: DetectionSeverity,
+    /// What was done.
+    pub policy: DetectionPolicy,
+    /// The rank it was seen on.
+    pub rank: u32,
+    /// The step at which the symptom began.
+    pub first_step: Step,
+    /// The step at which the detector was sure.
+    pub step: Step,
+    /// The metric that shows it.
+    pub metric: Option<String>,
+    /// What was seen; none where it is not finite.
+    pub value: Option<f64>,
+    /// The limit it passed.
+    pub threshold: f64,
+    /// The digest of the batch of `first_step`.
+    pub batch_digest: Option<u64>,
+    /// The last step that was committed by then.
+    pub last_committed_step: Option<Step>,
+    /// What was seen, in words.
+    pub evidence: String,
+    /// What is likely behind it.
+    pub cause: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl From<DetectionRow> for Detection {
+    fn from(row: DetectionRow) -> Self {
+        Self {
+            attempt_id: row.attempt_id,
+            at: row.at,
+            detector: row.detector,
+            severity: row.severity,
+            policy: row.policy,
+            rank: row.rank,
+            first_step: row.first_step,
+            step: row.step,
+            metric: row.metric,
+            value: row.value,
+            threshold: row.threshold,
+            batch_digest: row.batch_digest,
+            last_committed_step: row.last_committed_step,
+            evidence: row.evidence,
+            cause: row.cause,
+            advice: row.advice,
+        }
+    }
+}
+
+/// What detectors found in a run, oldest first.
+pub fn detections_of(app: &App, run_id: RunId) -> Result<Vec<Detection>, AppError> {
+    let rows = app.ledger_read(|ledger| ledger.detections_of_run(run_id))?;
+    Ok(rows.into_iter().map(Detection::from).collect())
+}

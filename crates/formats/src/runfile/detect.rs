@@ -1,0 +1,78 @@
+//! `[detect]`: what is done about what the detectors find while a run goes on, and what they are set to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::detect::{DetectionPolicy, Detector};
+
+use super::tree::{Node, Value};
+use super::values::{amount, count, word};
+use super::walker::{Problems, Scope};
+
+/// The detectors that the run file names; the others are left at their defaults, and their findings are noted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DetectSection {
+    /// What the run file says of each.
+    pub detectors: BTreeMap<Detector, DetectorSettings>,
+}
+
+/// What the run file says of one detector. `None`: the default.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DetectorSettings {
+    /// What is done when it fires.
+    pub policy: Option<DetectionPolicy>,
+    /// Its limit.
+    pub threshold: Option<f64>,
+    /// How many observations in a row must be beyond it.
+    pub patience: Option<u32>,
+}
+
+impl DetectSection {
+    /// What is done when this detector fires; it is noted where the run file says nothing.
+    #[must_use]
+    pub fn policy_of(&self, detector: Detector) -> DetectionPolicy {
+        self.detectors.get(&detector).and_then(|settings| settings.policy).unwrap_or(DetectionPolicy::Note)
+    }
+}
+
+/// The policies, as a run file writes them.
+const POLICIES: &[&str] = &["off", "note", "checkpoint", "stop", "roll_back"];
+
+pub(super) fn detect(scope: &Scope, problems: &mut Problems) -> DetectSection {
+    let mut detectors = BTreeMap::new();
+    for (name, entry) in scope.entries() {
+        // A name that is no detector was told as an unknown key.
+        let Ok(detector) = name.parse::<Detector>() else { continue };
+        let settings = match &entry.node.value {
+            Value::Table(_) => {
+                scope.table_of(name, "detect.*", problems).map(|table| settings(&table, problems))
+            }
+            _ => scope
+                .read(name, problems, policy)
+                .map(|policy| DetectorSettings { policy: Some(policy), ..DetectorSettings::default() }),
+        };
+        detectors.extend(settings.map(|settings| (detector, settings)));
+    }
+    DetectSection { detectors }
+}
+
+fn settings(scope: &Scope, problems: &mut Problems) -> DetectorSettings {
+    DetectorSettings {
+        policy: scope.read("policy", problems, policy),
+        threshold: scope.read("threshold", problems, amount(true)),
+        patience: scope.read("patience", problems, count(1)),
+    }
+}
+
+fn policy(node: &Node) -> Result<DetectionPolicy, super::walker::Fault> {
+    if !matches!(node.value, Value::Text(_)) {
+        return Err(node.not("a policy").hint(format!(
+            "such as `\"note\"`, or a table such as `{{ policy = \"stop\", patience = 3 }}`; policies are {}",
+            super::schema::quoted_list(POLICIES)
+        )));
+    }
+    let word = word(POLICIES)(node)?;
+    Ok(word.parse().expect("the words of the list are those of the policies"))
+}
