@@ -53,8 +53,8 @@ fn script() {
         if mode == "dies" && stage.fraction() == 0.1 && resumed.is_none() && step == KILLED_AT_STEP {
             nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
         }
-        if mode == "slow" && stage.fraction() == 0.1 {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+        if mode == "slow" && stage.fraction() == 0.1 && resumed.is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(200));
         }
     }
     run.finish();
