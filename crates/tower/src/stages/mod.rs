@@ -108,13 +108,12 @@ pub fn judge_without_rule(stage: Stage) -> Judgement {
 }
 
 /// Puts the comparisons together, which come in the order of the rule.
-fn holds<'c>(condition: &Condition, compared: &mut dyn Iterator<Item = &'c Compared>) -> bool {
-    // Every part takes its comparisons, whatever the ones before it said.
-    let mut each = |parts: &[Condition]| parts.iter().map(|part| holds(part, compared)).collect::<Vec<bool>>();
+#[allow(clippy::unnecessary_fold, reason = "every part takes its comparisons, whatever the ones before it said")]
+fn holds<'c>(condition: &Condition, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
     match condition {
-        Condition::All(parts) => !each(parts).contains(&false),
-        Condition::Any(parts) => each(parts).contains(&true),
         Condition::Compare(_) => compared.next().is_some_and(|compared| compared.met),
+        Condition::All(parts) => parts.iter().fold(true, |all, part| holds(part, compared) && all),
+        Condition::Any(parts) => parts.iter().fold(false, |any, part| holds(part, compared) || any),
     }
 }
 
