@@ -5,8 +5,10 @@ VENV := .venv
 PYTHON_VENV := .venv-python
 # `make test-python FRAMEWORKS=1` installs PyTorch, JAX and the other frameworks too, and fails where one is missing.
 FRAMEWORKS ?=
+# Where `make install` puts the binary.
+PREFIX ?= $(HOME)/.local
 
-.PHONY: demo test test-services test-s3 test-python soak build wheel venv lint doc bench clean help
+.PHONY: demo test test-services test-s3 test-python soak build install wheel venv lint doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -32,6 +34,9 @@ wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and instal
 	rm -rf $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/maturin build --locked --release --quiet -m crates/python/Cargo.toml -o $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
+
+install: build ## the release binary into $(PREFIX)/bin
+	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/trackway $(DESTDIR)$(PREFIX)/bin/trackway
 
 build: ## the release binary
 	$(CARGO) build --locked --release -p trackway

@@ -13,7 +13,7 @@ export RUST_BACKTRACE=0
 
 # Each part: a name, how many batches, and a function that does batch number $1.
 parts=(
-  "rust_kills 10" "torch_kills 10" "rank_kills 1" "store_seeds 10" "disk_seeds 10" "node_seeds 20" "every_place 1"
+  "rust_kills 10" "torch_kills 10" "record_kills 10" "script_kills 10" "rank_kills 1" "store_seeds 10" "disk_seeds 10" "node_seeds 20" "every_place 1"
   "disk_models_more_saves 1" "disk_models_more_faults 1" "remote_models_more_saves 1" "remote_models_more_faults 1"
 )
 
@@ -24,6 +24,11 @@ range() { echo "TRACKWAY_SEEDS=$((($1 - 1) * $2))..$(($1 * $2))"; }
 rust_kills() { TRACKWAY_KILLS=50 TRACKWAY_SEED=$1 check -p trackway-examples --test resume -- --nocapture random_kills; }
 torch_kills() {
   TRACKWAY_TEST_KILLS=25 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/python/tests/test_torch.py -k kills_at_random
+}
+# What was logged before a kill is in the record.
+record_kills() { TRACKWAY_KILLS=50 TRACKWAY_SEED=$1 check -p trackway-recorder --test processes -- --nocapture sigkill_loses; }
+script_kills() {
+  TRACKWAY_TEST_KILLS=50 TRACKWAY_TEST_SEED=$1 "$python" -m pytest -q -s crates/python/tests/test_run.py -k killed_script
 }
 rank_kills() { TRACKWAY_KILLS=250 check -p trackway-checkpoint --lib -- --nocapture a_killed_rank; }
 store_seeds() { env "$(range "$1" 1000)" "$cargo" test --locked -q -p trackway-store --features testing --lib -- --nocapture bad_weather; }
@@ -51,7 +56,7 @@ run_batch() { # PART NUMBER: its output becomes PART.NUMBER when all held, else 
 mkdir -p "$state"
 rm -f "$state"/*.new
 python=${SOAK_PYTHON:-}
-if [ -z "$python" ] && wanted torch_kills; then
+if [ -z "$python" ] && { wanted torch_kills || wanted script_kills; }; then
   make wheel FRAMEWORKS=1
   python=${PYTHON_VENV:-.venv-python}/bin/python
 fi

@@ -3,7 +3,8 @@
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_launch::Placement;
 use trackway_ledger::{
-    AttemptFilter, AttemptRow, AttemptState, Found, RunFilter, RunRow, RunState, StageRow,
+    AttemptFilter, AttemptRow, AttemptState, Found, FoundRuns, RunFilter, RunRow, RunSearch, RunState,
+    StageRow,
 };
 
 use crate::App;
@@ -67,6 +68,14 @@ impl App {
     pub fn runs(&self, limit: u32) -> Result<Vec<RunRow>, AppError> {
         let filter = RunFilter { limit: Some(limit as usize), ..RunFilter::default() };
         self.ledger_read(|ledger| ledger.list_runs(&filter))
+    }
+
+    /// Runs that meet a condition over their columns, metrics, parameters and tags.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the condition is wrong or names what no run has.
+    pub fn search_runs(&self, search: &RunSearch) -> Result<FoundRuns, AppError> {
+        self.ledger_read(|ledger| ledger.search_runs(self.home.folder(), search))
     }
 
     /// Attempts, newest first; of one run when one is named.

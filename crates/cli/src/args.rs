@@ -5,6 +5,7 @@ mod data;
 mod memory;
 mod preflight;
 mod rehearse;
+mod tracking;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use data::{
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
 #[derive(Debug, Parser)]
@@ -65,8 +67,10 @@ pub enum Command {
     Rehearse(RehearseArgs),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
-    /// List runs, newest first
-    Runs(ListArgs),
+    /// List runs, newest first; search and sort by metrics, parameters and tags
+    Runs(RunsArgs),
+    /// Compare runs: parameters, settings, data, environment, metrics and curves
+    Compare(CompareArgs),
     /// List attempts, newest first
     Attempts(AttemptsArgs),
     /// Show what an attempt printed
@@ -79,6 +83,10 @@ pub enum Command {
     Stop(StopArgs),
     /// Query every receipt, event and metric with SQL
     Sql(SqlArgs),
+    /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
+    Import(ImportArgs),
+    /// Delete logs and records of old runs by rule; without --yes only say what would go
+    Gc(RunsGcArgs),
     /// Name the reason a log ended, from the log and what is known of the process
     Classify(ClassifyArgs),
     /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits
@@ -161,16 +169,6 @@ pub struct ProveArgs {
 pub struct ResumeArgs {
     /// A run: its id, a unique part of it, its name, or `last`
     pub run: String,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  trackway runs
-  trackway runs --json --limit 5")]
-pub struct ListArgs {
-    /// How many, at most
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    pub limit: u32,
 }
 
 #[derive(Debug, Args)]

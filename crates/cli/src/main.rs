@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod html;
 mod printer;
 mod sparkline;
 mod units;
@@ -53,6 +54,10 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let open = || open(&cli.global, None, false, printer);
             commands::checkpoint::checkpoint(&open, checkpoint, printer)
         }
+        Command::Import(import) => {
+            let app = open(&cli.global, None, true, printer)?;
+            commands::import::import(&app, import, printer)
+        }
         Command::Preflight(preflight) => {
             let app = open(&cli.global, Some(&preflight.file), true, printer)?;
             commands::preflight::preflight(&app, preflight, printer)
@@ -76,6 +81,8 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
     match command {
         Command::Resume(resume) => commands::run::resume(app, resume, printer),
         Command::Runs(list) => commands::list::runs(app, list, printer),
+        Command::Compare(compare) => commands::compare::compare(app, compare, printer),
+        Command::Gc(gc) => commands::gc::gc(app, gc, printer),
         Command::Attempts(list) => commands::list::attempts(app, list, printer),
         Command::Logs(logs) => commands::logs::logs(app, logs, printer),
         Command::Watch(watch) => commands::watch::watch(app, watch, printer),
@@ -87,6 +94,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Prove(_)
         | Command::Rehearse(_)
         | Command::Classify(_)
+        | Command::Import(_)
         | Command::Memory(_)
         | Command::Checkpoint(_)
         | Command::Data(_)

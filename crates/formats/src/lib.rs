@@ -10,3 +10,4 @@ pub mod rehearsal;
 pub mod runfile;
 pub mod subset;
 pub mod tensorboard;
+pub mod wandb;

@@ -59,6 +59,10 @@ impl AttemptFiles {
         exit_reserved, "exit.json.reserved"
     );
     file!(
+        /// Copies of files that the script gave as artifacts, under their hashes.
+        artifacts, "artifacts"
+    );
+    file!(
         /// What the script wrote to its standard output.
         stdout_log, "stdout.log"
     );

@@ -19,7 +19,9 @@ use trackway_formats::record::{
 
 use crate::error::LedgerError;
 use crate::query::metric_schema;
-use crate::records::{AttemptRow, EventRow, MetricSummaryRow, ParameterRow, RecordSegmentRow};
+use crate::records::{
+    ArtifactRow, AttemptRow, EventRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, TagRow,
+};
 
 mod metric_batch;
 
@@ -63,6 +65,10 @@ pub struct ClosedRecords {
     pub summaries: Vec<MetricSummaryRow>,
     /// The parameters the script told, the last value of each.
     pub parameters: Vec<ParameterRow>,
+    /// The tags the script told, the last value of each.
+    pub tags: Vec<TagRow>,
+    /// The artifacts that are kept, the last time of each content.
+    pub artifacts: Vec<ArtifactRow>,
     /// The events the script told, and acknowledgements of control commands. Their ids follow from their place in
     /// the record, so that storing them twice stores them once.
     pub events: Vec<EventRow>,
@@ -101,6 +107,19 @@ pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords,
         closed.parquet_path = Some(path);
     }
     Ok(closed)
+}
+
+/// The metrics of an attempt in short as its record has them now; nothing is written. Empty without a record.
+///
+/// # Errors
+/// [`LedgerError::File`].
+pub(crate) fn live_summaries(
+    home: &Path,
+    attempt: &AttemptRow,
+) -> Result<Vec<MetricSummaryRow>, LedgerError> {
+    let mut summaries = Summaries::default();
+    read_segments(home, attempt.attempt_id)?.iter().for_each(|named| summaries.take(named));
+    Ok(summaries.rows(&Subject::of(attempt)))
 }
 
 /// Where the closed metrics of an attempt are.
@@ -160,7 +179,9 @@ impl ClosedRecords {
                 Frame::Heartbeat(heartbeat) => self.see(heartbeat.at, Some(heartbeat.step)),
                 Frame::Event(event) => {
                     self.see(event.at, None);
-                    self.events.push(event_row(subject, id, event, named.origin()));
+                    if !self.take_told(subject, event) {
+                        self.events.push(event_row(subject, id, event, named.origin()));
+                    }
                 }
                 Frame::ControlAck(ack) => self.events.push(ack_row(subject, id, ack)),
                 Frame::Checkpoint(checkpoint) => self.checkpoints.push(checkpoint.clone()),
@@ -178,16 +199,43 @@ impl ClosedRecords {
         }
     }
 
-    fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str) {
-        match self.parameters.iter_mut().find(|row| row.name == name) {
-            Some(row) => row.value = value.into(),
-            None => self.parameters.push(ParameterRow {
-                attempt_id: subject.attempt_id,
-                run_id: subject.run_id,
-                name: name.into(),
-                value: value.into(),
-            }),
+    /// Takes an event that has a table of its own. False: it is any other.
+    fn take_told(&mut self, subject: &Subject, event: &Event) -> bool {
+        let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
+        if let Some((name, value)) = event.as_tag() {
+            let tag = TagRow { attempt_id, run_id, name: name.into(), value: value.into() };
+            put(&mut self.tags, tag, |one, other| one.name == other.name);
+        } else if let Some(told) = event.as_artifact() {
+            let artifact = ArtifactRow {
+                attempt_id,
+                run_id,
+                name: told.name.into(),
+                blake3: told.blake3.into(),
+                size_bytes: told.size_bytes,
+                step: event.step,
+                at: event.at,
+            };
+            put(&mut self.artifacts, artifact, |one, other| {
+                one.name == other.name && one.blake3 == other.blake3
+            });
+        } else {
+            return false;
         }
+        true
+    }
+
+    fn set_parameter(&mut self, subject: &Subject, name: &str, value: &str) {
+        let (attempt_id, run_id) = (subject.attempt_id, subject.run_id);
+        let parameter = ParameterRow { attempt_id, run_id, name: name.into(), value: value.into() };
+        put(&mut self.parameters, parameter, |one, other| one.name == other.name);
+    }
+}
+
+/// Replaces the row that is the same, or adds one.
+fn put<R>(rows: &mut Vec<R>, new: R, same: impl Fn(&R, &R) -> bool) {
+    match rows.iter_mut().find(|row| same(row, &new)) {
+        Some(row) => *row = new,
+        None => rows.push(new),
     }
 }
 
@@ -216,7 +264,6 @@ fn segment_row(subject: &Subject, named: &NamedSegment) -> RecordSegmentRow {
 fn event_row(subject: &Subject, event_id: String, event: &Event, origin: Option<Origin>) -> EventRow {
     let fields: Map<String, Json> =
         event.fields.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect();
-    let told: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     EventRow {
         event_id,
         run_id: subject.run_id,
@@ -224,10 +271,19 @@ fn event_row(subject: &Subject, event_id: String, event: &Event, origin: Option<
         at: event.at,
         kind: event.kind.clone(),
         step: event.step,
-        message: told.join(" "),
+        message: message_of(event),
         fields_json: (!fields.is_empty()).then_some(Json::Object(fields)),
         source: origin.map_or_else(|| "sdk".into(), |origin| origin.to_string()),
     }
+}
+
+/// An event in one line.
+fn message_of(event: &Event) -> String {
+    if let Some((kind, message, digest)) = event.as_exception() {
+        return format!("{kind}: {message} [{digest}]");
+    }
+    let told: Vec<String> = event.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    told.join(" ")
 }
 
 fn ack_row(subject: &Subject, event_id: String, ack: &ControlAck) -> EventRow {

@@ -105,6 +105,14 @@ pub enum LedgerError {
         /// Why.
         source: std::io::Error,
     },
+    /// Another tool's store cannot be imported.
+    #[error("cannot import `{path}`: {why}")]
+    Import {
+        /// Which file or folder.
+        path: PathBuf,
+        /// Why, and what to do.
+        why: String,
+    },
     /// A Parquet file cannot be read or written.
     #[error("cannot {doing} `{path}`: {why}")]
     Parquet {
@@ -126,7 +134,7 @@ impl LedgerError {
             Self::Newer { .. } => ErrorKind::Newer,
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::Integrity { .. } => ErrorKind::Integrity,
-            Self::Query(_) => ErrorKind::Usage,
+            Self::Query(_) | Self::Import { .. } => ErrorKind::Usage,
             Self::Open { .. } | Self::Database { .. } | Self::File { .. } | Self::Parquet { .. } => {
                 ErrorKind::Fault
             }

@@ -5,9 +5,10 @@ use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Tim
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow, DataSnapshotRow,
-    DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow,
-    RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow,
+    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow,
+    DataSnapshotRow, DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow,
+    PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow,
+    TagRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -380,6 +381,10 @@ lists! {
     metric_summaries_of(attempt_id: AttemptId) -> MetricSummaryRow, "name";
     /// The parameters of an attempt, by name.
     parameters_of(attempt_id: AttemptId) -> ParameterRow, "name";
+    /// The tags of an attempt, by name.
+    tags_of(attempt_id: AttemptId) -> TagRow, "name";
+    /// The artifacts of an attempt, by name.
+    artifacts_of(attempt_id: AttemptId) -> ArtifactRow, "name, at";
     /// The segments of an attempt's flight record.
     segments_of(attempt_id: AttemptId) -> RecordSegmentRow, "path";
     /// What an attempt cost.

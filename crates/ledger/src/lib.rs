@@ -17,23 +17,27 @@ mod close;
 pub mod conformance;
 mod error;
 mod find;
+mod import;
 mod ledger;
 mod query;
 mod records;
 mod seal;
+mod search;
 mod value;
 
 pub use catalogue::{document, table};
 pub use close::{ClosedRecords, close_records};
 pub use error::{ErrorKind, LedgerError};
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};
+pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{
-    AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, LAUNCHES,
-    MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow,
-    RetryRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict, TABLES,
+    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
+    DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow,
+    LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow,
+    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict, TABLES, TagRow,
 };
 pub use seal::{AttemptSeal, Sealed};
+pub use search::{FoundRuns, RunSearch};
 pub use value::{Column, ColumnKind, Table};

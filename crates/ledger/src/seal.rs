@@ -7,10 +7,10 @@ use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run, upsert_checkpoint};
 use crate::records::{
-    AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
-    RecordSegmentRow, RunRow, StageRow,
+    ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
+    RecordSegmentRow, RunRow, StageRow, TagRow,
 };
-use crate::value::{Field, Record, Value};
+use crate::value::{Field, Record, Table, Value};
 
 /// Everything that is written when an attempt is sealed, in one transaction.
 #[derive(Debug, Clone)]
@@ -21,6 +21,10 @@ pub struct AttemptSeal {
     pub metric_summaries: Vec<MetricSummaryRow>,
     /// Sealed with it.
     pub parameters: Vec<ParameterRow>,
+    /// Sealed with it.
+    pub tags: Vec<TagRow>,
+    /// Sealed with it.
+    pub artifacts: Vec<ArtifactRow>,
     /// Sealed with it.
     pub segments: Vec<RecordSegmentRow>,
     /// Sealed with it.
@@ -44,6 +48,16 @@ pub enum Sealed {
     Before,
 }
 
+/// Tables whose rows of an attempt are sealed with it.
+const SEALED_WITH_ATTEMPTS: [&Table; 6] = [
+    MetricSummaryRow::TABLE,
+    ParameterRow::TABLE,
+    TagRow::TABLE,
+    ArtifactRow::TABLE,
+    RecordSegmentRow::TABLE,
+    CostRow::TABLE,
+];
+
 /// Columns that say how a row was sealed or watched, not what happened.
 const NOT_IN_RECEIPT: &[&str] = &["state", "sealed_at", "receipt_sha256", "heartbeat_at"];
 
@@ -55,6 +69,8 @@ impl AttemptSeal {
             attempt,
             metric_summaries: Vec::new(),
             parameters: Vec::new(),
+            tags: Vec::new(),
+            artifacts: Vec::new(),
             segments: Vec::new(),
             costs: Vec::new(),
             events: Vec::new(),
@@ -71,6 +87,8 @@ impl AttemptSeal {
         let mut lines = lines_of(std::slice::from_ref(&self.attempt));
         lines.extend(lines_of(&self.metric_summaries));
         lines.extend(lines_of(&self.parameters));
+        lines.extend(lines_of(&self.tags));
+        lines.extend(lines_of(&self.artifacts));
         lines.extend(lines_of(&self.segments));
         lines.extend(lines_of(&self.costs));
         let digest = Sha256::digest(lines.join("\n").as_bytes());
@@ -111,6 +129,33 @@ impl Ledger {
         })
     }
 
+    /// Stores a run with one attempt that is sealed already, in one transaction: what an import needs.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the run or the attempt exists; nothing is stored then.
+    pub(crate) fn insert_sealed(
+        &self,
+        run: &RunRow,
+        planned: &AttemptRow,
+        seal: &AttemptSeal,
+        sealed_at: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let receipt_sha256 = seal.receipt_sha256();
+        self.backend().transaction(true, |backend| {
+            let table = AttemptRow::table_of(planned.kind);
+            backend.insert(run)?;
+            backend.insert_into(table, planned)?;
+            seal_rows(backend, seal)?;
+            let sealed = AttemptRow {
+                state: AttemptState::Sealed,
+                sealed_at: Some(sealed_at),
+                receipt_sha256: Some(receipt_sha256),
+                ..seal.attempt.clone()
+            };
+            backend.update_in(table, &sealed, &["run_id", "kind"]).map(|_| ())
+        })
+    }
+
     /// Whether a sealed receipt still hashes to what was sealed; `None` when the attempt is not sealed or unknown.
     ///
     /// # Errors
@@ -123,6 +168,8 @@ impl Ledger {
         let seal = AttemptSeal {
             metric_summaries: backend.select("WHERE attempt_id = ?", &id)?,
             parameters: backend.select("WHERE attempt_id = ?", &id)?,
+            tags: backend.select("WHERE attempt_id = ?", &id)?,
+            artifacts: backend.select("WHERE attempt_id = ?", &id)?,
             segments: backend.select("WHERE attempt_id = ?", &id)?,
             costs: backend.select("WHERE attempt_id = ?", &id)?,
             ..AttemptSeal::of(attempt)
@@ -135,11 +182,13 @@ impl Ledger {
 fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerError> {
     // A supervisor that was killed between its parts may have left some of these; the complete set replaces them.
     let id = [seal.attempt.attempt_id.to_value()];
-    for table in [MetricSummaryRow::TABLE, ParameterRow::TABLE, RecordSegmentRow::TABLE, CostRow::TABLE] {
+    for table in SEALED_WITH_ATTEMPTS {
         backend.execute("sealing", &format!("DELETE FROM {} WHERE attempt_id = ?", table.name), &id)?;
     }
     insert_all(backend, &seal.metric_summaries)?;
     insert_all(backend, &seal.parameters)?;
+    insert_all(backend, &seal.tags)?;
+    insert_all(backend, &seal.artifacts)?;
     insert_all(backend, &seal.segments)?;
     insert_all(backend, &seal.costs)?;
     seal.events.iter().try_for_each(|event| backend.insert_once(event).map(|_| ()))?;

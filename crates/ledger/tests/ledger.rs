@@ -142,7 +142,14 @@ fn closing_a_record_changes_no_row() {
         (closed.parameters[0].value.as_str(), closed.events[0].kind.as_str()),
         ("0.01", "epoch_finished")
     );
+    let tags: Vec<_> = closed.tags.iter().map(|tag| (&*tag.name, &*tag.value)).collect();
+    assert_eq!(tags, [("stage", "final")]);
+    let kept: Vec<_> =
+        closed.artifacts.iter().map(|one| (one.blake3.len(), one.size_bytes, one.step)).collect();
+    assert_eq!(kept, [(64, 7, Some(2))], "one row for a content, and none for what is no hash");
     first = seal_with(&ledger, first, &closed);
+    assert_eq!(ledger.tags_of(first.attempt_id).unwrap(), closed.tags);
+    assert_eq!(ledger.artifacts_of(first.attempt_id).unwrap(), closed.artifacts);
     assert_eq!(ledger.metric_summaries_of(first.attempt_id).unwrap(), closed.summaries);
     assert_eq!(ledger.verify_receipt(first.attempt_id).unwrap(), Some(true));
     let bits =
@@ -216,6 +223,8 @@ fn seal_with(
     let mut seal = AttemptSeal::of(attempt.clone());
     seal.metric_summaries = closed.summaries.clone();
     seal.parameters = closed.parameters.clone();
+    seal.tags = closed.tags.clone();
+    seal.artifacts = closed.artifacts.clone();
     seal.segments = closed.segments.clone();
     seal.events = closed.events.clone();
     ledger.seal_attempt(&seal, Timestamp::from_micros(5)).unwrap();
@@ -256,6 +265,14 @@ fn write_segment(
     }
     let fields = vec![("epoch".to_owned(), "1".to_owned())];
     encoder.event(&mut bytes, &Event { at, step: Some(4), kind: "epoch_finished".into(), fields });
+    for value in ["draft", "final"] {
+        encoder.event_parts(&mut bytes, at, None, "tag", &[("name", "stage"), ("value", value)]);
+    }
+    let hash = "a".repeat(64);
+    for (step, blake3) in [(1, hash.as_str()), (2, hash.as_str()), (3, "../../ledger.db")] {
+        let fields = [("name", "plot.png"), ("blake3", blake3), ("size_bytes", "7")];
+        encoder.event_parts(&mut bytes, at, Some(step), "artifact", &fields);
+    }
     bytes.extend_from_slice(tail);
     fs::create_dir_all(records(home, attempt)).unwrap();
     fs::write(records(home, attempt).join(format!("{name}.{SEGMENT_EXTENSION}")), bytes).unwrap();

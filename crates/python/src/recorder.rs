@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::intern;
@@ -80,6 +81,22 @@ impl Recorder {
     #[pyo3(name = "_param", signature = (name, value, /))]
     fn param(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
         self.inner.param(&text(name), &text(value));
+    }
+
+    #[pyo3(name = "_tag", signature = (name, value, /))]
+    fn tag(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+        self.inner.tag(&text(name), &text(value));
+    }
+
+    #[pyo3(name = "_artifact", signature = (name, path, step, /))]
+    fn artifact(&self, py: Python<'_>, name: &str, path: PathBuf, step: Option<u64>) {
+        py.detach(|| self.inner.artifact(name, &path, step));
+    }
+
+    #[pyo3(name = "_exception", signature = (kind, message, places, /))]
+    fn exception(&self, kind: &str, message: &str, places: Vec<String>) {
+        let places: Vec<&str> = places.iter().map(String::as_str).collect();
+        self.inner.exception(kind, message, &places);
     }
 
     #[pyo3(name = "_heartbeat", signature = (step, /))]
@@ -194,9 +211,9 @@ impl<'py> Metrics<'py> {
     }
 
     fn with_pairs(&self, record: impl FnOnce(&[(&str, f64)])) {
-        let readable = self.names.iter().zip(&self.values);
-        let pairs: Vec<_> =
-            readable.filter_map(|(name, value)| Some((name.to_str().ok()?, *value))).collect();
+        // What is no Unicode, such as a file name with odd bytes, is shown as well as it can be.
+        let names: Vec<_> = self.names.iter().map(|name| name.to_string_lossy()).collect();
+        let pairs: Vec<_> = names.iter().map(AsRef::as_ref).zip(self.values.iter().copied()).collect();
         record(&pairs);
     }
 }

@@ -3,6 +3,8 @@
 import importlib
 import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -78,3 +80,19 @@ def bits(value):
     import numpy
 
     return numpy.ascontiguousarray(numpy.asarray(value)).tobytes()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Tells how long importing the package takes beyond the interpreter's own start. The aim is below 100 ms; it is no
+    test, because the machine may be busy."""
+    code = "import time as t; w, c = t.perf_counter(), t.process_time(); import trackway; "
+    code += "print(t.perf_counter() - w, t.process_time() - c)"
+    taken = [
+        [
+            float(word)
+            for word in subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split()
+        ]
+        for _ in range(5)
+    ]
+    wall, processor = (sorted(column)[2] * 1e3 for column in zip(*taken, strict=True))
+    terminalreporter.write_line(f"import trackway: {wall:.0f} ms, {processor:.0f} ms of a processor (5 new processes)")

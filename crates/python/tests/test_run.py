@@ -1,12 +1,16 @@
 """The run: the record, requests to stop and to save, resuming, and what happens outside an attempt."""
 
 import json
+import math
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
+import time
 
+import flight_record
 import numpy
 import pytest
 import trackway
@@ -26,6 +30,10 @@ def test_outside_an_attempt_nothing_happens(tmp_path, monkeypatch):
         run.event("x", step=1, why="y")
         run.param("lr", 0.1)
         run.heartbeat(1)
+        run.tag("a", "b")
+        run.progressive(1, 0.5)
+        run.artifact(__file__)
+        run.exception(ValueError())
         assert not run.checkpoint(1, force=True) and not run.should_stop()
     assert list(tmp_path.iterdir()) == []
 
@@ -296,3 +304,130 @@ def test_own_handlers_are_left_alone(tmp_path):
     environment = {**os.environ, **attempt_environment(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
     assert done.stdout == "mine\n"
+
+
+def test_tags_artifacts_and_progressive_loss(attempt, tmp_path):
+    """Proves that they are recorded, that a file may be gone right after the call, that nothing is raised for what
+    cannot be kept, and that a loss of batches which were seen before is told and not recorded."""
+    run = attempt(TRACKWAY_ARTIFACTS=tmp_path / "artifacts")
+    plot = tmp_path / "plot.svg"
+    plot.write_text("a plot")
+    run.tag("team", "search")
+    run.artifact(plot, step=2)
+    plot.unlink()
+    run.artifact(plot, name="gone")
+    run.artifact(None)
+    run.artifact("\udcff\0")
+    for step, loss in run.batches([0.5, 0.25], epochs=2):
+        run.progressive(step, loss)
+    run.finish()
+    record = flight_record.read(tmp_path / "record-1")
+    assert record.metric("progressive_loss") == {1: 0.5, 2: 0.25}
+    assert record.kinds().count("progressive_seen_before") == 1
+    told = {kind: fields for kind, _, fields in record.events}
+    assert told["tag"] == {"name": "team", "value": "search"}
+    assert told["artifact"]["name"] == "plot.svg" and told["artifact"]["size_bytes"] == "6"
+    assert (tmp_path / "artifacts" / told["artifact"]["blake3"]).read_text() == "a plot"
+    failed = [fields["name"] for kind, _, fields in record.events if kind == "artifact_failed"]
+    assert len(failed) == 3 and "gone" in failed
+
+
+FAILING = """
+import threading, trackway
+run = trackway.attach()
+def fail(text):
+    try:
+        {}[text]
+    except KeyError as error:
+        raise ValueError(text) from error
+thread = threading.Thread(target=fail, args=("in a thread",)); thread.start(); thread.join()
+fail("at the end")
+"""
+
+
+def test_exceptions_are_told(tmp_path):
+    """Proves that what nothing catches is an event with a digest, in threads too, that the script ends as it would, and
+    that the digest is the same the next time."""
+    environment = {**os.environ, **attempt_environment(tmp_path)}
+    (tmp_path / "fail.py").write_text(FAILING)
+    for _ in range(2):
+        command = [sys.executable, str(tmp_path / "fail.py")]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.count("ValueError: ") == 2
+    told = [fields for kind, _, fields in flight_record.read(tmp_path / "record-1").events if kind == "exception"]
+    assert [fields["message"] for fields in told] == ["in a thread", "at the end"] * 2
+    assert {fields["type"] for fields in told} == {"ValueError"}
+    assert told[1]["trace"].splitlines()[0] == "caused by KeyError"
+    assert told[1]["trace"].splitlines()[-1].endswith("fail.py:8 fail")
+    assert [told[0]["digest"], told[1]["digest"]] == [told[2]["digest"], told[3]["digest"]]
+    assert told[0]["digest"] != told[1]["digest"]
+
+
+def test_an_exception_is_told_once(attempt, tmp_path):
+    """Proves that one which leaves the run's own block, or cannot be made into text, is told once and passed on."""
+
+    class Odd(Exception):
+        def __str__(self):
+            raise RuntimeError("no")
+
+    run = attempt()
+    with pytest.raises(Odd), run:
+        try:
+            raise Odd
+        except Odd as error:
+            run.exception(error)
+            raise
+    [(kind, _, fields)] = flight_record.read(tmp_path / "record-1").events
+    assert kind == "exception" and fields["type"].endswith("Odd") and "cannot" in fields["message"]
+
+
+def test_odd_names_values_and_steps(attempt, tmp_path):
+    """Proves that names of any text, every float and steps in any order are kept, 10,000 names among them."""
+    run = attempt()
+    odd = {"": 1.0, "a\0b\n": math.nan, "😀": math.inf, "\udcff": -math.inf, "x" * 300: 5e-324, "-": -0.0}
+    for step in (5, 2**64 - 1, 0, 4):
+        run.log(step, odd)
+    for number in range(10_000):
+        run.log(number, {f"name {number}": number})
+    run.finish()
+    record = flight_record.read(tmp_path / "record-1")
+    assert list(record.metric("")) == [5, 2**64 - 1, 0, 4]
+    kept = {name: values[5] for name in record.names if 5 in (values := record.metric(name)) and name[:4] != "name"}
+    assert set(kept) == {"", "a\0b\n", "😀", "\ufffd\ufffd\ufffd", "x" * 256, "-"}
+    assert struct.pack("dd", kept["-"], kept["x" * 256]) == struct.pack("dd", -0.0, 5e-324)
+    assert [record.metric(f"name {number}") for number in range(0, 10_000, 997)] == [
+        {number: number} for number in range(0, 10_000, 997)
+    ]
+
+
+LOGGING = """
+import sys, threading, trackway
+run = trackway.attach()
+def loop(first):
+    for step in range(first, first + 1_000_000):
+        run.log(step, loss=step, rate=0.5)
+        if step % 50 == 0:
+            sys.stdout.write(f"{step}\\n")
+            sys.stdout.flush()
+threading.Thread(target=loop, args=(1_000_000_000,), daemon=True).start()
+loop(1)
+"""
+
+
+def test_a_killed_script_loses_no_point(tmp_path):
+    """Proves that SIGKILL at random moments loses no point of any thread whose call had returned."""
+    kills = int(os.environ.get("TRACKWAY_TEST_KILLS", 5))
+    draw = random.Random(int(os.environ.get("TRACKWAY_TEST_SEED", 1)))
+    for epoch in range(1, kills + 1):
+        environment = {**os.environ, **attempt_environment(tmp_path, epoch)}
+        process = subprocess.Popen([sys.executable, "-c", LOGGING], env=environment, stdout=subprocess.PIPE, text=True)
+        told = [int(process.stdout.readline()) for _ in range(draw.randrange(1, 60))]
+        time.sleep(draw.random() / 500)
+        process.kill()
+        process.wait()
+        found = set(flight_record.read(tmp_path / f"record-{epoch}").metric("rate"))
+        first = {step - step % 1_000_000_000 for step in told}
+        for base in first:
+            last = max(step for step in told if step - step % 1_000_000_000 == base)
+            assert not set(range(base or 1, last + 1)) - found
+    print(f"{kills} kills of a script that logs from two threads")

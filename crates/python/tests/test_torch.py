@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import flight_record
 import pytest
 import trackway
 from conftest import attempt_environment, bits, need, newest
@@ -392,3 +393,25 @@ def test_a_stop_is_answered_with_a_checkpoint(tmp_path):
     assert process.returncode == 0 and output[-2] == "digest"
     committed = [one.step for one in checkpoint.list(tmp_path / "checkpoints") if one.state == "committed"]
     assert committed == [int(output[-3])]
+
+
+def test_forked_loader_workers_may_log(attempt, tmp_path):
+    """Proves that what the forked workers of a loader log is recorded, whole, beside what the loop logs."""
+    run = attempt()
+
+    class Logging(torch.utils.data.Dataset):
+        def __len__(self):
+            return 200
+
+        def __getitem__(self, index):
+            run.log(index, decoded=index / 2)
+            return index
+
+    loader = torch.utils.data.DataLoader(Logging(), 10, num_workers=4, multiprocessing_context="fork")
+    for step, batch in run.batches(loader):
+        run.log(step, first=batch[0])
+    run.finish()
+    record = flight_record.read(tmp_path / "record-1")
+    assert record.metric("decoded") == {index: index / 2 for index in range(200)}
+    assert record.metric("first") == {step: (step - 1) * 10 for step in range(1, 21)}
+    assert len(list((tmp_path / "record-1").glob("*.twfr"))) == 5

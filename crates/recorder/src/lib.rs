@@ -30,12 +30,16 @@
 //!
 //! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
-//! saves checkpoints, when they are staged; recording needs none.
+//! saves checkpoints, when they are staged, and one copies artifacts; recording needs none.
 
+mod artifacts;
+#[cfg(test)]
+mod artifacts_tests;
 mod cadence;
 mod control;
 pub mod cost;
 mod data_stage;
+mod exception;
 mod process;
 mod recorder;
 mod rehearsal;
@@ -50,11 +54,15 @@ mod together;
 #[cfg(test)]
 mod together_tests;
 
+pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MAX, ARTIFACTS_WAITING_MAX};
 pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
 };
 pub use data_stage::DataStage;
-pub use recorder::{CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, RANK_EVENT, Recorder, WARM_START_EVENT};
+pub use exception::record_panics;
+pub use recorder::{
+    CONTROL_POLL_MICROS, HOLD_SECONDS_MAX, PROGRESSIVE_LOSS, RANK_EVENT, Recorder, WARM_START_EVENT,
+};
 pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;

@@ -10,6 +10,7 @@ use trackway_checkpoint::bulk::BackgroundSaver;
 use trackway_checkpoint::{Commit, Decliner};
 use trackway_core::Step;
 
+use crate::artifacts::Keeper;
 use crate::control::{Asked, ControlReader};
 use crate::cost::Pace;
 use crate::rehearsal::LossWatch;
@@ -28,6 +29,7 @@ pub(crate) struct ProcessSlot {
     decliner: Mutex<Option<Decliner>>,
     saver: Mutex<Option<BackgroundSaver<Commit>>>,
     pending: Mutex<Option<Pending>>,
+    keeper: Mutex<Option<Keeper>>,
     /// On the monotonic clock: when the control file was last looked at.
     pub polled_at_micros: AtomicI64,
     /// The attempt is to end: asked for, or fenced.
@@ -104,6 +106,7 @@ impl ProcessSlot {
             decliner: Mutex::new(None),
             saver: Mutex::new(None),
             pending: Mutex::new(None),
+            keeper: Mutex::new(None),
             polled_at_micros: AtomicI64::new(i64::MIN),
             stop_asked: AtomicBool::new(false),
             stop_wants_checkpoint: AtomicBool::new(false),
@@ -191,6 +194,11 @@ impl ProcessSlot {
     /// What is to be said of the save that is staged or being written.
     pub fn pending(&self) -> MutexGuard<'_, Option<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What copies artifacts, once there is one.
+    pub fn keeper(&self) -> MutexGuard<'_, Option<Keeper>> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn board(&self) -> Option<MutexGuard<'_, Board>> {

@@ -10,7 +10,7 @@ use trackway_checkpoint::{
     RankGroup, RankedRoot, RankedSave,
 };
 use trackway_core::{Clock, Ids, Step};
-use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin};
+use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin, TAG_EVENT};
 
 use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
 use crate::control::{Asked, Command, ControlReader};
@@ -28,6 +28,9 @@ pub const WARM_START_EVENT: &str = "warm_start";
 
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
+
+/// The metric that [`Recorder::progressive`] records.
+pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
 
 /// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that nothing hangs when nobody comes to kill it.
 pub const HOLD_SECONDS_MAX: u64 = 60;
@@ -178,6 +181,17 @@ impl Recorder {
     /// Records a parameter of the run.
     pub fn param(&self, name: &str, value: &str) {
         self.record(|segment| segment.param(name, value));
+    }
+
+    /// Tags the run; the last value of a name holds.
+    pub fn tag(&self, name: &str, value: &str) {
+        self.event(TAG_EVENT, None, &[("name", name), ("value", value)]);
+    }
+
+    /// Records the loss of a batch from before the model was trained on it: an estimate of how it does on what it has not
+    /// seen, as long as it has seen none of the batch before (Blum, Kalai and Langford, COLT 1999).
+    pub fn progressive(&self, step: Step, loss: f64) {
+        self.log(step, &[(PROGRESSIVE_LOSS, loss)]);
     }
 
     /// Says that the process is alive and at this step.
@@ -670,6 +684,7 @@ impl Inner {
             return;
         };
         self.close_saver(slot);
+        self.close_keeper(slot);
         let stops = std::mem::take(&mut slot.control().stops);
         let mut segment = slot.segment();
         for id in stops {

@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub checkpoint_root: Option<PathBuf>,
     /// `TRACKWAY_WARM_START`: the checkpoint root of the stage before, whose weights this one begins with.
     pub warm_start: Option<PathBuf>,
+    /// `TRACKWAY_ARTIFACTS`: the folder for artifacts.
+    pub artifact_folder: Option<PathBuf>,
     /// `TRACKWAY_EPOCH`.
     pub epoch: Option<u64>,
     /// `TRACKWAY_CHECKPOINT_EVERY_STEPS`.
@@ -67,6 +69,7 @@ impl Settings {
             control_file: path("TRACKWAY_CONTROL"),
             checkpoint_root: path("TRACKWAY_CHECKPOINTS"),
             warm_start: path("TRACKWAY_WARM_START"),
+            artifact_folder: path("TRACKWAY_ARTIFACTS"),
             epoch: number("TRACKWAY_EPOCH"),
             every_steps: number("TRACKWAY_CHECKPOINT_EVERY_STEPS").filter(|steps| *steps > 0),
             every_seconds: seconds("TRACKWAY_CHECKPOINT_EVERY_SECONDS"),

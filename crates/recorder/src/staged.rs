@@ -239,7 +239,7 @@ impl Inner {
         }
     }
 
-    fn last_save_wait(&self) -> Duration {
+    pub(crate) fn last_save_wait(&self) -> Duration {
         let seconds = self.grace_seconds_left().unwrap_or(LAST_SAVE_WAIT_SECONDS_MAX);
         Duration::from_secs_f64(seconds.clamp(0.0, LAST_SAVE_WAIT_SECONDS_MAX))
     }

@@ -25,6 +25,7 @@ mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
 pub mod rehearsal;
+pub mod retention;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptom_of_detector, symptoms_of};
 pub mod stages;

@@ -33,7 +33,9 @@ pub fn changes(before: &Value, after: &Value) -> Vec<Change> {
         .collect()
 }
 
-fn leaves(value: &Value) -> BTreeMap<String, String> {
+/// Every leaf of a JSON document by its key.
+#[must_use]
+pub fn leaves(value: &Value) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     collect(value, String::new(), &mut found);
     found

@@ -12,14 +12,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, RunId, Step, TerminationReason};
 use trackway_ledger::{
-    AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter, RunRow, RunState,
+    ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter,
+    RunRow, RunState,
 };
 use trackway_tower::next_actions;
 
+pub(crate) use self::diff::leaves;
 use self::diff::{Change, changes};
 use self::page::{
-    AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine, Placement,
-    ProofCard, RetryLine, RunCard, SameInputs, Termination,
+    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
+    Placement, ProofCard, RetryLine, RunCard, SameInputs, TagLine, Termination,
 };
 use crate::App;
 use crate::error::{AppError, ErrorKind};
@@ -86,6 +88,8 @@ impl App {
             retries: Vec::new(),
             evaluations: Vec::new(),
             metrics: Vec::new(),
+            tags: Vec::new(),
+            artifacts: Vec::new(),
             same_inputs: Vec::new(),
             cost: Cost::default(),
             last_lines: Vec::new(),
@@ -125,12 +129,30 @@ impl App {
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
             metrics: summaries.into_iter().map(metric_line).collect(),
+            tags: self.tags(attempt.attempt_id)?,
+            artifacts: self.artifacts(attempt.attempt_id)?,
             cost: cost(run, attempt, &attempts),
             last_lines: self.last_lines(attempt.attempt_id),
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
             stages: self.stages_of(run.run_id)?,
         })
+    }
+
+    fn tags(&self, attempt_id: AttemptId) -> Result<Vec<TagLine>, AppError> {
+        let rows = self.ledger_read(|ledger| ledger.tags_of(attempt_id))?;
+        Ok(rows.into_iter().map(|row| TagLine { name: row.name, value: row.value }).collect())
+    }
+
+    fn artifacts(&self, attempt_id: AttemptId) -> Result<Vec<ArtifactLine>, AppError> {
+        let rows = self.ledger_read(|ledger| ledger.artifacts_of(attempt_id))?;
+        let line = |row: ArtifactRow| ArtifactLine {
+            name: row.name,
+            blake3: row.blake3,
+            size_bytes: row.size_bytes,
+            step: row.step,
+        };
+        Ok(rows.into_iter().map(line).collect())
     }
 
     /// The newest proof of this config, and what is not the same any more.

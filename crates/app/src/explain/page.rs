@@ -61,6 +61,10 @@ pub struct Explanation {
     pub evaluations: Vec<Value>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
+    /// The attempt's tags.
+    pub tags: Vec<TagLine>,
+    /// The files it gave to be kept.
+    pub artifacts: Vec<ArtifactLine>,
     /// Other runs with the same config, data and seed.
     pub same_inputs: Vec<SameInputs>,
     /// What it took.
@@ -364,6 +368,28 @@ pub struct MetricLine {
     pub max: Option<f64>,
     /// Points that were not finite.
     pub non_finite_count: u64,
+}
+
+/// A tag.
+#[derive(Debug, Clone, Serialize)]
+pub struct TagLine {
+    /// Its name.
+    pub name: String,
+    /// Its last value.
+    pub value: String,
+}
+
+/// A file that is kept with the attempt.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArtifactLine {
+    /// What the script calls it.
+    pub name: String,
+    /// The hash of its content, which is its name in the attempt's `artifacts` folder.
+    pub blake3: String,
+    /// Its bytes.
+    pub size_bytes: u64,
+    /// The step it was given at, if any.
+    pub step: Option<Step>,
 }
 
 /// Another run with the same config, data and seed.

@@ -49,8 +49,9 @@ pub fn drive(
 ) -> Result<RunOutcome, AppError> {
     let run_id = prepared.run.run_id;
     let mut injection = injection;
-    let mut sending = Sending::start(prepared.remote.as_ref(), app.stage_now(&prepared.run)?);
-    let mut detecting = Detecting::new(&prepared.job.plan);
+    let stage = app.stage_now(&prepared.run)?;
+    let mut sending = Sending::start(prepared.remote.as_ref(), stage);
+    let mut detecting = Detecting::new(&prepared.job.plan, stage);
     let mut asked_for = true;
     let mut next = first_step(app, &prepared, reporter)?;
     loop {
@@ -69,7 +70,7 @@ pub fn drive(
         };
         asked_for = false;
         let asked_fault = injection.take();
-        detecting.begins_again();
+        detecting.begins_again(stage_of(&launched.row));
         let looks = Looks {
             replication: sending.replication.as_ref(),
             detecting: Some(&mut detecting),

@@ -94,6 +94,8 @@ fn write_down(
         costs: costs(&row),
         metric_summaries: closed.summaries,
         parameters: closed.parameters,
+        tags: closed.tags,
+        artifacts: closed.artifacts,
         segments: closed.segments,
         events,
         checkpoints,

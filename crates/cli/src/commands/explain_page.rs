@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use trackway_app::explain::page::{
-    AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation, MetricLine,
-    Moment, Placement, ProofCard, Recorded, RetryLine, Termination,
+    ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation,
+    MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
@@ -16,6 +16,7 @@ use crate::units::{bytes, duration, metric, short_hash};
 /// Most lines of the timeline that are shown; `--json` has all of them.
 const TIMELINE_LINES_MAX: usize = 40;
 const METRICS_MAX: usize = 12;
+const ARTIFACTS_MAX: usize = 12;
 /// Most detections that are shown.
 const DETECTIONS_MAX: usize = 12;
 
@@ -41,6 +42,8 @@ pub fn print(printer: Printer, page: &Explanation) {
         page.cadence.iter().for_each(|advice| cadence(printer, advice));
         decisions(printer, &page.retries);
         metrics(printer, &page.metrics);
+        tags(printer, &page.tags);
+        artifacts(printer, &page.artifacts);
         evaluations(printer, &page.evaluations);
         cost(printer, page);
     }
@@ -518,6 +521,31 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
         };
         printer.line(&format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
         printer.line(&format!("    {}", retry.why));
+    }
+}
+
+fn tags(printer: Printer, tags: &[TagLine]) {
+    if tags.is_empty() {
+        return;
+    }
+    section(printer, "Tags");
+    for tag in tags {
+        fact(printer, &visible(&tag.name), &visible(&tag.value));
+    }
+}
+
+fn artifacts(printer: Printer, artifacts: &[ArtifactLine]) {
+    if artifacts.is_empty() {
+        return;
+    }
+    section(printer, "Artifacts");
+    for artifact in artifacts.iter().take(ARTIFACTS_MAX) {
+        let step = artifact.step.map(|step| format!(" at step {step}")).unwrap_or_default();
+        let (size, hash) = (bytes(artifact.size_bytes), short_hash(&artifact.blake3));
+        printer.line(&format!("  {} · {size} · {hash}{step}", visible(&artifact.name)));
+    }
+    if artifacts.len() > ARTIFACTS_MAX {
+        printer.line(&printer.tone(Tone::Dim, &format!("  … {} more", artifacts.len() - ARTIFACTS_MAX)));
     }
 }
 

@@ -1,24 +1,85 @@
 use trackway_app::App;
-use trackway_ledger::{AttemptRow, RunRow};
+use trackway_ledger::{AttemptRow, FoundRuns, RunRow, RunSearch};
 
-use crate::args::{AttemptsArgs, ListArgs};
+use crate::args::{AttemptsArgs, RunsArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
-use crate::units::duration;
+use crate::units::{duration, metric};
 
-pub fn runs(app: &App, args: &ListArgs, printer: Printer) -> Result<u8, Failure> {
-    let runs = app.runs(args.limit)?;
+pub fn runs(app: &App, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
+    let search = RunSearch {
+        condition: args.condition.clone(),
+        order: args.sort.iter().map(|key| sort_key(key)).collect(),
+        columns: args.columns.iter().map(|name| plain_name(name)).collect(),
+        limit: Some(args.limit as usize),
+    };
+    let found = app.search_runs(&search)?;
     if printer.is_json() {
-        printer.document(&runs);
-    } else if runs.is_empty() {
+        printer.document(&json_runs(&found));
+    } else if found.runs.is_empty() && args.condition.is_some() {
+        printer.note("no run meets the condition");
+    } else if found.runs.is_empty() {
         printer.note("no run yet; start one with: trackway run -- COMMAND …");
     } else {
-        printer.table(
-            &["run", "name", "state", "attempts", "ended by", "committed", "took", "created"],
-            runs.iter().map(run_cells).collect(),
-        );
+        table(&found, args, printer);
     }
     Ok(0)
+}
+
+/// `-val_loss` and `val_loss desc`: the greatest first.
+fn sort_key(key: &str) -> (String, bool) {
+    let (key, minus) = key.trim().strip_prefix('-').map_or((key.trim(), false), |rest| (rest, true));
+    match key.rsplit_once(' ') {
+        Some((name, order)) if order.eq_ignore_ascii_case("desc") => (plain_name(name), true),
+        Some((name, order)) if order.eq_ignore_ascii_case("asc") => (plain_name(name), false),
+        _ => (plain_name(key), minus),
+    }
+}
+
+/// A name may stand in quotes, as it does in a condition.
+fn plain_name(name: &str) -> String {
+    name.trim().trim_matches(['`', '"']).into()
+}
+
+/// The runs, each with the values of the names that were asked for.
+fn json_runs(found: &FoundRuns) -> Vec<serde_json::Value> {
+    let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| {
+        let values: serde_json::Map<_, _> = found.names.iter().cloned().zip(values.iter().cloned()).collect();
+        let mut document = serde_json::json!(run);
+        document["values"] = values.into();
+        document
+    };
+    found.runs.iter().zip(&found.values).map(with_values).collect()
+}
+
+fn table(found: &FoundRuns, args: &RunsArgs, printer: Printer) {
+    let usual = ["run", "name", "state", "attempts", "ended by", "committed", "took", "created"];
+    let mut header: Vec<&str> = match args.columns.is_empty() {
+        true => usual.to_vec(),
+        false => vec!["run"],
+    };
+    let has = |name: &str| usual.contains(&name) || matches!(name, "run_id" | "created_at");
+    let shown: Vec<usize> =
+        (0..found.names.len()).filter(|at| !args.columns.is_empty() || !has(&found.names[*at])).collect();
+    header.extend(shown.iter().map(|at| found.names[*at].as_str()));
+    let rows = found.runs.iter().zip(&found.values).map(|(run, values)| {
+        let mut cells = run_cells(run);
+        if !args.columns.is_empty() {
+            cells.truncate(1);
+        }
+        cells.extend(shown.iter().map(|at| cell(&values[*at])));
+        cells
+    });
+    printer.table(&header, rows.collect());
+}
+
+fn cell(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Number(number) if number.is_f64() => metric(number.as_f64().unwrap_or(f64::NAN)),
+        other => other.to_string(),
+    }
 }
 
 fn run_cells(run: &RunRow) -> Vec<String> {

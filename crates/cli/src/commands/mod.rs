@@ -2,8 +2,11 @@
 
 pub mod checkpoint;
 pub mod classify;
+pub mod compare;
 pub mod data;
 mod explain_page;
+pub mod gc;
+pub mod import;
 pub mod list;
 mod live;
 pub mod logs;

@@ -53,6 +53,7 @@ fn a_nan_is_in_the_ledger_while_the_script_runs() {
     let home = Home::new();
     let file = run_file(&home, 6.0, "");
     let supervisor = home.spawn(&["run", "--json", "--skip-preflight", "--why", "a test", &file]);
+    eventually("a home", || home.state().join("ledger.db").exists().then_some(()));
     let found = eventually("a detection", || {
         detections(&home).into_iter().find(|row| row["detector"] == "non_finite")
     });
@@ -65,7 +66,7 @@ fn a_nan_is_in_the_ledger_while_the_script_runs() {
     assert!(found["advice"].as_str().unwrap().contains("clip gradients"), "{found}");
     // The clock of the record and that of the ledger are the same one.
     let late = home.sql(&format!(
-        "select (extract(epoch from d.at) - extract(epoch from m.at)) as seconds from detections d \
+        "select (extract(epoch from d.at) - extract(epoch from m.recorded_at)) as seconds from detections d \
          join metrics m on m.step = {step} and m.name = 'loss' where d.detector = 'non_finite'"
     ));
     let seconds = late[0]["seconds"].as_f64().unwrap();

@@ -209,6 +209,22 @@ fn a_stage_that_is_not_good_enough_ends_the_run() {
     assert_eq!(home.trackway(&["resume", "last"]).code, 2);
 }
 
+/// Proves that runs are compared at the stage each of them is at, as steps of other stages are of other data.
+#[test]
+fn runs_are_compared_at_their_stage() {
+    let home = Home::new();
+    let refused = run_file(&home, "learns_nothing", BETTER);
+    assert_eq!(home.trackway(&["run", &refused]).code, 5);
+    let promoted = run_file(&home, "learns", BETTER);
+    assert_eq!(home.trackway(&["run", &promoted]).code, 0);
+    let compared = home.json(&["compare", "learns_nothing", "learns", "--metrics", "fraction"]);
+    assert_eq!(column(compared["runs"].as_array().unwrap(), "stage"), [json!("10%"), json!("100%")]);
+    let figures = compared["metrics"][0]["values"].as_array().unwrap();
+    assert_eq!(numbers(figures, "min"), [0.1, 1.0], "{compared}");
+    let table = home.trackway(&["compare", "learns_nothing", "learns"]).stdout;
+    assert!(table.lines().any(|line| line.contains("stage") && line.contains("10%")), "{table}");
+}
+
 /// Proves that a metric nobody logs meets no rule, on the first stage already, and that this is said.
 #[test]
 fn a_metric_that_nobody_logs_is_told_at_the_first_stage() {

@@ -17,6 +17,7 @@ mod reader;
 mod segment;
 #[cfg(test)]
 mod tests;
+mod told;
 #[cfg(test)]
 mod vectors;
 
@@ -31,3 +32,4 @@ pub use layout::{
 };
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
 pub use segment::{MetricPoint, NameTable, Segment, read_segment};
+pub use told::{ARTIFACT_EVENT, ArtifactTold, EXCEPTION_EVENT, TAG_EVENT};

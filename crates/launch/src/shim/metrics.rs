@@ -12,7 +12,10 @@ use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
 use crate::Redactor;
 
-/// How often it is looked whether the script writes a record of its own.
+/// It is looked so many times, at each of the first outputs, whether the script writes a record of its own: most record a
+/// value right before they print it.
+const LOOKS_AT_FIRST: u32 = 64;
+/// How often it is looked from then on.
 const LOOK_EVERY_MICROS: i64 = 1_000_000;
 /// So much of a segment is looked at: a metric is named right before its first value.
 const LOOK_BYTES_MAX: u64 = 64 * 1024;
@@ -31,6 +34,7 @@ pub(super) struct OutputMetrics<'a> {
     values: u64,
     /// When to look again; `None` once the script is known to record metrics.
     look_at: Option<i64>,
+    looks: u32,
 }
 
 impl<'a> OutputMetrics<'a> {
@@ -52,6 +56,7 @@ impl<'a> OutputMetrics<'a> {
             found: Vec::new(),
             values: 0,
             look_at: Some(i64::MIN),
+            looks: 0,
         }
     }
 
@@ -81,9 +86,11 @@ impl<'a> OutputMetrics<'a> {
     /// A script that records metrics prints them as well, rounded and for people: only objects count from then on.
     fn look_for_recorder(&mut self) {
         let now = self.clock.monotonic_micros();
-        if self.look_at.is_none_or(|at| now < at) {
+        let is_time = |at| now >= at || self.looks < LOOKS_AT_FIRST;
+        if !self.look_at.is_some_and(is_time) {
             return;
         }
+        self.looks += 1;
         self.look_at = Some(now + LOOK_EVERY_MICROS);
         if records_metrics(&self.directory) {
             self.look_at = None;

@@ -31,12 +31,17 @@ const MIGRATIONS: &[Migration] = &[
         version: 4,
         sqlite: concat!(
             include_str!("../../migrations/sqlite/0004_detections.sql"),
-            include_str!("../../migrations/sqlite/0004_stages.sql")
+            include_str!("../../migrations/sqlite/0004_tracking.sql")
         ),
         postgres: concat!(
             include_str!("../../migrations/postgres/0004_detections.sql"),
-            include_str!("../../migrations/postgres/0004_stages.sql")
+            include_str!("../../migrations/postgres/0004_tracking.sql")
         ),
+    },
+    Migration {
+        version: 5,
+        sqlite: include_str!("../../migrations/sqlite/0005_stages.sql"),
+        postgres: include_str!("../../migrations/postgres/0005_stages.sql"),
     },
 ];
 

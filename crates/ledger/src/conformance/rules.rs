@@ -7,7 +7,9 @@ use super::{Open, assert_refused, numbers};
 use crate::backend::Backend;
 use crate::error::ErrorKind;
 use crate::ledger::{AttemptProgress, Ledger, OpenOptions};
-use crate::records::{AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow};
+use crate::records::{
+    ArtifactRow, AttemptRow, CostRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, RunRow, TagRow,
+};
 use crate::seal::{AttemptSeal, Sealed};
 
 fn is_postgres(ledger: &Ledger) -> bool {
@@ -32,6 +34,16 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
             mean_value: Some(1e300),
         }],
         parameters: vec![ParameterRow { attempt_id, run_id, name: "lr".into(), value: "0.1".into() }],
+        tags: vec![TagRow { attempt_id, run_id, name: "team".into(), value: "search".into() }],
+        artifacts: vec![ArtifactRow {
+            attempt_id,
+            run_id,
+            name: "plot.png".into(),
+            blake3: "b".repeat(64),
+            size_bytes: 7,
+            step: Some(2),
+            at: at(5),
+        }],
         segments: vec![RecordSegmentRow {
             attempt_id,
             run_id,
@@ -110,7 +122,7 @@ fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
         &format!("UPDATE {table} SET sealed_at = NULL, state = 'ended' WHERE attempt_id = '{id}'"),
     );
     assert_refused(ledger, &format!("DELETE FROM {table} WHERE attempt_id = '{id}'"));
-    for child in ["metric_summaries", "parameters", "record_segments", "costs"] {
+    for child in ["metric_summaries", "parameters", "tags", "artifacts", "record_segments", "costs"] {
         assert_eq!(numbers(ledger, &format!("SELECT count(*) FROM {child} WHERE attempt_id = '{id}'")), [1]);
         assert_refused(ledger, &format!("UPDATE {child} SET run_id = run_id WHERE attempt_id = '{id}'"));
         assert_refused(ledger, &format!("DELETE FROM {child} WHERE attempt_id = '{id}'"));

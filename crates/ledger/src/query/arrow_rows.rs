@@ -19,7 +19,7 @@ pub(super) const BATCH_ROWS: usize = 16_384;
 const UTC: &str = "UTC";
 
 /// The Arrow type of a column.
-pub(super) fn data_type(kind: ColumnKind) -> DataType {
+pub(crate) fn data_type(kind: ColumnKind) -> DataType {
     match kind {
         ColumnKind::Text | ColumnKind::Json => DataType::Utf8,
         ColumnKind::Integer => DataType::Int64,

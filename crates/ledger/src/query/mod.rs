@@ -22,6 +22,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 
 pub use self::answer::Answer;
+pub(crate) use self::arrow_rows::data_type;
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable};
 pub(crate) use self::metrics::{METRIC_COLUMNS, metric_schema};
 pub use self::predicate::RowPredicate;

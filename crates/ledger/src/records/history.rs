@@ -112,6 +112,40 @@ record!(
 );
 
 record!(
+    /// A tag that the script gave its run. Sealed with the attempt.
+    TagRow, "tags", key ["attempt_id", "name"], {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The run.
+        run_id: RunId,
+        /// The tag.
+        name: String,
+        /// Its last value, as text.
+        value: String,
+    }
+);
+
+record!(
+    /// A file that the script gave to be kept. Its bytes are the attempt's `artifacts/BLAKE3`. Sealed with the attempt.
+    ArtifactRow, "artifacts", key ["attempt_id", "name", "blake3"], {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The run.
+        run_id: RunId,
+        /// What the script calls it; one name may stand for several contents.
+        name: String,
+        /// BLAKE3 of its content.
+        blake3: String,
+        /// Its bytes.
+        size_bytes: u64,
+        /// The step it was last given at, if any.
+        step: Option<Step>,
+        /// When it was last copied.
+        at: Timestamp,
+    }
+);
+
+record!(
     /// A parameter as the script saw it. Sealed with the attempt.
     ParameterRow, "parameters", key ["attempt_id", "name"], {
         /// The attempt.

@@ -14,7 +14,7 @@ mod stage;
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
 pub use detection::DetectionRow;
-pub use history::{AmendmentRow, CostRow, Decision, EventRow, ParameterRow, RetryRow};
+pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow};
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
@@ -31,6 +31,8 @@ pub const TABLES: &[&Table] = &[
     CheckpointRow::TABLE,
     MetricSummaryRow::TABLE,
     ParameterRow::TABLE,
+    TagRow::TABLE,
+    ArtifactRow::TABLE,
     RecordSegmentRow::TABLE,
     EventRow::TABLE,
     RetryRow::TABLE,

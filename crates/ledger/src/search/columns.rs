@@ -29,7 +29,6 @@ enum Pick {
 }
 
 /// What a name stands for.
-#[derive(Debug, Clone, PartialEq)]
 enum Source {
     Run(usize),
     Metric(String, Pick),
@@ -130,6 +129,7 @@ impl<'a> Columns<'a> {
                 "min" => Some(metric(Pick::Min)),
                 "max" => Some(metric(Pick::Max)),
                 "param" => Some(Source::Text(ParameterRow::TABLE, rest.into())),
+                "tag" => crate::catalogue::table("tags").map(|tags| Source::Text(tags, rest.into())),
                 _ => None,
             };
             if let Some(source) = said {
@@ -191,8 +191,7 @@ impl<'a> Columns<'a> {
             Pick::Min => "min_value",
             Pick::Max => "max_value",
         };
-        let sql =
-            format!("SELECT run_id, {column} FROM metric_summaries WHERE name = ? ORDER BY attempt_id");
+        let sql = format!("SELECT run_id, {column} FROM metric_summaries WHERE name = ? ORDER BY attempt_id");
         let kinds = [ColumnKind::Text, ColumnKind::Real];
         let mut take = |run: &str, value: Value| {
             if let Some(place) = self.places.get(run) {
@@ -258,7 +257,7 @@ fn as_numbers(values: Vec<Value>) -> (ColumnKind, Vec<Value>) {
         Value::Text(text) => text.trim().parse().ok().map(Value::Real),
         _ => Some(Value::Null),
     };
-    match values.iter().map(number).collect() {
+    match values.iter().map(number).collect::<Option<Vec<Value>>>() {
         Some(numbers) => (ColumnKind::Real, numbers),
         None => (ColumnKind::Text, values),
     }
@@ -298,11 +297,15 @@ impl Cells {
         /// The values of one variant; any other is null.
         macro_rules! only {
             ($variant:ident, $from:expr) => {
-                self.values.iter().map(|value| if let Value::$variant(inner) = value { Some($from(inner)) } else { None })
+                self.values
+                    .iter()
+                    .map(|value| if let Value::$variant(inner) = value { Some($from(inner)) } else { None })
             };
         }
         match self.kind {
-            ColumnKind::Text | ColumnKind::Json => Arc::new(only!(Text, String::as_str).collect::<StringArray>()),
+            ColumnKind::Text | ColumnKind::Json => {
+                Arc::new(only!(Text, String::as_str).collect::<StringArray>())
+            }
             ColumnKind::Integer => Arc::new(only!(Integer, |it: &i64| *it).collect::<Int64Array>()),
             ColumnKind::Real => Arc::new(only!(Real, |it: &f64| *it).collect::<Float64Array>()),
             ColumnKind::Boolean => Arc::new(only!(Boolean, |it: &bool| *it).collect::<BooleanArray>()),

@@ -69,7 +69,8 @@ impl Ledger {
         let mut kept: Vec<usize> = match &condition {
             None => (0..runs.len()).collect(),
             Some(condition) => {
-                let sql = condition.to_sql(|named| named.in_double_quotes && columns.get(&named.name).is_none());
+                let sql =
+                    condition.to_sql(|named| named.in_double_quotes && columns.get(&named.name).is_none());
                 meeting(&sql, columns.batch()?)?
             }
         };
@@ -81,12 +82,9 @@ impl Ledger {
         kept.sort_by(|left, right| compare(&keys, *left, *right));
         kept.truncate(search.limit.unwrap_or(usize::MAX));
         let values = kept.iter().map(|row| columns.all().map(|cells| cells.json(*row)).collect()).collect();
+        let names = columns.names();
         let mut runs: Vec<Option<RunRow>> = runs.into_iter().map(Some).collect();
-        Ok(FoundRuns {
-            names: columns.names(),
-            values,
-            runs: kept.into_iter().filter_map(|row| runs[row].take()).collect(),
-        })
+        Ok(FoundRuns { names, values, runs: kept.into_iter().filter_map(|row| runs[row].take()).collect() })
     }
 }
 
@@ -94,8 +92,11 @@ impl Ledger {
 fn meeting(sql: &str, batch: RecordBatch) -> Result<Vec<usize>, LedgerError> {
     let schema = Schema::clone(batch.schema_ref());
     let holds = RowPredicate::new(sql).holds(&batch).map_err(|why| {
-        let types: Vec<String> =
-            schema.fields().iter().map(|field| format!("{} is {}", field.name(), field.data_type())).collect();
+        let types: Vec<String> = schema
+            .fields()
+            .iter()
+            .map(|field| format!("{} is {}", field.name(), field.data_type()))
+            .collect();
         LedgerError::Query(format!("the condition cannot be answered: {why} ({})", types.join(", ")))
     })?;
     Ok((0..holds.len()).filter(|row| holds.is_valid(*row) && holds.value(*row)).collect())

@@ -70,7 +70,7 @@ impl Condition {
 
     fn each_name(&mut self, mut replaced: impl FnMut(Named) -> Option<Expr>) {
         let _ = visit_expressions_mut(&mut self.expression, |expression| {
-            let parts = match expression {
+            let parts: &[Ident] = match &*expression {
                 Expr::Identifier(ident) => std::slice::from_ref(ident),
                 Expr::CompoundIdentifier(parts) => parts,
                 _ => return ControlFlow::<()>::Continue(()),

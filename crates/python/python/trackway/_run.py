@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from . import _state
+from ._exceptions import tell_exception, watch_exceptions
 from ._loader import Cursor
 from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
@@ -30,9 +31,9 @@ RNG, CURSOR = "rng", "cursor"
 class Start(int):
     """The step to go on with, and what the resume brought back. An `int`: 1 when nothing was resumed.
 
-    `resumed`: whether there was a checkpoint. `warm_start`: the step of the stage before whose weights were taken. `state`: the restored value of each component that is no object and no
-    dict (those are filled in place): `params = start.state["params"]`. `metrics`: the values saved with the
-    checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
+    `resumed`: whether there was a checkpoint. `warm_start`: the step of the stage before whose weights were taken.
+    `state`: the restored value of each component that is no object and no dict (those are filled in place):
+    `params = start.state["params"]`. `metrics`: the values saved with the checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
 
     resumed: bool
     warm_start: int | None
@@ -78,14 +79,18 @@ class Run(Recorder):
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
         self._share_told = False
+        self._seen_before_told = False
+        self._told_error: BaseException | None = None
         self._endings: list[Callable[[], None]] = []
         self._process = os.getpid()
         if self.enabled:
             atexit.register(self._at_exit)
+            watch_exceptions(self)
 
         else:
             # Outside an attempt the loop should pay next to nothing.
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
+            self.tag = self.progressive = self.artifact = self.exception = _nothing  # type: ignore[method-assign]
 
     # The record: never raises for a value, never waits for anything but one write
 
@@ -104,6 +109,39 @@ class Run(Recorder):
     def param(self, name: str, value: Any, /) -> None:
         """Records a parameter of the run; the value is written as text."""
         self._param(name, value)
+
+    def tag(self, name: str, value: Any, /) -> None:
+        """Tags the run: what it is found and sorted by. The value is written as text; the last one of a name holds."""
+        self._tag(name, value)
+
+    def progressive(self, step: int, loss: Any, /) -> None:
+        """Records as `progressive_loss` the loss of a batch from before the model is trained on it: an estimate of
+        how it does on what it has not seen. From the second pass of `batches()` on it is none; then nothing is
+        recorded, which an event `progressive_seen_before` says once."""
+        if self.epoch == 0:
+            self._log(step, {"progressive_loss": loss}, {})
+        elif not self._seen_before_told:
+            self._seen_before_told = True
+            self._event("progressive_seen_before", step, {"epoch": self.epoch})
+
+    def artifact(self, path: str | os.PathLike[str], /, *, name: str | None = None, step: int | None = None) -> None:
+        """Keeps a copy of a file, or of all files in a folder, with the attempt, under the hash of its content.
+
+        The file is opened now and copied behind the loop: it may be deleted or replaced, but should not be changed in
+        place. Equal content is stored once. What cannot be kept is an event `artifact_failed`; nothing is raised.
+        `name` is its file name unless another one is given; of a folder each file is called `NAME/PLACE`."""
+        try:
+            place = os.path.abspath(os.fspath(path))
+            self._artifact(name if name is not None else os.path.basename(place), place, step)
+        except Exception as error:  # of a path that is none
+            self._event("artifact_failed", None, {"name": name or path, "why": error})
+
+    def exception(self, error: BaseException, /) -> None:
+        """Records an exception: type, message, the places it came through and a digest of type and places, by which the
+        same failure is found again. Of one that nothing catches this is done by itself."""
+        if error is not self._told_error:
+            self._told_error = error
+            tell_exception(self, error)
 
     def heartbeat(self, step: int, /) -> None:
         """Says that the process is alive and at this step, where nothing is logged for long."""
@@ -421,6 +459,8 @@ class Run(Recorder):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self.exception(error)
         self.finish()
 
 

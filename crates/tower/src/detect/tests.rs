@@ -395,7 +395,8 @@ fn the_documentation_has_every_detector() {
         let seen = crate::symptom_of_detector(*detector).seen;
         let limit = match threshold {
             "not used" => "–".to_owned(),
-            meaning => format!("{} ({meaning})", super::found::number(rule.threshold)),
+            meaning if rule.threshold < 1e-3 => format!("{:e} ({meaning})", rule.threshold),
+            meaning => format!("{} ({meaning})", rule.threshold),
         };
         let _ = writeln!(table, "| `{detector}` | {seen} | {limit} | {} {patience} |", rule.patience);
     }

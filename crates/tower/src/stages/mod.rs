@@ -108,7 +108,10 @@ pub fn judge_without_rule(stage: Stage) -> Judgement {
 }
 
 /// Puts the comparisons together, which come in the order of the rule.
-#[allow(clippy::unnecessary_fold, reason = "every part takes its comparisons, whatever the ones before it said")]
+#[allow(
+    clippy::unnecessary_fold,
+    reason = "every part takes its comparisons, whatever the ones before it said"
+)]
 fn holds<'c>(condition: &Condition, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
     match condition {
         Condition::Compare(_) => compared.next().is_some_and(|compared| compared.met),

@@ -6,6 +6,7 @@ use trackway_app::preflight::{
     CheckResult, ColumnChart, Finding, PreflightReport, Scale, Series, Severity, Verdict,
 };
 
+use crate::html::{colour, escape, head, put};
 use crate::units::{bytes, duration, metric};
 
 /// Width and height of a chart, in its own units.
@@ -18,35 +19,9 @@ const NAMES_WIDTH: f64 = 96.0;
 const SHARES_WIDTH: f64 = 42.0;
 /// Letters of a category's name.
 const NAME_LETTERS: usize = 15;
-/// Data sets that have a colour of their own.
-const COLOURS: usize = 4;
-
-const STYLE: &str = "
-:root{color-scheme:light dark;--ink:#1b1f24;--dim:#667080;--line:#dfe3e8;--paper:#fff;--card:#f7f8fa;
---good:#1a7f4b;--warn:#9a6700;--bad:#c62f2f;--c0:#3b6fd4;--c1:#e08a1e;--c2:#2a9d8f;--c3:#8e5bb5}
-@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--dim:#98a2b3;--line:#30363f;--paper:#14171c;--card:#1c2027;
---good:#4cc38a;--warn:#e2b340;--bad:#f2726f;--c0:#7aa5f5;--c1:#f0ac57;--c2:#5cc9bb;--c3:#bb93dd}}
-*{box-sizing:border-box}body{margin:0 auto;max-width:1120px;padding:2rem 1.25rem 4rem;background:var(--paper);color:var(--ink);
-font:15px/1.5 system-ui,sans-serif}h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2.5rem 0 .75rem}
-p{margin:.25rem 0}.dim{color:var(--dim)}.badge{display:inline-block;padding:.1rem .6rem;border-radius:1rem;font-weight:600;
-border:1.5px solid currentColor}.pass{color:var(--good)}.warn,.not_run{color:var(--warn)}.block{color:var(--bad)}
-.not_applicable,.note{color:var(--dim)}table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .75rem .3rem 0;
-border-bottom:1px solid var(--line);vertical-align:top}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-code{font:.92em ui-monospace,monospace}.finding{border-left:4px solid currentColor;background:var(--card);padding:.6rem .9rem;
-margin:.6rem 0;border-radius:0 .4rem .4rem 0}.finding>*{color:var(--ink)}.finding .dim{color:var(--dim)}
-.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(272px,1fr));gap:1rem}.card{background:var(--card);border-radius:.5rem;
-padding:.7rem .8rem}.card h3{font-size:.95rem;margin:0 0 .3rem;overflow-wrap:anywhere}svg{width:100%;height:auto;display:block}
-svg text{fill:var(--dim);font:10px system-ui,sans-serif}.key{display:inline-block;width:.75rem;height:.75rem;border-radius:.15rem;
-margin:0 .3rem 0 .9rem;vertical-align:-.05rem}.wide{overflow-x:auto}
-";
-
 /// The page.
 pub fn page(report: &PreflightReport) -> String {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width,initial-scale=1\"><title>Pre-flight: {name}</title><style>{STYLE}</style></head><body>\n",
-        name = escape(&report.name)
-    );
+    let mut page = head(&format!("Pre-flight: {}", report.name));
     heading(&mut page, report);
     checks(&mut page, report);
     findings(&mut page, report);
@@ -56,13 +31,6 @@ pub fn page(report: &PreflightReport) -> String {
     columns(&mut page, report);
     page.push_str("</body></html>\n");
     page
-}
-
-/// A piece of the page; writing to a text cannot fail.
-macro_rules! put {
-    ($page:expr, $($what:tt)*) => {
-        write!($page, $($what)*).expect("a String takes every write")
-    };
 }
 
 fn heading(page: &mut String, report: &PreflightReport) {
@@ -271,10 +239,6 @@ fn card(page: &mut String, chart: &ColumnChart) {
     page.push_str("</div>");
 }
 
-fn colour(index: usize) -> String {
-    format!("var(--c{})", index % COLOURS)
-}
-
 /// Set over set: the first as filled bars, the others as steps above them.
 fn histogram(page: &mut String, chart: &ColumnChart, low: f64, high: f64) {
     let (width, height) = CHART;
@@ -358,31 +322,13 @@ fn short(name: &str) -> String {
     }
 }
 
-/// Text as HTML: what a file holds must not become part of the page.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            letter if letter.is_control() => escaped.push('\u{fffd}'),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Proves that what data holds is shown as text and never becomes markup.
+    /// Proves that a long name is cut at a letter.
     #[test]
-    fn data_is_no_markup() {
-        assert_eq!(escape("<=50K & \"x\"\n"), "&lt;=50K &amp; &quot;x&quot;\u{fffd}");
+    fn long_names_are_cut() {
         assert_eq!(short("a name of many letters"), "a name of many …");
     }
 }

@@ -6,10 +6,12 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+mod kills;
+mod odd;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
@@ -25,7 +27,9 @@ const ROLE: &str = "TRACKWAY_TEST_ROLE";
 #[test]
 fn role() {
     match std::env::var(ROLE).as_deref() {
-        Ok("log_forever") => log_forever(),
+        Ok("log_forever") => kills::log_forever(),
+        Ok("log_in_threads") => kills::log_in_threads(),
+        Ok("read_only") => odd::read_only(),
         Ok("short_write") => short_write(),
         Ok("no_room_for_a_header") => no_room_for_a_header(),
         Ok("full_disk") => full_disk(),
@@ -128,35 +132,6 @@ fn say(number: u64) {
     let mut out = std::io::stdout().lock();
     // On a line of its own: the harness has written the test's name without a line end.
     writeln!(out, "\n{number}").and_then(|()| out.flush()).unwrap();
-}
-
-fn log_forever() {
-    let run = Recorder::attach();
-    for step in 1.. {
-        run.log(step, &[("loss", 1.0 / step as f64), ("rate", 0.5)]);
-        if step % 16 == 0 {
-            say(step);
-        }
-    }
-}
-
-/// Proves that SIGKILL, at any moment, loses nothing that was logged before it, and that a frame it cut in two is the
-/// only thing a reader passes.
-#[test]
-fn sigkill_loses_nothing_that_was_logged() {
-    for kill_after in [16, 500, 1_000, 1_777, 3_000] {
-        let attempt = Attempt::new();
-        let mut child = attempt.start("log_forever");
-        let told = numbers_until(&mut child, |step| step >= kill_after);
-        child.kill().unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(9));
-        let segments = segments_in(&attempt.records());
-        let steps: BTreeSet<_> = steps_of(&segments).into_iter().collect();
-        assert!((1..=told).all(|step| steps.contains(&step)), "a step up to {told} is missing");
-        assert_eq!((segments.len(), segments[0].close), (1, None));
-        assert!(segments[0].damage.iter().all(|damage| damage.kind == DamageKind::TornTail));
-        assert_eq!(segments[0].lost_frames, 0);
-    }
 }
 
 fn limit_file_size(bytes: u64) {

@@ -1,0 +1,128 @@
+//! `trackway compare`: runs side by side in the terminal, as JSON, or as one HTML page.
+
+mod page;
+
+use trackway_app::App;
+use trackway_app::compare::{CompareRequest, Comparison, Figures, Row};
+
+use crate::args::CompareArgs;
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone};
+use crate::sparkline::sparkline;
+use crate::units::{duration, metric};
+
+/// Bars of a curve in the terminal.
+const CURVE_WIDTH: usize = 24;
+/// The stage of a run that trains on all of its data.
+const WHOLE: &str = "100%";
+/// A longer value is cut in the terminal.
+const VALUE_LETTERS: usize = 32;
+
+pub fn compare(app: &App, args: &CompareArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = CompareRequest { runs: args.runs.clone(), metrics: args.metrics.clone() };
+    let comparison = app.compare(&request)?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, page::page(&comparison))
+            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+        printer.note(&format!("the comparison is in {}", path.display()));
+    }
+    if printer.is_json() {
+        printer.document(&comparison);
+    } else if args.html.is_none() {
+        show(&comparison, args.all, printer);
+    }
+    Ok(0)
+}
+
+fn show(comparison: &Comparison, all: bool, printer: Printer) {
+    let labels = labels(comparison);
+    let mut runs: Vec<Vec<String>> = Vec::new();
+    let mut fact = |name: &str, value: &dyn Fn(usize) -> String| {
+        runs.push(std::iter::once(name.to_owned()).chain((0..labels.len()).map(value)).collect());
+    };
+    let of = &comparison.runs;
+    fact("run", &|at| of[at].run_id.to_string());
+    fact("state", &|at| of[at].state.clone());
+    fact("ended by", &|at| of[at].termination_reason.clone().unwrap_or_default());
+    fact("attempts", &|at| of[at].attempt_count.to_string());
+    fact("took", &|at| duration(of[at].wall_seconds));
+    if of.iter().any(|run| run.stage != WHOLE) {
+        fact("stage", &|at| of[at].stage.clone());
+    }
+    if of.iter().any(|run| run.cost_usd.is_some()) {
+        fact("cost", &|at| of[at].cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default());
+    }
+    section("Runs", runs, &labels, printer);
+    for (title, rows) in [
+        ("Parameters", &comparison.parameters),
+        ("Settings", &comparison.config),
+        ("Data", &comparison.data),
+        ("Environment", &comparison.environment),
+    ] {
+        let shown: Vec<&Row> = rows.iter().filter(|row| all || row.differs).collect();
+        let equal = rows.len() - shown.len();
+        let cells = shown.iter().map(|row| {
+            let values = row.values.iter().map(|value| cut(value.as_deref().unwrap_or("–")));
+            std::iter::once(row.name.clone()).chain(values).collect()
+        });
+        section(title, cells.collect(), &labels, printer);
+        if equal > 0 && !shown.is_empty() {
+            printer.note(&format!("{equal} of them equal; --all shows them too"));
+        }
+    }
+    let metrics = comparison.metrics.iter().map(|row| {
+        let values =
+            row.values.iter().map(|figures| figures.as_ref().map(told).unwrap_or_else(|| "–".into()));
+        std::iter::once(row.name.clone()).chain(values).collect()
+    });
+    section("Metrics: last (least … greatest)", metrics.collect(), &labels, printer);
+    let curves = comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1));
+    let curves = curves.map(|curve| {
+        let lines = curve.series.iter().map(|series| {
+            let values: Vec<f64> = series.iter().map(|(_, value)| value.unwrap_or(f64::NAN)).collect();
+            sparkline(&values, CURVE_WIDTH)
+        });
+        std::iter::once(curve.name.clone()).chain(lines).collect()
+    });
+    section("Curves", curves.collect(), &labels, printer);
+}
+
+/// A table with a heading; nothing when it is empty.
+fn section(title: &str, rows: Vec<Vec<String>>, labels: &[String], printer: Printer) {
+    if rows.is_empty() {
+        return;
+    }
+    printer.line(&printer.tone(Tone::Bold, title));
+    let header: Vec<&str> = std::iter::once("").chain(labels.iter().map(String::as_str)).collect();
+    printer.table(&header, rows);
+    printer.line("");
+}
+
+/// The runs' names; where two are alike, with the end of the id.
+fn labels(comparison: &Comparison) -> Vec<String> {
+    let alike = |name: &str| comparison.runs.iter().filter(|run| run.name == name).count() > 1;
+    let label = |run: &trackway_app::compare::ComparedRun| {
+        let id = run.run_id.to_string();
+        if alike(&run.name) {
+            format!("{} …{}", run.name, &id[id.len().saturating_sub(5)..])
+        } else {
+            run.name.clone()
+        }
+    };
+    comparison.runs.iter().map(label).collect()
+}
+
+fn told(figures: &Figures) -> String {
+    let value = |value: Option<f64>| value.map_or_else(|| "not finite".into(), metric);
+    match figures.point_count {
+        1 => value(figures.last),
+        _ => format!("{} ({} … {})", value(figures.last), value(figures.min), value(figures.max)),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(VALUE_LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

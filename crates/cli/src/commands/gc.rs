@@ -1,0 +1,50 @@
+use trackway_app::App;
+use trackway_app::gc::{Cleared, GcRequest};
+use trackway_formats::runfile::parse_duration;
+use trackway_tower::retention::RetentionRule;
+
+use crate::args::RunsGcArgs;
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::units::bytes;
+
+pub fn gc(app: &App, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure> {
+    let older_than_seconds = args.older_than.as_deref().map(seconds).transpose()?;
+    let request = GcRequest {
+        condition: args.condition.clone(),
+        rule: RetentionRule { older_than_seconds, keep_last: args.keep_last },
+        dry_run: !args.yes,
+    };
+    let cleared = app.gc(&request)?;
+    if printer.is_json() {
+        printer.document(&cleared);
+    } else {
+        show(&cleared, printer);
+    }
+    Ok(0)
+}
+
+fn seconds(text: &str) -> Result<f64, Failure> {
+    parse_duration(text)
+        .ok_or_else(|| Failure::usage(format!("`{text}` is no duration"), "write it like `90d` or `12h`"))
+}
+
+fn show(cleared: &Cleared, printer: Printer) {
+    let goes = if cleared.dry_run { "would go" } else { "is deleted" };
+    let gone = cleared.gone.iter().map(|run| {
+        vec![run.run_id.to_string(), run.name.clone(), goes.into(), bytes(run.size_bytes), String::new()]
+    });
+    let kept = cleared.kept.iter().map(|run| {
+        vec![run.run_id.to_string(), run.name.clone(), "stays".into(), String::new(), run.why.clone()]
+    });
+    let rows: Vec<Vec<String>> = gone.chain(kept).collect();
+    if !rows.is_empty() {
+        printer.table(&["run", "name", "logs and records", "size", "why"], rows);
+    }
+    let freed = bytes(cleared.freed_bytes);
+    printer.note(&match (cleared.gone.is_empty(), cleared.dry_run) {
+        (true, _) => "there is nothing to delete".into(),
+        (false, true) => format!("{freed} would be free again; delete with --yes"),
+        (false, false) => format!("{freed} are free again; the receipts stay"),
+    });
+}

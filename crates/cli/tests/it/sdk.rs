@@ -1,0 +1,103 @@
+//! What a training script tells through the recorder, as it stands in the receipt.
+
+use serde_json::json;
+use trackway_recorder::{Recorder, record_panics};
+
+use crate::harness::Home;
+
+const ROLE: &str = "SDK_TEST_ROLE";
+
+/// Proves nothing by itself: it is the training script of the tests below, which launch this very binary.
+#[test]
+fn script() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let run = Recorder::attach();
+    record_panics(&run);
+    run.tag("team", "vision");
+    run.tag("team", "search");
+    let folder = tempfile::tempdir().unwrap();
+    let plot = folder.path().join("plot.svg");
+    for step in 1..=3 {
+        run.progressive(step, 1.0 / step as f64);
+        std::fs::write(&plot, format!("plot {}", step.min(2))).unwrap();
+        run.artifact("plot.svg", &plot, Some(step));
+        std::fs::remove_file(&plot).unwrap();
+    }
+    match role.as_str() {
+        "panics" => panic!("row {} has no label", 7),
+        "killed" => {
+            (4..=5_000).for_each(|step| run.log(step, &[("loss", step as f64)]));
+            nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+        _ => run.finish(),
+    }
+}
+
+fn launch(home: &Home, role: &str) {
+    let binary = std::env::current_exe().unwrap();
+    let text = format!(
+        "[run]\nname = \"{role}\"\ncommand = [\"{}\", \"sdk::script\", \"--exact\", \"--nocapture\"]\n\
+         environment = {{ {ROLE} = \"{role}\" }}\n[retry]\nunknown = {{ attempts = 0 }}\n",
+        binary.display()
+    );
+    home.write(&format!("{role}.toml"), &text);
+    let answer = home.trackway(&["run", &format!("{role}.toml")]);
+    assert!(answer.stderr.contains("attempt 1"), "{}", answer.stderr);
+}
+
+/// Proves that tags, artifacts and the progressive loss of a script are in its receipt, once for each content, with the
+/// bytes where the receipt says; and that `explain` shows them.
+#[test]
+fn tags_and_artifacts_are_in_the_receipt() {
+    let home = Home::new();
+    launch(&home, "told");
+    assert_eq!(home.sql("select name, value from tags"), [json!({"name": "team", "value": "search"})]);
+    let kept = home.sql("select attempt_id, name, blake3, size_bytes, step from artifacts order by step");
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    for (row, step) in kept.iter().zip([1, 3]) {
+        assert_eq!(
+            (&row["name"], &row["size_bytes"], &row["step"]),
+            (&json!("plot.svg"), &json!(6), &json!(step))
+        );
+        let place = format!(
+            "attempts/{}/artifacts/{}",
+            row["attempt_id"].as_str().unwrap(),
+            row["blake3"].as_str().unwrap()
+        );
+        let expected = format!("plot {}", if step == 1 { 1 } else { 2 });
+        assert_eq!(std::fs::read_to_string(home.state().join(place)).unwrap(), expected);
+    }
+    let losses = home.sql("select value from metrics where name = 'progressive_loss' order by step");
+    assert_eq!(losses.len(), 3);
+    let page = home.trackway(&["explain", "told"]).stdout;
+    assert!(page.contains("\nTags\n  team        search\n"), "{page}");
+    assert!(page.contains("\nArtifacts\n  plot.svg · 6 B · "), "{page}");
+    let document = home.json(&["explain", "told"]);
+    assert_eq!(document["tags"], json!([{"name": "team", "value": "search"}]));
+    assert_eq!(document["artifacts"][1]["step"], 3);
+}
+
+/// Proves that a panic is an event with message, place and digest, the same digest in another run of the same script.
+#[test]
+fn a_panic_is_an_event() {
+    let home = Home::new();
+    launch(&home, "panics");
+    launch(&home, "panics");
+    let told = home.sql("select message, fields_json from events where kind = 'exception'");
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0]["message"], told[1]["message"]);
+    let message = told[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("panic: row 7 has no label ["), "{message}");
+    assert!(told[0]["fields_json"].as_str().unwrap().contains("sdk.rs:"), "{told:?}");
+}
+
+/// Proves that every point whose call returned is in the ledger although the script was killed right behind the last.
+#[test]
+fn a_killed_script_loses_no_point() {
+    let home = Home::new();
+    launch(&home, "killed");
+    let found = home.sql(
+        "select count(*) as points, min(step) as first, max(step) as last from metrics where name = 'loss'",
+    );
+    assert_eq!(found, [json!({"points": 4997, "first": 4, "last": 5000})]);
+}

@@ -1,0 +1,62 @@
+//! Events that mean the same to every reader: what the recorder writes and what closing a record makes rows of.
+//! Listed in `docs/formats/flight-record.md`.
+
+use super::Event;
+
+/// A tag: fields `name` and `value`.
+pub const TAG_EVENT: &str = "tag";
+
+/// An artifact whose bytes are kept: fields `name`, `blake3` and `size_bytes`.
+pub const ARTIFACT_EVENT: &str = "artifact";
+
+/// An exception that nothing caught: fields `type`, `message`, `digest` and `trace`.
+pub const EXCEPTION_EVENT: &str = "exception";
+
+/// A file that was copied into the attempt's `artifacts` folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArtifactTold<'a> {
+    /// What the script calls it.
+    pub name: &'a str,
+    /// The BLAKE3 of its content in lower-case hex, which is its file name too.
+    pub blake3: &'a str,
+    /// Its bytes.
+    pub size_bytes: u64,
+}
+
+impl Event {
+    /// The value of a field.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Name and value, when this is a tag.
+    #[must_use]
+    pub fn as_tag(&self) -> Option<(&str, &str)> {
+        (self.kind == TAG_EVENT).then(|| Some((self.field("name")?, self.field("value")?)))?
+    }
+
+    /// Type, message and digest, when this is an exception.
+    #[must_use]
+    pub fn as_exception(&self) -> Option<(&str, &str, &str)> {
+        let parts = || Some((self.field("type")?, self.field("message")?, self.field("digest")?));
+        (self.kind == EXCEPTION_EVENT).then(parts)?
+    }
+
+    /// What was kept, when this is an artifact. A hash that could lead out of the folder is none.
+    #[must_use]
+    pub fn as_artifact(&self) -> Option<ArtifactTold<'_>> {
+        let blake3 = self.field("blake3").filter(|hash| hash.len() == 64 && is_hex(hash));
+        (self.kind == ARTIFACT_EVENT).then(|| {
+            Some(ArtifactTold {
+                name: self.field("name")?,
+                blake3: blake3?,
+                size_bytes: self.field("size_bytes")?.parse().ok()?,
+            })
+        })?
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,288 @@
+//! A run of another tool as a run of the ledger: ids, rows, a record, and the seal.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+use trackway_core::{
+    AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
+};
+use trackway_formats::record::{Close, Encoder, Event, Origin, Param, SegmentHeader, TAG_EVENT};
+
+use super::{ForeignEnd, ForeignRun, ForeignTool};
+use crate::close::close_records;
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::records::{AttemptRow, AttemptState, RunRow, RunState};
+use crate::seal::AttemptSeal;
+
+/// A segment is ended at this size, as the recorder ends its own.
+const SEGMENT_BYTES_MAX: usize = 64 << 20;
+
+/// What importing a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Imported {
+    /// The run in the ledger.
+    pub run_id: RunId,
+    /// Whether it is new; else it was imported before and stays as it is.
+    pub is_new: bool,
+    /// Values of its metrics.
+    pub point_count: u64,
+}
+
+/// Ids that follow from what they stand for: the time the run began, and a hash of its key.
+struct FromKey {
+    millis: u64,
+    hash: [u8; 32],
+}
+
+impl FromKey {
+    fn of(tool: ForeignTool, run: &ForeignRun, what: &str) -> Self {
+        let began = run.started_at.map_or(0, |at| at.as_micros().max(0) / 1000);
+        let hash = Sha256::digest(format!("{}\n{}\n{what}", tool.as_str(), run.key));
+        Self { millis: began as u64, hash: hash.into() }
+    }
+}
+
+impl Ids for FromKey {
+    fn next_ulid(&self) -> u128 {
+        let mut random = [0; 16];
+        random[6..].copy_from_slice(&self.hash[..10]);
+        // A ULID is 48 bits of time and 80 of chance.
+        (u128::from(self.millis & 0xffff_ffff_ffff) << 80) | u128::from_be_bytes(random)
+    }
+}
+
+impl Ledger {
+    /// Writes a run of another tool into the ledger, once. `home` takes its record; `store` is told as where it came from.
+    ///
+    /// # Errors
+    /// [`LedgerError::File`], [`LedgerError::Parquet`], faults of the database; the ledger is unchanged then.
+    pub fn import_run(
+        &self,
+        home: &Path,
+        tool: ForeignTool,
+        store: &Path,
+        foreign: &ForeignRun,
+        now: Timestamp,
+    ) -> Result<Imported, LedgerError> {
+        let run_id = RunId::new(&FromKey::of(tool, foreign, "run"));
+        let point_count = foreign.metrics.values().map(|points| points.len() as u64).sum();
+        if self.run(run_id)?.is_some() {
+            return Ok(Imported { run_id, is_new: false, point_count });
+        }
+        let run = run_row(run_id, tool, store, foreign, now);
+        let attempt_id = AttemptId::new(&FromKey::of(tool, foreign, "attempt"));
+        let attempt = attempt_row(attempt_id, home, &run, tool, foreign);
+        write_record(home, &attempt, foreign)?;
+        let closed = close_records(home, &attempt)?;
+        let attempt = AttemptRow {
+            first_step: closed.first_step,
+            last_step: closed.last_step,
+            heartbeat_at: closed.heartbeat_at,
+            ..attempt
+        };
+        let seal = AttemptSeal {
+            metric_summaries: closed.summaries,
+            parameters: closed.parameters,
+            tags: closed.tags,
+            segments: closed.segments,
+            events: closed.events,
+            ..AttemptSeal::of(attempt)
+        };
+        let planned = AttemptRow { state: AttemptState::Ended, ..seal.attempt.clone() };
+        self.insert_sealed(&run, &planned, &seal, now)?;
+        Ok(Imported { run_id, is_new: true, point_count })
+    }
+}
+
+fn run_row(run_id: RunId, tool: ForeignTool, store: &Path, foreign: &ForeignRun, now: Timestamp) -> RunRow {
+    let parameters: BTreeMap<&str, &str> =
+        foreign.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let config = json!({
+        "import": {
+            "tool": tool.as_str(),
+            "id": foreign.key,
+            "group": foreign.group,
+            "store": store.display().to_string(),
+        },
+        "parameters": parameters,
+    });
+    let config_sha256 = hex(&Sha256::digest(json!(parameters).to_string()));
+    let began = foreign.started_at.unwrap_or(now);
+    let state = match foreign.end {
+        ForeignEnd::Completed => RunState::Completed,
+        ForeignEnd::Failed => RunState::Failed,
+        ForeignEnd::Stopped | ForeignEnd::Unknown => RunState::Stopped,
+    };
+    RunRow {
+        state,
+        owner: foreign.owner.clone(),
+        seed: foreign
+            .parameters
+            .iter()
+            .find(|(name, _)| name == "seed")
+            .and_then(|(_, seed)| seed.parse().ok()),
+        started_at: Some(began),
+        ended_at: Some(foreign.ended_at.unwrap_or(began).max(began)),
+        attempt_count: 1,
+        termination_reason: Some(reason_of(foreign.end)),
+        wall_seconds: wall_seconds(foreign).unwrap_or(0.0),
+        ..RunRow::planned(run_id, &foreign.name, &config_sha256, config, began)
+    }
+}
+
+fn attempt_row(
+    attempt_id: AttemptId,
+    home: &Path,
+    run: &RunRow,
+    tool: ForeignTool,
+    foreign: &ForeignRun,
+) -> AttemptRow {
+    let told = match foreign.end {
+        ForeignEnd::Completed => "it completed",
+        ForeignEnd::Failed => "it failed",
+        ForeignEnd::Stopped => "it was stopped",
+        ForeignEnd::Unknown => "it never heard of an end",
+    };
+    let evidence = json!([{ "source": tool.as_str(), "line_number": null, "text": format!("{} says that {told}", tool.as_str()) }]);
+    AttemptRow {
+        started_at: run.started_at,
+        ended_at: run.ended_at,
+        wall_seconds: wall_seconds(foreign),
+        termination_reason: run.termination_reason,
+        termination_rule: Some(format!("import.{}", tool.as_str())),
+        termination_confidence: Some(Confidence::Likely),
+        termination_domain: Some(Domain::Unknown),
+        retry_outlook: Some(RetryOutlook::Unknown),
+        termination_evidence: Some(evidence),
+        termination_secondary: Some(Json::Array(Vec::new())),
+        git_commit: foreign.git_commit.clone(),
+        hosts: foreign.host.clone(),
+        launcher: tool.as_str().into(),
+        command: foreign.command.iter().cloned().collect(),
+        log_directory: home.join("attempts").join(attempt_id.to_string()).to_string_lossy().into_owned(),
+        ..AttemptRow::planned(attempt_id, 1, LaunchKind::Train, run)
+    }
+}
+
+fn reason_of(end: ForeignEnd) -> TerminationReason {
+    match end {
+        ForeignEnd::Completed => TerminationReason::Completed,
+        ForeignEnd::Stopped => TerminationReason::Cancelled,
+        // That it failed is no reason; the store has none.
+        ForeignEnd::Failed | ForeignEnd::Unknown => TerminationReason::Unknown,
+    }
+}
+
+fn wall_seconds(foreign: &ForeignRun) -> Option<f64> {
+    let (began, ended) = foreign.started_at.zip(foreign.ended_at)?;
+    Some(ended.seconds_since(began).max(0.0))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Parameters, tags and metrics as segments of origin `import`. Written again after a crash, they are the same.
+fn write_record(home: &Path, attempt: &AttemptRow, foreign: &ForeignRun) -> Result<(), LedgerError> {
+    let folder = home.join("attempts").join(attempt.attempt_id.to_string()).join("records");
+    fs::create_dir_all(&folder).map_err(|source| LedgerError::File {
+        doing: "make",
+        path: folder.clone(),
+        source,
+    })?;
+    let began = attempt.started_at.unwrap_or(Timestamp::from_micros(0));
+    let mut segments =
+        Segments { folder: &folder, attempt, began, sequence: 0, encoder: Encoder::new(), bytes: Vec::new() };
+    segments.begin();
+    for (name, value) in &foreign.parameters {
+        segments.param(name, value);
+    }
+    for (name, value) in &foreign.tags {
+        segments.tag(name, value);
+    }
+    for (step, at, values) in frames(foreign) {
+        segments.metrics(step, at, &values)?;
+    }
+    segments.end()
+}
+
+/// Values of one step and moment, with the names of their metrics.
+type Together<'a> = (u64, Timestamp, Vec<(&'a str, f64)>);
+
+/// Values of one step and moment together, by step.
+fn frames(foreign: &ForeignRun) -> Vec<Together<'_>> {
+    let mut points: Vec<(u64, Timestamp, &str, f64)> = foreign
+        .metrics
+        .iter()
+        .flat_map(|(name, points)| {
+            points.iter().map(|point| (point.step, point.at, name.as_str(), point.value))
+        })
+        .collect();
+    points.sort_by_key(|(step, at, ..)| (*step, *at));
+    let together = points.chunk_by(|left, right| (left.0, left.1) == (right.0, right.1));
+    together
+        .map(|chunk| {
+            (chunk[0].0, chunk[0].1, chunk.iter().map(|(_, _, name, value)| (*name, *value)).collect())
+        })
+        .collect()
+}
+
+struct Segments<'a> {
+    folder: &'a Path,
+    attempt: &'a AttemptRow,
+    began: Timestamp,
+    sequence: u32,
+    encoder: Encoder,
+    bytes: Vec<u8>,
+}
+
+impl Segments<'_> {
+    fn begin(&mut self) {
+        self.encoder = Encoder::new();
+        let header = SegmentHeader {
+            at: self.began,
+            origin: Origin::Import,
+            pid: 0,
+            segment_sequence: self.sequence,
+            boot_id: String::new(),
+            run_id: self.attempt.run_id.to_string(),
+            attempt_id: self.attempt.attempt_id.to_string(),
+            writer: format!("trackway import {}", self.attempt.launcher),
+        };
+        self.encoder.begin(&mut self.bytes, &header);
+    }
+
+    fn param(&mut self, name: &str, value: &str) {
+        let param = Param { at: self.began, name: name.into(), value: value.into() };
+        self.encoder.param(&mut self.bytes, &param);
+    }
+
+    fn tag(&mut self, name: &str, value: &str) {
+        let fields = vec![("name".to_owned(), name.to_owned()), ("value".to_owned(), value.to_owned())];
+        let event = Event { at: self.began, step: None, kind: TAG_EVENT.into(), fields };
+        self.encoder.event(&mut self.bytes, &event);
+    }
+
+    fn metrics(&mut self, step: u64, at: Timestamp, values: &[(&str, f64)]) -> Result<(), LedgerError> {
+        for chunk in values.chunks(trackway_formats::record::MAX_METRICS_PER_FRAME) {
+            if self.bytes.len() >= SEGMENT_BYTES_MAX || !self.encoder.has_room_for(chunk.len()) {
+                self.end()?;
+                self.sequence += 1;
+                self.begin();
+            }
+            self.encoder.metrics(&mut self.bytes, at, step, chunk);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), LedgerError> {
+        self.encoder.close(&mut self.bytes, &Close { at: self.began, dropped_frames: 0 });
+        let path = self.folder.join(format!("import-{:06}.twfr", self.sequence));
+        let bytes = std::mem::take(&mut self.bytes);
+        fs::write(&path, bytes).map_err(|source| LedgerError::File { doing: "write", path, source })
+    }
+}

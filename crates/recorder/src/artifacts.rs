@@ -1,0 +1,218 @@
+//! Artifacts: files that are copied into the attempt's folder, behind the training loop, under the BLAKE3 of their content.
+//!
+//! `TRACKWAY_ARTIFACTS/HASH` is there whole or not at all: it is written aside as `.part-PID-NUMBER`, synced and renamed. An
+//! event `artifact` is recorded when it is there, so what the record names exists; a process that is killed before loses
+//! what was still being copied, and the record does not name it.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+use trackway_core::Step;
+use trackway_formats::record::ARTIFACT_EVENT;
+
+use crate::process::ProcessSlot;
+use crate::recorder::{Inner, Recorder};
+
+/// A file larger than this is not kept.
+pub const ARTIFACT_BYTES_MAX: u64 = 16 << 30;
+/// Of a folder with more files than this only so many are kept, which an event says.
+pub const ARTIFACT_FILES_MAX: usize = 10_000;
+/// When so many wait to be copied, a further one is not kept, which an event says.
+pub const ARTIFACTS_WAITING_MAX: usize = 256;
+/// The event that says that an artifact is not kept: fields `name` and `why`.
+pub const ARTIFACT_FAILED_EVENT: &str = "artifact_failed";
+
+const COPY_BYTES: usize = 1 << 20;
+/// Tells the files apart that this process writes aside.
+static NEXT_PART: AtomicU64 = AtomicU64::new(0);
+const NO_FOLDER: &str = "TRACKWAY_ARTIFACTS names no folder";
+
+/// A file or folder that waits to be copied.
+struct Job {
+    name: String,
+    path: PathBuf,
+    /// Open since the call, so that the file may be deleted or replaced behind it; none of a folder.
+    file: Option<File>,
+    step: Option<Step>,
+}
+
+/// The thread that copies, and the way to it.
+pub(crate) struct Keeper {
+    jobs: SyncSender<Job>,
+    /// Disconnected when the thread is through.
+    done: Receiver<()>,
+}
+
+impl Recorder {
+    /// Keeps a copy of a file, or of every file in a folder as `NAME/PLACE`, with the attempt. The file is opened now and
+    /// copied behind the loop, once for each content: write a new one rather than changing it in place. What cannot be
+    /// kept is an event. [`Recorder::finish`] waits for the copies, as long as for a checkpoint.
+    pub fn artifact(&self, name: &str, path: &Path, step: Option<Step>) {
+        let Some(inner) = self.shared() else { return };
+        let slot = inner.slot();
+        let job = match open(path) {
+            Ok(file) => Job { name: name.to_owned(), path: path.to_owned(), file, step },
+            Err(error) => return tell_failed(slot, name, step, &format!("{}: {error}", path.display())),
+        };
+        let mut keeper = slot.keeper();
+        if keeper.is_none() {
+            match Keeper::start(&inner) {
+                Ok(new) => *keeper = Some(new),
+                Err(why) => return tell_failed(slot, name, step, &why),
+            }
+        }
+        let Some(keeper) = keeper.as_ref() else { return };
+        let why = match keeper.jobs.try_send(job) {
+            Ok(()) => return,
+            Err(TrySendError::Full(_)) => format!("{ARTIFACTS_WAITING_MAX} others wait to be copied"),
+            Err(TrySendError::Disconnected(_)) => "what copies artifacts has ended".to_owned(),
+        };
+        tell_failed(slot, name, step, &why);
+    }
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
+        return Ok(None);
+    }
+    // Opening a pipe would wait for who writes to it.
+    if !kind.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "neither a file nor a folder"));
+    }
+    File::open(path).map(Some)
+}
+
+fn tell_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
+    slot.segment().event(ARTIFACT_FAILED_EVENT, step, &[("name", name), ("why", why)]);
+}
+
+impl Keeper {
+    fn start(inner: &Arc<Inner>) -> Result<Self, String> {
+        let folder = inner.settings.artifact_folder.clone().ok_or(NO_FOLDER)?;
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let (jobs, waiting) = sync_channel::<Job>(ARTIFACTS_WAITING_MAX);
+        let (through, done) = sync_channel(0);
+        let inner = Arc::clone(inner);
+        let work = move || {
+            waiting.iter().for_each(|job| inner.keep(&folder, job));
+            drop(through);
+        };
+        let spawned = std::thread::Builder::new().name("trackway-artifacts".into()).spawn(work);
+        spawned.map(|_| Self { jobs, done }).map_err(|error| error.to_string())
+    }
+
+    /// Takes no more, and waits for those that were taken. False: not all are copied after that time.
+    fn close(self, at_most: Duration) -> bool {
+        drop(self.jobs);
+        self.done.recv_timeout(at_most) != Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+    }
+}
+
+impl Inner {
+    fn keep(&self, folder: &Path, job: Job) {
+        let Job { name, path, file, step } = job;
+        if let Some(file) = file {
+            return self.keep_file(folder, &name, file, step);
+        }
+        let mut files = Vec::new();
+        let listed = files_below(&path, &mut files);
+        for path_below in &files {
+            let place = path_below.strip_prefix(&path).unwrap_or(path_below).display();
+            let name = format!("{name}/{place}");
+            match File::open(path_below) {
+                Ok(file) => self.keep_file(folder, &name, file, step),
+                Err(error) => tell_failed(self.slot(), &name, step, &error.to_string()),
+            }
+        }
+        if let Err(error) = listed {
+            tell_failed(self.slot(), &name, step, &error.to_string());
+        }
+    }
+
+    fn keep_file(&self, folder: &Path, name: &str, file: File, step: Option<Step>) {
+        match store(folder, file) {
+            Ok((hash, size_bytes)) => {
+                let size = size_bytes.to_string();
+                let fields = [("name", name), ("blake3", hash.as_str()), ("size_bytes", size.as_str())];
+                self.slot().segment().event(ARTIFACT_EVENT, step, &fields);
+            }
+            Err(error) => tell_failed(self.slot(), name, step, &error.to_string()),
+        }
+    }
+
+    /// Waits for the artifacts that were given so far.
+    pub(crate) fn close_keeper(&self, slot: &ProcessSlot) {
+        let Some(keeper) = slot.keeper().take() else { return };
+        if !keeper.close(self.last_save_wait()) {
+            let why = "the process ends before all artifacts are copied";
+            slot.segment().event(ARTIFACT_FAILED_EVENT, None, &[("why", why)]);
+        }
+    }
+}
+
+/// The regular files below a folder, in the order of their paths; links are not followed.
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            files_below(&entry.path(), found)?;
+        } else if kind.is_file() && found.len() == ARTIFACT_FILES_MAX {
+            return Err(io::Error::other(format!("only the first {ARTIFACT_FILES_MAX} files are kept")));
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Copies what can be read from here on into the folder. Returns hash and size.
+fn store(folder: &Path, file: File) -> io::Result<(String, u64)> {
+    let number = NEXT_PART.fetch_add(1, Ordering::Relaxed);
+    let aside = folder.join(format!(".part-{}-{number}", std::process::id()));
+    let kept = copy_hashed(file, &aside).and_then(|(hash, size_bytes)| {
+        let path = folder.join(&hash);
+        // Equal names have equal content, so it does not matter who is last.
+        if fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes) {
+            fs::remove_file(&aside)?;
+        } else {
+            fs::rename(&aside, &path)?;
+            File::open(folder)?.sync_all()?;
+        }
+        Ok((hash, size_bytes))
+    });
+    if kept.is_err() {
+        // Best effort: the error to tell is the first one.
+        let _ = fs::remove_file(&aside);
+    }
+    kept
+}
+
+fn copy_hashed(mut from: File, to: &Path) -> io::Result<(String, u64)> {
+    let mut into = File::create(to)?;
+    let (mut hasher, mut size_bytes) = (blake3::Hasher::new(), 0);
+    let mut buffer = vec![0; COPY_BYTES];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        size_bytes += count as u64;
+        if size_bytes > ARTIFACT_BYTES_MAX {
+            return Err(io::Error::other(format!("it is larger than {ARTIFACT_BYTES_MAX} bytes")));
+        }
+        hasher.update(&buffer[..count]);
+        into.write_all(&buffer[..count])?;
+    }
+    into.sync_all()?;
+    Ok((hasher.finalize().to_hex().to_string(), size_bytes))
+}
