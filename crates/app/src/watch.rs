@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_ledger::StageRow;
 
 use crate::App;
 use crate::error::AppError;
@@ -12,6 +13,7 @@ use crate::report::Progress;
 use crate::run::detect::{Detection, detections_of};
 use crate::run::live_record::LiveRecord;
 use crate::run::remote::RemoteStatus;
+use crate::run::stages::Ladder;
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
@@ -32,6 +34,12 @@ pub struct View {
     pub attempt_id: Option<AttemptId>,
     /// Its number in the run.
     pub attempt_number: Option<u32>,
+    /// Whether the run file has a ladder of stages.
+    pub has_ladder: bool,
+    /// The stage of the data that it trains on, such as `10%`.
+    pub stage: Option<String>,
+    /// The stages of the run's ladder that were launched, from the smallest; empty without `[stages]`.
+    pub stages: Vec<StageRow>,
     /// `running`, `sealed` …
     pub attempt_state: String,
     /// How long it has been running, or ran.
@@ -96,6 +104,7 @@ impl Watcher<'_> {
         let run = self.app.find_run(&self.run_id.to_string())?;
         let attempt = self.app.attempts_of(self.run_id)?.pop();
         let budgets = self.app.budgets_of(&run)?;
+        let has_ladder = Ladder::of(&run)?.named;
         let mut view = View {
             run_id: run.run_id,
             name: run.name,
@@ -103,6 +112,9 @@ impl Watcher<'_> {
             state: run.state.to_string(),
             attempt_id: None,
             attempt_number: None,
+            has_ladder,
+            stage: None,
+            stages: self.app.stages_of(self.run_id)?,
             attempt_state: String::new(),
             running_seconds: None,
             progress: Progress::default(),
@@ -118,6 +130,7 @@ impl Watcher<'_> {
         let now = self.app.clock.now();
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
+        view.stage = Some(attempt.stage.clone());
         view.running_seconds = attempt
             .wall_seconds
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));

@@ -36,7 +36,7 @@ pub use records::{
     AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
     DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow,
     LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow,
-    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, TABLES, TagRow,
+    ResumeProofRow, RetryRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict, TABLES, TagRow,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use search::{FoundRuns, RunSearch};

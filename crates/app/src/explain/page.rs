@@ -6,6 +6,7 @@ use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 pub use trackway_core::detect::DetectionSeverity;
+use trackway_ledger::StageRow;
 
 use super::diff::Change;
 pub use super::machine::{MachineCard, MachineLine, WorkShares};
@@ -23,6 +24,8 @@ pub struct Explanation {
     pub attempt: Option<AttemptCard>,
     /// Every attempt of the run, oldest first.
     pub attempts: Vec<AttemptLine>,
+    /// The stages of the run's ladder that were launched, from the smallest; empty without `[stages]`.
+    pub stages: Vec<StageRow>,
     /// How the run's configuration differs from the last good run of the same name; none without such a run.
     pub config_diff: Option<Diff>,
     /// What this attempt changed against its parent attempt (a retry plan's `set`), and the data likewise.
@@ -107,6 +110,8 @@ pub struct AttemptCard {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
+    /// The stage of the data, such as `10%`.
+    pub stage: String,
     /// The attempt it follows.
     pub parent_attempt_id: Option<AttemptId>,
     /// `running`, `sealed` …
@@ -152,6 +157,8 @@ pub struct AttemptLine {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
+    /// The stage of the data, such as `10%`.
+    pub stage: String,
     /// Why it ended; none while it lives.
     pub termination_reason: Option<String>,
     /// The committed step it continued from.

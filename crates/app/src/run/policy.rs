@@ -10,6 +10,7 @@ use trackway_recorder::system_rng;
 use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
+use super::stages::Judged;
 use crate::App;
 use crate::error::AppError;
 
@@ -30,6 +31,9 @@ pub struct Changes {
     pub plan_index: Option<usize>,
     /// The reason whose plan it is from.
     pub plan_reason: Option<TerminationReason>,
+    /// The stage that is launched next, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
 }
 
 impl Changes {
@@ -40,12 +44,14 @@ impl Changes {
     }
 }
 
-/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
-pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
+/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its stage
+/// was judged.
+pub fn decide(app: &App, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
     if row.kind != LaunchKind::Train {
         return Ok(answer(app, row, rehearsed(row)));
     }
-    let history = history(app, row)?;
+    let next_stage = judged.and_then(Judged::next_stage);
+    let history = History { next_stage, ..history(app, row)? };
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = app.find_run(&row.run_id.to_string())?;
     let decision =
@@ -92,10 +98,18 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision) -> Decided {
         Decision::Retry { why, delay_seconds, set, plan_index, budget, .. } => {
             spend(Some(budget));
             let plan_reason = plan_index.and(row.termination_reason);
-            let changes = Changes { set: app.redactor.settings(&set), plan_index, plan_reason };
+            let changes = Changes { set: app.redactor.settings(&set), plan_index, plan_reason, stage: None };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
             retry.delay_seconds = Some(delay_seconds);
+            retry.why = why;
+            RunState::Waiting
+        }
+        Decision::NextStage { why, stage, set, .. } => {
+            let changes =
+                Changes { set: app.redactor.settings(&set), stage: Some(stage), ..Changes::default() };
+            retry.changes_json = serde_json::to_value(changes).ok();
+            retry.decision = DecisionWord::Promote;
             retry.why = why;
             RunState::Waiting
         }
@@ -131,17 +145,20 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
         attempt.state == AttemptState::Sealed && attempt.attempt_number < row.attempt_number
     });
     attempts.push(row.clone());
-    let mut committed = None;
+    let mut committed = BTreeMap::new();
     let past = attempts.iter().map(|attempt| {
-        committed = committed.max(attempt.last_committed_step);
-        past_attempt(attempt, changes_before(attempt), committed)
+        let newest: &mut Option<u64> = committed.entry(attempt.stage.as_str()).or_default();
+        *newest = (*newest).max(attempt.last_committed_step);
+        past_attempt(attempt, changes_before(attempt), *newest)
     });
-    Ok(History { attempts: past.collect(), data_manifest_now: row.data_sha256.clone().unwrap_or_default() })
+    let data_manifest_now = row.data_sha256.clone().unwrap_or_default();
+    Ok(History { attempts: past.collect(), data_manifest_now, next_stage: None })
 }
 
 fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
     PastAttempt {
         kind: attempt.kind,
+        stage: attempt.stage.clone(),
         reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
         confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
         fingerprint: attempt.fingerprint.clone().unwrap_or_default(),

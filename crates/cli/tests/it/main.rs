@@ -26,5 +26,6 @@ mod rehearsals;
 mod remote;
 mod retries;
 mod sdk;
+mod stages;
 mod telemetry;
 mod tracking;

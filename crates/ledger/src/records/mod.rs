@@ -9,6 +9,7 @@ mod preflight;
 mod progress;
 mod proof;
 mod run;
+mod stage;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
@@ -18,6 +19,7 @@ pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
 pub use run::{RunRow, RunState};
+pub use stage::{StageRow, StageVerdict};
 
 use crate::value::{Record, Table};
 
@@ -43,4 +45,5 @@ pub const TABLES: &[&Table] = &[
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
     DetectionRow::TABLE,
+    StageRow::TABLE,
 ];
