@@ -10,6 +10,7 @@ use crate::App;
 use crate::error::AppError;
 use crate::home::attempt_file;
 use crate::report::Progress;
+pub use crate::run::curves::LiveCurve;
 use crate::run::detect::{Detection, detections_of};
 use crate::run::live_record::LiveRecord;
 use crate::run::remote::RemoteStatus;
@@ -18,6 +19,8 @@ use crate::run::stages::Ladder;
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
 
+/// Curves that are shown.
+const CURVES_SHOWN: usize = 6;
 /// Detections that are shown.
 const DETECTIONS_SHOWN: usize = 10;
 
@@ -50,8 +53,10 @@ pub struct View {
     pub total_steps: Option<u64>,
     /// Seconds left at the present rate.
     pub eta_seconds: Option<f64>,
-    /// The last values of the shown metric, oldest first.
+    /// The last values of the metric in `progress`, oldest first.
     pub curve: Vec<f64>,
+    /// The last values of the metrics that people look at first, that one among them.
+    pub curves: Vec<LiveCurve>,
     /// What the machine did in the last second, by name (`docs/telemetry.md`); empty in the first one.
     pub machine: BTreeMap<String, f64>,
     /// Budgets that were spent from.
@@ -121,6 +126,7 @@ impl Watcher<'_> {
             total_steps: None,
             eta_seconds: None,
             curve: Vec::new(),
+            curves: Vec::new(),
             machine: BTreeMap::new(),
             budgets,
             detections: self.detections()?,
@@ -165,7 +171,9 @@ impl Watcher<'_> {
         }
         view.progress = record.progress(self.steps_per_second);
         view.total_steps = facts.total_steps;
-        view.curve = record.curve();
+        view.curves = record.curves(CURVES_SHOWN);
+        view.curve =
+            view.curves.first().map(|curve| curve.values.iter().copied().collect()).unwrap_or_default();
         view.machine.clone_from(record.machine());
         let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left
