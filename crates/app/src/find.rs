@@ -4,6 +4,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_launch::Placement;
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, Found, FoundRuns, RunFilter, RunRow, RunSearch, RunState,
+    StageRow,
 };
 
 use crate::App;
@@ -41,6 +42,14 @@ impl App {
     /// When the ledger cannot be read.
     pub fn attempts_of(&self, run_id: RunId) -> Result<Vec<AttemptRow>, AppError> {
         self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
+    }
+
+    /// The stages of a run's ladder that were launched, from the smallest.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn stages_of(&self, run_id: RunId) -> Result<Vec<StageRow>, AppError> {
+        self.ledger_read(|ledger| ledger.stages_of_run(run_id))
     }
 
     /// The launches of a run of one kind, oldest first.

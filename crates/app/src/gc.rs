@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use trackway_core::{Clock as _, RunId};
 use trackway_launch::AttemptFiles;
-use trackway_ledger::{AttemptState, EventRow, RunRow, RunSearch};
+use trackway_ledger::{AttemptState, EventRow, RunRow, RunSearch, closed_files};
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
 use crate::App;
@@ -108,8 +108,7 @@ impl App {
         let mut paths = Vec::new();
         for attempt in &attempts {
             paths.extend(without_artifacts(&self.home.attempt_folder(attempt.attempt_id))?);
-            let closed = format!("{}.parquet", attempt.attempt_id);
-            paths.push(self.home.folder().join("records").join(closed));
+            paths.extend(closed_files(self.home.folder(), attempt.attempt_id));
         }
         paths.retain(|path| path.exists());
         Ok(paths)

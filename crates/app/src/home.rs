@@ -72,7 +72,7 @@ impl Home {
     /// One root per run × kind × stage, so that a rehearsal never becomes a resume target (DESIGN §3.1).
     #[must_use]
     pub fn checkpoint_root(&self, run_id: RunId, kind: LaunchKind, stage: &str) -> PathBuf {
-        self.folder.join("checkpoints").join(run_id.to_string()).join(format!("{}-{stage}", kind.as_str()))
+        self.folder.join("checkpoints").join(run_id.to_string()).join(root_name(kind, stage))
     }
 
     /// Hashes of data files that did not change since they were last read.
@@ -86,6 +86,11 @@ impl Home {
     pub fn data_folder(&self) -> PathBuf {
         self.folder.join("data")
     }
+}
+
+/// The name of a checkpoint root within its run.
+pub(crate) fn root_name(kind: LaunchKind, stage: &str) -> String {
+    format!("{}-{stage}", kind.as_str())
 }
 
 /// Names of the files in a run's folder.

@@ -52,7 +52,7 @@ impl App {
         let run = self.find_run(run)?;
         let asked = self.asked_by_person(request);
         let last = self.last_of_training(&run)?;
-        let back = place(self, &run, &asked)?.map_err(|why| {
+        let back = place(self, &run, &last, &asked)?.map_err(|why| {
             AppError::new(ErrorKind::Usage, format!("run `{}` cannot go back: {why}", run.name))
                 .hint(format!("see its checkpoints with: trackway checkpoint ls {}", run.run_id))
         })?;
@@ -63,7 +63,7 @@ impl App {
             self.end_to_roll_back(&last, &decided)?;
             ("asked", told(&decided.back))
         };
-        let mut all = skipped(self, run.run_id)?;
+        let mut all = skipped(self, run.run_id, &last.stage)?;
         if let Some(range) = back.skip {
             all.add(range);
         }

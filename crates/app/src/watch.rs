@@ -1,19 +1,26 @@
 //! A run while it goes on, seen from another process.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
+use trackway_ledger::StageRow;
 
 use crate::App;
 use crate::error::AppError;
 use crate::home::attempt_file;
 use crate::report::Progress;
+pub use crate::run::curves::LiveCurve;
 use crate::run::detect::{Detection, detections_of};
 use crate::run::live_record::LiveRecord;
 use crate::run::remote::RemoteStatus;
+use crate::run::stages::Ladder;
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
 
+/// Curves that are shown.
+const CURVES_SHOWN: usize = 6;
 /// Detections that are shown.
 const DETECTIONS_SHOWN: usize = 10;
 
@@ -30,6 +37,12 @@ pub struct View {
     pub attempt_id: Option<AttemptId>,
     /// Its number in the run.
     pub attempt_number: Option<u32>,
+    /// Whether the run file has a ladder of stages.
+    pub has_ladder: bool,
+    /// The stage of the data that it trains on, such as `10%`.
+    pub stage: Option<String>,
+    /// The stages of the run's ladder that were launched, from the smallest; empty without `[stages]`.
+    pub stages: Vec<StageRow>,
     /// `running`, `sealed` …
     pub attempt_state: String,
     /// How long it has been running, or ran.
@@ -40,8 +53,12 @@ pub struct View {
     pub total_steps: Option<u64>,
     /// Seconds left at the present rate.
     pub eta_seconds: Option<f64>,
-    /// The last values of the shown metric, oldest first.
+    /// The last values of the metric in `progress`, oldest first.
     pub curve: Vec<f64>,
+    /// The last values of the metrics that people look at first, that one among them.
+    pub curves: Vec<LiveCurve>,
+    /// What the machine did in the last second, by name (`docs/telemetry.md`); empty in the first one.
+    pub machine: BTreeMap<String, f64>,
     /// Budgets that were spent from.
     pub budgets: Vec<Budget>,
     /// What detectors found, oldest first; the last ones.
@@ -92,6 +109,7 @@ impl Watcher<'_> {
         let run = self.app.find_run(&self.run_id.to_string())?;
         let attempt = self.app.attempts_of(self.run_id)?.pop();
         let budgets = self.app.budgets_of(&run)?;
+        let has_ladder = Ladder::of(&run)?.named;
         let mut view = View {
             run_id: run.run_id,
             name: run.name,
@@ -99,12 +117,17 @@ impl Watcher<'_> {
             state: run.state.to_string(),
             attempt_id: None,
             attempt_number: None,
+            has_ladder,
+            stage: None,
+            stages: self.app.stages_of(self.run_id)?,
             attempt_state: String::new(),
             running_seconds: None,
             progress: Progress::default(),
             total_steps: None,
             eta_seconds: None,
             curve: Vec::new(),
+            curves: Vec::new(),
+            machine: BTreeMap::new(),
             budgets,
             detections: self.detections()?,
             remote: RemoteStatus::read(&self.app.home.run_folder(self.run_id)),
@@ -113,6 +136,7 @@ impl Watcher<'_> {
         let now = self.app.clock.now();
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
+        view.stage = Some(attempt.stage.clone());
         view.running_seconds = attempt
             .wall_seconds
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
@@ -147,7 +171,10 @@ impl Watcher<'_> {
         }
         view.progress = record.progress(self.steps_per_second);
         view.total_steps = facts.total_steps;
-        view.curve = record.curve();
+        view.curves = record.curves(CURVES_SHOWN);
+        view.curve =
+            view.curves.first().map(|curve| curve.values.iter().copied().collect()).unwrap_or_default();
+        view.machine.clone_from(record.machine());
         let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left
             .zip(self.steps_per_second.filter(|rate| *rate > 0.0))

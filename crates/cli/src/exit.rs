@@ -6,6 +6,8 @@ use trackway_app::error::{AppError, ErrorKind};
 pub const BLOCKED: u8 = 3;
 /// The run ended without completing.
 pub const NOT_COMPLETED: u8 = 4;
+/// A rule refused what would come next.
+pub const REFUSED: u8 = 5;
 
 /// Why a command failed: what to print, and the exit code.
 #[derive(Debug)]

@@ -8,12 +8,10 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType, UInt64Type};
 use arrow::util::display::array_value_to_string;
 
-use crate::profile::hash_bytes;
+use trackway_formats::subset::{FIRST, SECOND, mix, of_float, of_int, of_text};
+
 use crate::read::Texts;
 
-/// Odd numbers without a pattern (the first digits of π and e); any others would do.
-const FIRST: u64 = 0x243f_6a88_85a3_08d3;
-const SECOND: u64 = 0xb7e1_5162_8aed_2a6b;
 /// The fingerprint of a null.
 const NULL: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Keeps kinds of values apart that have the same bits.
@@ -81,30 +79,6 @@ fn mix_in(states: &mut [u64], column: &dyn Array, value: impl Fn(usize) -> u64) 
             *state = mix(*state, if nulls.is_null(row) { NULL } else { value(row) });
         }),
     }
-}
-
-/// Multiplies to 128 bits and folds them, as wyhash does. The turn keeps the order of columns.
-fn mix(state: u64, value: u64) -> u64 {
-    let product = u128::from(state.rotate_left(23) ^ FIRST) * u128::from(value ^ SECOND);
-    // The sum keeps the state where the value happens to be `SECOND` and the product nothing.
-    ((product as u64) ^ (product >> 64) as u64).wrapping_add(state)
-}
-
-fn of_int(value: i64) -> u64 {
-    value as u64
-}
-
-/// A whole number hashes as the integer it is.
-fn of_float(value: f64) -> u64 {
-    let whole = value as i64;
-    if whole as f64 == value && whole != i64::MAX {
-        return of_int(whole);
-    }
-    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
-}
-
-fn of_text(text: &str) -> u64 {
-    hash_bytes(text.as_bytes())
 }
 
 /// Spreads small numbers over all of 64 bits, for tests.

@@ -2,10 +2,12 @@
 //! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
+pub mod hash;
 pub mod printed;
 pub mod promotion;
 pub mod record;
 pub mod rehearsal;
 pub mod runfile;
+pub mod subset;
 pub mod tensorboard;
 pub mod wandb;

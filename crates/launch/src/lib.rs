@@ -6,6 +6,7 @@ mod exit_record;
 mod files;
 mod launcher;
 mod local;
+mod nvml;
 mod process;
 mod redact;
 pub mod shim;
@@ -19,6 +20,7 @@ pub use exit_record::{
 pub use files::{AttemptFiles, JSON_BYTES_MAX};
 pub use launcher::{LaunchError, Launcher, Observation, Placement, Running, StopMode};
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
+pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use redact::{LITERAL_BYTES_MAX, LITERAL_BYTES_MIN, LITERALS_MAX, Redactor, StreamRedactor};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};

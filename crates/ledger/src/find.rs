@@ -8,7 +8,7 @@ use crate::records::{
     AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow,
     DataSnapshotRow, DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow,
     PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    TagRow,
+    StageRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -397,6 +397,8 @@ lists! {
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
+    /// The stages of a run that were launched, from the smallest.
+    stages_of_run(run_id: RunId) -> StageRow, "place";
     /// What detectors found in a run, oldest first.
     detections_of_run(run_id: RunId) -> DetectionRow, "at, detection_id";
     /// What detectors found in an attempt, oldest first.

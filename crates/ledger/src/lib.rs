@@ -26,7 +26,7 @@ mod search;
 mod value;
 
 pub use catalogue::{document, table};
-pub use close::{ClosedRecords, close_records};
+pub use close::{ClosedRecords, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
@@ -36,7 +36,8 @@ pub use records::{
     AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
     DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow,
     LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow,
-    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, TABLES, TagRow,
+    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict, TABLES,
+    TagRow,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use search::{FoundRuns, RunSearch};

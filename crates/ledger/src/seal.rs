@@ -8,7 +8,7 @@ use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run, upsert_checkpoint};
 use crate::records::{
     ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
-    RecordSegmentRow, RunRow, TagRow,
+    RecordSegmentRow, RunRow, StageRow, TagRow,
 };
 use crate::value::{Field, Record, Table, Value};
 
@@ -35,6 +35,8 @@ pub struct AttemptSeal {
     pub checkpoints: Vec<CheckpointRow>,
     /// Written along: where the run stands now.
     pub run: Option<RunRow>,
+    /// Written along: where the stage stands now.
+    pub stage: Option<StageRow>,
 }
 
 /// What sealing did.
@@ -74,6 +76,7 @@ impl AttemptSeal {
             events: Vec::new(),
             checkpoints: Vec::new(),
             run: None,
+            stage: None,
         }
     }
 
@@ -190,6 +193,7 @@ fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerErro
     insert_all(backend, &seal.costs)?;
     seal.events.iter().try_for_each(|event| backend.insert_once(event).map(|_| ()))?;
     seal.checkpoints.iter().try_for_each(|checkpoint| upsert_checkpoint(backend, checkpoint))?;
+    seal.stage.iter().try_for_each(|stage| backend.upsert(stage, &[]))?;
     seal.run.iter().try_for_each(|run| update_run(backend, run))
 }
 

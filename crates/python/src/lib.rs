@@ -1,6 +1,7 @@
 //! The bridge between Python and recorder and checkpoint. It converts, releases the GIL, and decides nothing: what a
 //! state consists of and how a loop goes on is told in Python, in `python/trackway/`.
 
+mod data_stage;
 mod error;
 mod loaded;
 mod memory;
@@ -12,6 +13,8 @@ mod wait;
 /// The compiled half of the package `trackway`. Not for direct use; see `trackway`.
 #[pyo3::pymodule]
 mod _trackway {
+    #[pymodule_export]
+    use crate::data_stage::{in_stage, stage, stage_mask};
     #[pymodule_export]
     use crate::loaded::Loaded;
     #[pymodule_export]

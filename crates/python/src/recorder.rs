@@ -159,6 +159,12 @@ impl Recorder {
         Ok(loaded.map(Loaded::new))
     }
 
+    #[pyo3(name = "_warm_start")]
+    fn warm_start(&self, py: Python<'_>) -> PyResult<Option<Loaded>> {
+        let loaded = py.detach(|| self.inner.warm_start_read()).map_err(|error| to_python(py, &error))?;
+        Ok(loaded.map(Loaded::new))
+    }
+
     #[pyo3(name = "_finish")]
     fn finish(&self, py: Python<'_>) {
         py.detach(|| self.inner.finish());

@@ -38,6 +38,7 @@ mod artifacts_tests;
 mod cadence;
 mod control;
 pub mod cost;
+mod data_stage;
 mod exception;
 mod process;
 mod recorder;
@@ -57,9 +58,11 @@ pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MA
 pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
 };
+pub use data_stage::DataStage;
 pub use exception::record_panics;
 pub use recorder::{
     CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, PROGRESSIVE_LOSS, RANK_EVENT, Recorder,
+    WARM_START_EVENT,
 };
 pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use trackway_checkpoint::bulk::LoadedFile;
 use trackway_checkpoint::{
-    CheckpointError, CheckpointRoot, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint, RankGroup,
-    RankedRoot, RankedSave,
+    CheckpointError, CheckpointRoot, CheckpointView, CheckpointWriter, Commit, ErrorKind, LoadedCheckpoint,
+    RankGroup, RankedRoot, RankedSave,
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
 use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin, TAG_EVENT};
@@ -15,12 +15,16 @@ use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome,
 use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
 use crate::control::{Asked, Command, ControlReader};
 use crate::cost::SaveCost;
+use crate::data_stage::DataStage;
 use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::{SegmentInfo, SegmentWriter};
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
 use crate::system::{SystemClock, SystemIds};
 use crate::together::{Board, Root, is_given_up};
+
+/// The event that says that the script took the weights of the stage before.
+pub const WARM_START_EVENT: &str = "warm_start";
 
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
@@ -386,6 +390,51 @@ impl Recorder {
             return Ok(None);
         };
         inner.resume_by(Root::resume_read)
+    }
+
+    /// The checkpoint whose weights this stage begins with: the newest of the stage before, where the run file says
+    /// `warm_start` and nothing was committed in this stage yet. Ask after [`Recorder::resume`] found nothing. Take its
+    /// weights only, and begin at step 1: the place in the data, the schedule and the optimizer are those of the other
+    /// stage.
+    ///
+    /// # Errors
+    /// As [`Recorder::resume`].
+    pub fn warm_start(&self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
+        let load = |view: &CheckpointView| Ok(view.resume_target()?.map(|loaded| (loaded, ())));
+        Ok(self.warm_start_by(load)?.map(|(loaded, ())| loaded))
+    }
+
+    /// The same, with its files in memory, every byte of them checked.
+    ///
+    /// # Errors
+    /// As [`Recorder::resume`].
+    pub fn warm_start_read(&self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
+        self.warm_start_by(CheckpointView::resume_read)
+    }
+
+    fn warm_start_by<T>(
+        &self,
+        load: impl FnOnce(&CheckpointView) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError>,
+    ) -> Result<Option<(LoadedCheckpoint, T)>, CheckpointError> {
+        let warm_start = self.inner.as_ref().and_then(|inner| inner.settings.warm_start.as_ref());
+        let Some(root) = warm_start else { return Ok(None) };
+        let loaded = CheckpointView::open(root).and_then(|view| load(&view));
+        match &loaded {
+            Ok(None) => {}
+            Ok(Some((loaded, _))) => {
+                let manifest = loaded.info.manifest_sha256.clone().unwrap_or_default();
+                let step = loaded.step.to_string();
+                self.event(WARM_START_EVENT, None, &[("step", &step), ("manifest_sha256", &manifest)]);
+            }
+            Err(error) => self.event("warm_start_failed", None, &[("why", &error.to_string())]),
+        }
+        loaded
+    }
+
+    /// The share of the data that this launch trains on.
+    #[must_use]
+    pub fn stage(&self) -> DataStage {
+        DataStage::from_environment()
     }
 
     /// Acknowledges an obeyed stop and ends the record in order. Happens by itself when the last handle is dropped;

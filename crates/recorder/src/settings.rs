@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub control_file: Option<PathBuf>,
     /// `TRACKWAY_CHECKPOINTS`: the checkpoint root.
     pub checkpoint_root: Option<PathBuf>,
+    /// `TRACKWAY_WARM_START`: the checkpoint root of the stage before, whose weights this one begins with.
+    pub warm_start: Option<PathBuf>,
     /// `TRACKWAY_ARTIFACTS`: the folder for artifacts.
     pub artifact_folder: Option<PathBuf>,
     /// `TRACKWAY_EPOCH`.
@@ -76,6 +78,7 @@ impl Settings {
             attempt: text("TRACKWAY_ATTEMPT").unwrap_or_default(),
             control_file: path("TRACKWAY_CONTROL"),
             checkpoint_root: path("TRACKWAY_CHECKPOINTS"),
+            warm_start: path("TRACKWAY_WARM_START"),
             artifact_folder: path("TRACKWAY_ARTIFACTS"),
             epoch: number("TRACKWAY_EPOCH"),
             every_steps: number("TRACKWAY_CHECKPOINT_EVERY_STEPS").filter(|steps| *steps > 0),

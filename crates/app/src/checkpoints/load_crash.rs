@@ -9,9 +9,10 @@ use trackway_core::{Clock as _, LaunchKind};
 use trackway_ledger::{AttemptRow, AttemptState, EventRow, RunRow};
 use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
 
+use crate::App;
 use crate::error::AppError;
 use crate::run::remote::{Patience, RemotePlan};
-use crate::{App, FULL_STAGE};
+use crate::run::stages::stage_of;
 
 /// Marks the checkpoint suspect that the last attempts of a run crashed at, when an older one is there to step back to
 /// and verifies. Returns what there is to tell; none when there is nothing to do.
@@ -24,11 +25,12 @@ pub(crate) fn step_back(app: &App, run: &RunRow) -> Result<Option<String>, AppEr
         return Ok(None);
     }
     let mut attempts = app.attempts_of(run.run_id)?;
-    attempts.retain(|attempt| attempt.state == AttemptState::Sealed);
+    let Some(stage) = attempts.last().map(stage_of) else { return Ok(None) };
+    attempts.retain(|attempt| attempt.state == AttemptState::Sealed && stage_of(attempt) == stage);
     let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
     let Some(crash) = load_crash(&seen) else { return Ok(None) };
-    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
-    let remote = RemotePlan::of_run(app, run);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, &stage.to_string());
+    let remote = RemotePlan::of_run(app, run, stage);
     let why = why(&crash, &attempts);
     let Some(info) = mark(app, &root, remote.as_ref(), &crash, &why)? else { return Ok(None) };
     let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);

@@ -20,7 +20,7 @@ mod there;
 use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
-use trackway_core::{Clock as _, LaunchKind, Step, Timestamp};
+use trackway_core::{Clock as _, LaunchKind, Stage, Step, Timestamp};
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 pub use trackway_recorder::SaveReason;
 use trackway_recorder::{SystemClock, SystemIds};
@@ -44,9 +44,10 @@ pub(crate) use fall_back::{Pace, told as fall_back_notice};
 pub(crate) use load_crash::step_back;
 pub(crate) use policy::{keep_variables, policy_of};
 
+use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::run::remote::RemotePlan;
-use crate::{App, FULL_STAGE};
+use crate::run::stages::stage_of;
 
 /// What the log of a run's checkpoint root says; empty when nothing was ever begun.
 ///
@@ -86,18 +87,25 @@ struct RunFacts {
 }
 
 impl App {
-    /// The checkpoints of a run.
+    /// The checkpoints of the stage where a run is.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
     pub fn checkpoints(&self, run: &str) -> Result<Checkpoints, AppError> {
         let row = self.find_run(run)?;
-        let attempts = self.attempts_of_kind(row.run_id, row.kind)?;
+        let stage = self.stage_now(&row)?;
+        self.checkpoints_at(row, stage)
+    }
+
+    /// The checkpoints of a stage of a run.
+    pub(crate) fn checkpoints_at(&self, row: RunRow, stage: Stage) -> Result<Checkpoints, AppError> {
+        let mut attempts = self.attempts_of_kind(row.run_id, row.kind)?;
+        attempts.retain(|attempt| stage_of(attempt) == stage);
         let events = self.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
-        let remote = RemotePlan::of_run(self, &row).filter(|_| row.kind == LaunchKind::Train);
+        let remote = RemotePlan::of_run(self, &row, stage).filter(|_| row.kind == LaunchKind::Train);
         Ok(Checkpoints {
             remote,
-            root: self.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
+            root: self.home.checkpoint_root(row.run_id, row.kind, &stage.to_string()),
             subject: row.run_id.to_string(),
             run: Some(RunFacts { row, attempts, events }),
             clock: SystemClock,

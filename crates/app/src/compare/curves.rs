@@ -17,6 +17,13 @@ const CURVES_MAX: usize = 96;
 /// Trackway's own figures, which are no result of a training.
 const OWN: &str = "trackway/";
 
+/// A run and the stage of its ladder that counts: steps of other stages begin at 1 again, and are of other data.
+#[derive(Debug, Clone)]
+pub(crate) struct RunAtStage {
+    pub run_id: RunId,
+    pub stage: String,
+}
+
 /// A metric of one run in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
@@ -49,7 +56,7 @@ pub struct Curve {
 
 impl App {
     /// The figures of every metric of these runs, metrics that more runs have first.
-    pub(crate) fn figures(&self, runs: &[RunId], only: &[String]) -> Result<Vec<MetricRow>, AppError> {
+    pub(crate) fn figures(&self, runs: &[RunAtStage], only: &[String]) -> Result<Vec<MetricRow>, AppError> {
         let finite = "filter (where abs(value) <= 1.7976931348623157e308)";
         let rows = self.rows_of(&format!(
             "select run_id, name, count(*) as points, max(step) as last_step, \
@@ -83,7 +90,7 @@ impl App {
     }
 
     /// The curves of these metrics.
-    pub(crate) fn curves(&self, runs: &[RunId], metrics: &[MetricRow]) -> Result<Vec<Curve>, AppError> {
+    pub(crate) fn curves(&self, runs: &[RunAtStage], metrics: &[MetricRow]) -> Result<Vec<Curve>, AppError> {
         let mut curves: Vec<Curve> =
             metrics.iter().take(CURVES_MAX).map(|row| empty_curve(row, runs.len())).collect();
         if curves.is_empty() {
@@ -126,9 +133,15 @@ fn empty_curve(row: &MetricRow, run_count: usize) -> Curve {
     }
 }
 
-fn admitted(runs: &[RunId], names: &[String]) -> String {
-    let ids: Vec<String> = runs.iter().map(|run| quoted(&run.to_string())).collect();
-    let runs = format!("kind = 'train' and run_id in ({})", ids.join(", "));
+fn admitted(runs: &[RunAtStage], names: &[String]) -> String {
+    let ids: Vec<String> = runs.iter().map(|run| quoted(&run.run_id.to_string())).collect();
+    let stages: Vec<String> =
+        runs.iter().zip(&ids).map(|(run, id)| format!("when {id} then {}", quoted(&run.stage))).collect();
+    let runs = format!(
+        "kind = 'train' and run_id in ({}) and stage = case run_id {} end",
+        ids.join(", "),
+        stages.join(" ")
+    );
     match names.is_empty() {
         true => runs,
         false => {
@@ -146,7 +159,7 @@ fn text(row: &Map<String, Value>, name: &str) -> Option<String> {
     row.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn place_of(row: &Map<String, Value>, runs: &[RunId]) -> Option<usize> {
+fn place_of(row: &Map<String, Value>, runs: &[RunAtStage]) -> Option<usize> {
     let id = row.get("run_id").and_then(Value::as_str)?;
-    runs.iter().position(|run| run.to_string() == id)
+    runs.iter().position(|run| run.run_id.to_string() == id)
 }

@@ -6,9 +6,10 @@ mod curves;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use trackway_core::{RunId, Timestamp};
+use trackway_core::{RunId, Stage, Timestamp};
 use trackway_ledger::{AttemptRow, RunRow};
 
+use self::curves::RunAtStage;
 pub use self::curves::{Curve, Figures};
 use crate::App;
 use crate::error::{AppError, ErrorKind};
@@ -39,7 +40,7 @@ pub struct Comparison {
     pub data: Vec<Row>,
     /// What the last attempts ran in.
     pub environment: Vec<Row>,
-    /// Metrics over the effective curve: steps that a resume made void do not count.
+    /// Metrics over the effective curve of each run's stage: steps that a resume made void do not count.
     pub metrics: Vec<MetricRow>,
     /// The curves, thinned out to means over equal ranges of steps.
     pub curves: Vec<Curve>,
@@ -52,6 +53,8 @@ pub struct ComparedRun {
     pub run_id: RunId,
     /// What people call it.
     pub name: String,
+    /// The share of the data that its last attempt trained on, such as `10%`; metrics and curves are those of this stage.
+    pub stage: String,
     /// `running`, `completed` …
     pub state: String,
     /// Why its last attempt ended.
@@ -126,13 +129,14 @@ impl App {
         let configs: Vec<BTreeMap<String, String>> =
             runs.iter().map(|run| leaves(&run.config_json)).collect();
         let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
-        let ids: Vec<RunId> = runs.iter().map(|run| run.run_id).collect();
-        let metrics = self.figures(&ids, &request.metrics)?;
-        let curves = self.curves(&ids, &metrics)?;
+        let lines: Vec<RunAtStage> =
+            runs.iter().zip(&attempts).map(|(run, last)| at_last_stage(run, last.as_ref())).collect();
+        let metrics = self.figures(&lines, &request.metrics)?;
+        let curves = self.curves(&lines, &metrics)?;
         let mut config = rows(&configs);
         config.retain(|row| row.differs);
         Ok(Comparison {
-            runs: runs.into_iter().map(compared).collect(),
+            runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.stage)).collect(),
             parameters: rows(&parameters),
             config,
             data: rows(&data),
@@ -149,10 +153,17 @@ impl App {
     }
 }
 
-fn compared(run: RunRow) -> ComparedRun {
+/// A run that climbs a ladder is compared where it is on it.
+fn at_last_stage(run: &RunRow, last: Option<&AttemptRow>) -> RunAtStage {
+    let stage = last.map_or_else(|| Stage::FULL.to_string(), |last| last.stage.clone());
+    RunAtStage { run_id: run.run_id, stage }
+}
+
+fn compared(run: RunRow, stage: String) -> ComparedRun {
     ComparedRun {
         run_id: run.run_id,
         name: run.name,
+        stage,
         state: run.state.to_string(),
         termination_reason: run.termination_reason.map(|reason| reason.to_string()),
         attempt_count: run.attempt_count,

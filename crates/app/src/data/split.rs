@@ -16,8 +16,7 @@ use crate::error::{AppError, ErrorKind};
 /// The name of the only part where no parts were asked for.
 const WHOLE: &str = "all";
 
-/// The seed where none is given.
-pub const DEFAULT_SEED: u64 = 17;
+pub use trackway_formats::subset::DEFAULT_SEED;
 
 /// How to split.
 #[derive(Debug, Clone)]

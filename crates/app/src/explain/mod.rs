@@ -2,6 +2,7 @@
 
 mod cadence;
 pub mod diff;
+mod machine;
 pub mod page;
 mod timeline;
 
@@ -19,8 +20,10 @@ use trackway_tower::next_actions;
 
 pub(crate) use self::diff::leaves;
 use self::diff::{Change, changes};
+pub(crate) use self::machine::gpu_busy_seconds;
+use self::machine::{is_of_machine, machine_card};
 use self::page::{
-    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
+    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MachineCard,
     Placement, ProofCard, RetryLine, RunCard, SameInputs, TagLine, Termination,
 };
 use crate::App;
@@ -30,6 +33,7 @@ use crate::preflight::{Recorded, recorded};
 use crate::report::Stream;
 use crate::run::detect::detections_of;
 use crate::run::remote::RemoteStatus;
+use crate::run::stages::stage_of;
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
@@ -67,6 +71,7 @@ impl App {
             run: run_card(run),
             attempt: None,
             attempts: Vec::new(),
+            stages: Vec::new(),
             config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
             parent_diff: None,
             data: self.data_card(run.run_id)?,
@@ -86,6 +91,7 @@ impl App {
             retries: Vec::new(),
             evaluations: Vec::new(),
             metrics: Vec::new(),
+            machine: MachineCard::default(),
             tags: Vec::new(),
             artifacts: Vec::new(),
             same_inputs: Vec::new(),
@@ -100,11 +106,12 @@ impl App {
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
-        let of_run = self.checkpoints(&run.run_id.to_string())?;
+        let of_run = self.checkpoints_at(run.clone(), stage_of(attempt))?;
         let checkpoints = of_run.lines()?;
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
+        let (machine, metrics) = machine_card(&summaries);
         Ok(Explanation {
             run: run_card(run),
             attempt: Some(attempt_card(attempt)),
@@ -126,13 +133,15 @@ impl App {
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
-            metrics: summaries.into_iter().map(metric_line).collect(),
+            metrics,
+            machine,
             tags: self.tags(attempt.attempt_id)?,
             artifacts: self.artifacts(attempt.attempt_id)?,
             cost: cost(run, attempt, &attempts),
             last_lines: self.last_lines(attempt.attempt_id),
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
+            stages: self.stages_of(run.run_id)?,
         })
     }
 
@@ -328,6 +337,7 @@ fn attempt_card(attempt: &AttemptRow) -> AttemptCard {
     AttemptCard {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
+        stage: attempt.stage.clone(),
         parent_attempt_id: attempt.parent_attempt_id,
         state: attempt.state.to_string(),
         command: attempt.command.clone(),
@@ -353,6 +363,7 @@ fn attempt_line(attempt: &AttemptRow) -> AttemptLine {
     AttemptLine {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
+        stage: attempt.stage.clone(),
         termination_reason: attempt.termination_reason.map(|reason| reason.to_string()),
         resumed_from_step: attempt.resumed_from_step,
         last_step: attempt.last_step,
@@ -434,22 +445,10 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryLine {
     }
 }
 
-fn metric_line(row: MetricSummaryRow) -> MetricLine {
-    MetricLine {
-        name: row.name,
-        count: row.point_count,
-        first: row.first_value,
-        last: row.last_value,
-        min: row.min_value,
-        max: row.max_value,
-        non_finite_count: row.non_finite_count,
-    }
-}
-
 /// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
 fn differing(there: &[MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
     const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
-    let of_machine = |name: &str| MACHINE.iter().any(|suffix| name.ends_with(suffix));
+    let of_machine = |name: &str| is_of_machine(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix));
     here.iter()
         .filter(|row| !of_machine(&row.name))
         .filter_map(|row| {

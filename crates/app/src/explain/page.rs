@@ -6,8 +6,10 @@ use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 pub use trackway_core::detect::DetectionSeverity;
+use trackway_ledger::StageRow;
 
 use super::diff::Change;
+pub use super::machine::{MachineCard, MachineLine, WorkShares};
 use crate::checkpoints::FallBackCost;
 pub use crate::preflight::Recorded;
 pub use crate::run::detect::Detection;
@@ -22,6 +24,8 @@ pub struct Explanation {
     pub attempt: Option<AttemptCard>,
     /// Every attempt of the run, oldest first.
     pub attempts: Vec<AttemptLine>,
+    /// The stages of the run's ladder that were launched, from the smallest; empty without `[stages]`.
+    pub stages: Vec<StageRow>,
     /// How the run's configuration differs from the last good run of the same name; none without such a run.
     pub config_diff: Option<Diff>,
     /// What this attempt changed against its parent attempt (a retry plan's `set`), and the data likewise.
@@ -58,6 +62,8 @@ pub struct Explanation {
     pub evaluations: Vec<Value>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
+    /// What the machine did meanwhile.
+    pub machine: MachineCard,
     /// The attempt's tags.
     pub tags: Vec<TagLine>,
     /// The files it gave to be kept.
@@ -104,6 +110,8 @@ pub struct AttemptCard {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
+    /// The stage of the data, such as `10%`.
+    pub stage: String,
     /// The attempt it follows.
     pub parent_attempt_id: Option<AttemptId>,
     /// `running`, `sealed` …
@@ -149,6 +157,8 @@ pub struct AttemptLine {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
+    /// The stage of the data, such as `10%`.
+    pub stage: String,
     /// Why it ended; none while it lives.
     pub termination_reason: Option<String>,
     /// The committed step it continued from.

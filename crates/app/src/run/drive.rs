@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use trackway_core::Clock as _;
+use trackway_core::{Clock as _, Stage};
 use trackway_launch::Launcher as _;
 use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
 
@@ -14,7 +14,9 @@ use super::launch::{Additions, Launched, launch_next};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
+use super::remote::RemotePlan;
 use super::remote::replication::Replication;
+use super::stages::{Ladder, stage_of};
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::watchdog::Limits;
 use super::{RunOutcome, interrupt};
@@ -31,7 +33,7 @@ const WAIT_TURN: Duration = Duration::from_millis(50);
 /// What the loop does next.
 enum Next {
     /// Launch another attempt with these changes.
-    Launch(BTreeMap<String, String>),
+    Launch(Changes),
     /// Watch this one.
     Watch(Box<Launched>),
     /// The run is at rest.
@@ -47,27 +49,33 @@ pub fn drive(
 ) -> Result<RunOutcome, AppError> {
     let run_id = prepared.run.run_id;
     let mut injection = injection;
-    let replication = prepared.remote.clone().map(Replication::start);
-    let mut detecting = Detecting::new(&prepared.job.plan);
+    let stage = app.stage_now(&prepared.run)?;
+    let mut sending = Sending::start(prepared.remote.as_ref(), stage);
+    let mut detecting = Detecting::new(&prepared.job.plan, stage);
     let mut asked_for = true;
     let mut next = first_step(app, &prepared, reporter)?;
     loop {
         let launched = match next {
             Next::Rest => break,
             Next::Watch(launched) => *launched,
-            Next::Launch(set) => {
+            Next::Launch(changes) => {
                 let previous = app.attempts_of(run_id)?.pop();
+                let stage = stage_after(&prepared, previous.as_ref(), &changes)?;
+                sending = sending.at(stage, reporter);
                 app.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
-                let additions = Additions { set, own: rehearsal };
+                let additions = Additions { set: changes.set, own: rehearsal, stage: Some(stage) };
                 launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
         asked_for = false;
         let asked_fault = injection.take();
-        detecting.begins_again();
-        let looks =
-            Looks { replication: replication.as_ref(), detecting: Some(&mut detecting), rehearsal: None };
+        detecting.begins_again(stage_of(&launched.row));
+        let looks = Looks {
+            replication: sending.replication.as_ref(),
+            detecting: Some(&mut detecting),
+            rehearsal: None,
+        };
         match watch(app, &prepared, &launched, asked_fault, looks, reporter)? {
             Ended::Attempt => tell_unreached(app, &launched, asked_fault, reporter),
             Ended::Detached => {
@@ -84,13 +92,50 @@ pub fn drive(
         report_end(&sealed, reporter);
         if sealed.decision.rule.starts_with("roll_back.") {
             // What they know is of the state that is left; one that fired would not be armed.
-            detecting = Detecting::new(&prepared.job.plan);
+            detecting = Detecting::new(&prepared.job.plan, stage_of(&sealed.row));
         }
         next = after(app, &prepared, &sealed.decision, reporter)?;
     }
-    let remote = replication.map(|replication| replication.finish(reporter));
+    let remote = sending.replication.map(|replication| replication.finish(reporter));
     let outcome = app.outcome(run_id)?;
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
+}
+
+/// What carries the checkpoints of one stage to the remote.
+struct Sending<'p> {
+    plan: Option<&'p RemotePlan>,
+    stage: Stage,
+    replication: Option<Replication>,
+}
+
+impl<'p> Sending<'p> {
+    fn start(plan: Option<&'p RemotePlan>, stage: Stage) -> Self {
+        Self { plan, stage, replication: plan.map(|plan| Replication::start(plan.at(stage))) }
+    }
+
+    /// The same for another stage, once everything of the one before has arrived, or its time is up.
+    fn at(self, stage: Stage, reporter: &dyn Reporter) -> Self {
+        if stage == self.stage {
+            return self;
+        }
+        if let Some(replication) = self.replication {
+            replication.finish(reporter);
+        }
+        Self::start(self.plan, stage)
+    }
+}
+
+/// The stage of the next attempt: where a decision leads to, else where the last one was, else the first of the ladder.
+fn stage_after(
+    prepared: &Prepared,
+    previous: Option<&AttemptRow>,
+    changes: &Changes,
+) -> Result<Stage, AppError> {
+    let led_to = changes.stage.as_ref().and_then(|stage| stage.parse().ok());
+    match led_to.or_else(|| previous.map(stage_of)) {
+        Some(stage) => Ok(stage),
+        None => Ok(Ladder::of(&prepared.run)?.first()),
+    }
 }
 
 fn out_of_sight(launched: &Launched, why: &str) -> AppError {
@@ -136,14 +181,14 @@ pub fn rehearse(
 /// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
 fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
     let Some(last) = app.attempts_of(prepared.run.run_id)?.pop() else {
-        return Ok(Next::Launch(BTreeMap::new()));
+        return Ok(Next::Launch(Changes::default()));
     };
     if last.state == AttemptState::Sealed {
         let decision = seal::decision_of(app, &last)?;
         // A stopped run that somebody takes up again goes on where it stopped.
         let stopped = decision.decision == Decision::Stop;
         return if stopped {
-            Ok(Next::Launch(BTreeMap::new()))
+            Ok(Next::Launch(Changes::default()))
         } else {
             after(app, prepared, &decision, reporter)
         };
@@ -327,13 +372,13 @@ fn after(
     decision: &RetryRow,
     reporter: &dyn Reporter,
 ) -> Result<Next, AppError> {
-    let retry = decision.decision == Decision::Retry;
+    let launches = decision.decision != Decision::Stop;
     reporter.notice(&Notice::Decided {
         rule: decision.rule.clone(),
         why: decision.why.clone(),
-        delay_seconds: decision.delay_seconds.filter(|_| retry),
+        delay_seconds: decision.delay_seconds.filter(|_| launches),
     });
-    if !retry {
+    if !launches {
         return Ok(Next::Rest);
     }
     let asked = app.home.run_folder(prepared.run.run_id).join(run_file::STOP);
@@ -343,7 +388,7 @@ fn after(
         reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
         return Ok(Next::Rest);
     }
-    Ok(Next::Launch(Changes::of(decision).set))
+    Ok(Next::Launch(Changes::of(decision)))
 }
 
 /// Waits; false when a stop was asked for meanwhile.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _};
+use trackway_core::{AttemptId, Clock as _, Stage};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, RunState};
@@ -13,12 +13,14 @@ use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::stage_in::stage_in;
 use super::roll_back;
+use super::stages::warm_start::{WARM_START_VARIABLE, WarmStart};
+use super::stages::{Ladder, stage_of};
+use crate::App;
 use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
-use crate::{App, FULL_STAGE};
 
 /// What the script passes over since the run was rolled back: `docs/detectors.md`.
 const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";
@@ -40,6 +42,8 @@ pub struct Additions {
     pub set: BTreeMap<String, String>,
     /// Trackway's own variables, for a rehearsal and after a roll back, which do not.
     pub own: BTreeMap<String, String>,
+    /// The stage of the data; `None`: that of the attempt before, or else the first one.
+    pub stage: Option<Stage>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -54,29 +58,45 @@ pub fn launch_next(
 ) -> Result<Launched, AppError> {
     if let Some(previous) = previous {
         roll_back::carry_out(app, &prepared.run, previous, reporter)?;
+    }
+    let mut row = planned_row(app, prepared, previous, additions);
+    // The attempt before, where it is of this stage: another stage has checkpoints of its own.
+    let previous_here = previous.filter(|previous| previous.stage == row.stage);
+    if previous_here.is_some() {
         tell_step_back(app, prepared, reporter);
+    } else {
+        begin_stage(app, &row)?;
     }
     let mut additions = additions.clone();
-    let skipped = roll_back::skipped(app, prepared.run.run_id)?;
+    let skipped = roll_back::skipped(app, prepared.run.run_id, &row.stage)?;
     if !skipped.is_empty() {
         additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
     }
     let additions = &additions;
-    let mut row = planned_row(app, prepared, previous, &additions.set);
     match &prepared.remote {
-        None => note_resume(&mut row, resume_target(app, prepared, reporter)?),
+        None => {
+            let target = resume_target(app, prepared, &row, reporter)?;
+            note_resume(&mut row, target);
+        }
         Some(remote) => {
-            let follows = previous.filter(|_| !asked_for);
-            stage_in_for(app, remote, &mut row, follows, reporter)?;
+            let follows = previous_here.filter(|_| !asked_for);
+            stage_in_for(app, &remote.at(stage_of(&row)), &mut row, follows, reporter)?;
         }
     }
-    let spec = spec_of(app, prepared, &row, additions);
+    let warm_start = match row.resumed_from_step {
+        None => WarmStart::find(app, &prepared.run, &row)?,
+        Some(_) => None,
+    };
+    let spec = spec_of(app, prepared, &row, additions, warm_start.as_ref());
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     if let Some(previous) = previous {
         app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
     }
     row.started_at = Some(app.clock.now());
     store_capture(app, prepared, &spec)?;
+    if let Some(warm_start) = &warm_start {
+        warm_start.write(app, row.attempt_id)?;
+    }
     let mut run = app.find_run(&row.run_id.to_string())?;
     run.attempt_count = row.attempt_number;
     run.started_at = run.started_at.or(row.started_at);
@@ -91,7 +111,9 @@ pub fn launch_next(
     reporter.notice(&Notice::AttemptStarted {
         attempt_id: row.attempt_id,
         attempt_number: row.attempt_number,
+        stage: Ladder::of(&prepared.run)?.named.then(|| row.stage.clone()),
         resumed_from_step: row.resumed_from_step,
+        warm_start: warm_start.map(|warm_start| warm_start.sentence()),
     });
     Ok(Launched { row, placement, attached: false })
 }
@@ -139,12 +161,13 @@ fn planned_row(
     app: &App,
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
-    set: &BTreeMap<String, String>,
+    additions: &Additions,
 ) -> AttemptRow {
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
     let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
-    row.stage = FULL_STAGE.into();
+    let stage = additions.stage.or_else(|| previous.map(stage_of));
+    row.stage = stage.unwrap_or(Stage::FULL).to_string();
     row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
     row.epoch = Some(u64::from(number));
     row.command.clone_from(&prepared.job.stored_plan.run.command);
@@ -152,9 +175,18 @@ fn planned_row(
     row.log_directory = app.home.attempt_folder(attempt_id).to_string_lossy().into_owned();
     row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
-    apply_changes(&mut row, &app.redactor.settings(set));
+    apply_changes(&mut row, &app.redactor.settings(&additions.set));
     note_capture(&mut row, &prepared.capture);
     row
+}
+
+/// A stage begins with no committed step, whatever the one before had.
+fn begin_stage(app: &App, row: &AttemptRow) -> Result<(), AppError> {
+    let mut run = app.find_run(&row.run_id.to_string())?;
+    if run.last_committed_step.take().is_some() {
+        app.ledger_write(|ledger| ledger.update_run(&run))?;
+    }
+    Ok(())
 }
 
 fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
@@ -193,10 +225,11 @@ fn stage_in_for(
 fn resume_target(
     app: &App,
     prepared: &Prepared,
+    row: &AttemptRow,
     reporter: &dyn Reporter,
 ) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.find_run(&prepared.run.run_id.to_string())?;
-    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, &row.stage);
     let why = match view(&root)?.resume_target() {
         Ok(None) if run.last_committed_step.is_some() => {
             format!("the ledger knows a committed step, and `{}` has none", root.display())
@@ -268,21 +301,30 @@ fn lock_source(lock: &EnvironmentLock) -> Option<String> {
     }
 }
 
-fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additions) -> LaunchSpec {
+fn spec_of(
+    app: &App,
+    prepared: &Prepared,
+    row: &AttemptRow,
+    additions: &Additions,
+    warm_start: Option<&WarmStart>,
+) -> LaunchSpec {
     let plan = &prepared.job.plan;
     let mut environment = plan.run.environment.clone();
     environment.extend(additions.set.clone());
     environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
     if let Some(remote) = &prepared.remote {
-        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.location());
+        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.at(stage_of(row)).location());
+    }
+    if let Some(warm_start) = warm_start {
+        environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());
     }
     LaunchSpec {
         run_id: row.run_id,
         attempt_id: row.attempt_id,
         attempt_number: row.attempt_number,
         kind: row.kind,
-        stage: "1".into(),
+        stage: stage_of(row).fraction().to_string(),
         epoch: row.epoch.unwrap_or(1),
         directory: app.home.attempt_folder(row.attempt_id),
         working_directory: prepared.job.working_directory(),
@@ -290,7 +332,7 @@ fn spec_of(app: &App, prepared: &Prepared, row: &AttemptRow, additions: &Additio
         environment,
         grace_seconds: plan.supervise.grace_seconds,
         linger_seconds: None,
-        checkpoint_root: app.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE),
+        checkpoint_root: app.home.checkpoint_root(row.run_id, row.kind, &row.stage),
         seed: plan.run.seed,
         config_sha256: row.config_sha256.clone(),
         data_sha256: row.data_sha256.clone(),

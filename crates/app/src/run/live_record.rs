@@ -1,6 +1,6 @@
 //! Follows the flight record of a live attempt: every segment in its folder, from where it was read last.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use trackway_formats::record::{
 use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 use trackway_tower::detect::DataCursor;
 
+use super::curves::{Curves, LiveCurve};
 use crate::explain::reason_in_words;
 use crate::report::Progress;
 
@@ -20,8 +21,6 @@ use crate::report::Progress;
 const LOOK_BYTES_MAX: u64 = 4 << 20;
 /// Most segments that are followed: one a process, and loader workers have their own.
 const SEGMENTS_MAX: usize = 4096;
-/// Points of the shown metric that are kept.
-const POINTS_MAX: usize = 512;
 /// Most checkpoints whose reasons are kept.
 const SAVE_REASONS_MAX: usize = 1024;
 /// Parameters that say how many steps there will be.
@@ -33,7 +32,8 @@ pub struct LiveRecord {
     folder: PathBuf,
     segments: BTreeMap<PathBuf, Followed>,
     ranks: BTreeMap<u32, u32>,
-    shown: Shown,
+    curves: Curves,
+    machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: Facts,
 }
@@ -84,18 +84,11 @@ pub struct Seen<'a> {
 struct Followed {
     number: usize,
     pid: u32,
-    from_sdk: bool,
+    origin: Option<Origin>,
     reader: SegmentReader,
     names: NameTable,
     read_bytes: u64,
     broken: bool,
-}
-
-/// The one metric that is shown: `loss`, else one whose name ends in it, else the first one.
-#[derive(Debug, Default)]
-struct Shown {
-    name: Option<String>,
-    points: VecDeque<(Step, f64)>,
 }
 
 impl LiveRecord {
@@ -122,11 +115,16 @@ impl LiveRecord {
                 continue;
             }
             while let Some(frame) = followed.next_frame() {
+                if let Frame::Header(header) = &frame {
+                    (followed.pid, followed.origin) = (header.pid, Some(header.origin));
+                }
+                // The machine says nothing about the script: its samples are no sign of life.
+                if followed.origin == Some(Origin::Telemetry) {
+                    take_sample(&mut self.machine, &frame, &followed.names);
+                    continue;
+                }
                 self.facts.take(&frame);
                 match &frame {
-                    Frame::Header(header) => {
-                        (followed.pid, followed.from_sdk) = (header.pid, header.origin == Origin::Sdk);
-                    }
                     Frame::Event(event) => {
                         if let Some(rank) = rank_told(event)
                             && self.ranks.len() < SEGMENTS_MAX
@@ -135,11 +133,13 @@ impl LiveRecord {
                         }
                     }
                     Frame::Metrics(metrics) => {
-                        self.shown.take(metrics, &followed.names);
+                        for (id, value) in &metrics.values {
+                            self.curves.take(&followed.names.name_or_placeholder(*id), metrics.step, *value);
+                        }
                         see(&Seen {
                             segment: followed.number,
                             rank: self.ranks.get(&followed.pid).copied().unwrap_or(0),
-                            from_sdk: followed.from_sdk,
+                            from_sdk: followed.origin == Some(Origin::Sdk),
                             metrics,
                             names: &followed.names,
                         });
@@ -166,20 +166,26 @@ impl LiveRecord {
     /// The progress to show.
     #[must_use]
     pub fn progress(&self, steps_per_second: Option<f64>) -> Progress {
-        let last = self.shown.points.back().map(|(_, value)| *value);
+        let shown = self.curves.first();
         Progress {
             step: self.facts.last_step,
             steps_per_second,
-            loss: self.shown.name.clone().zip(last),
+            loss: shown.and_then(|curve| Some((curve.name.clone(), *curve.values.back()?))),
             last_committed_step: self.facts.last_committed_step,
             heartbeat_at: self.facts.heartbeat_at,
         }
     }
 
-    /// The last values of the shown metric, oldest first.
+    /// The last sample of the machine: values by name.
     #[must_use]
-    pub fn curve(&self) -> Vec<f64> {
-        self.shown.points.iter().map(|(_, value)| *value).collect()
+    pub fn machine(&self) -> &BTreeMap<String, f64> {
+        &self.machine
+    }
+
+    /// The curves that people look at first.
+    #[must_use]
+    pub fn curves(&self, count: usize) -> Vec<LiveCurve> {
+        self.curves.shown(count).into_iter().cloned().collect()
     }
 }
 
@@ -280,21 +286,13 @@ impl Facts {
     }
 }
 
-impl Shown {
-    fn take(&mut self, metrics: &Metrics, names: &NameTable) {
-        for (id, value) in &metrics.values {
-            let name = names.name_or_placeholder(*id);
-            if rank_of(&name) > self.name.as_deref().map_or(0, rank_of) {
-                self.name = Some(name.to_string());
-                self.points.clear();
-            }
-            if self.name.as_deref() == Some(&*name) {
-                if self.points.len() == POINTS_MAX {
-                    self.points.pop_front();
-                }
-                self.points.push_back((metrics.step, *value));
-            }
-        }
+fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameTable) {
+    if let Frame::Metrics(metrics) = frame {
+        *machine = metrics
+            .values
+            .iter()
+            .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
+            .collect();
     }
 }
 
@@ -302,14 +300,4 @@ impl Shown {
 fn rank_told(event: &Event) -> Option<u32> {
     let field = event.fields.iter().find(|(name, _)| event.kind == RANK_EVENT && name == "rank")?;
     field.1.parse().ok()
-}
-
-fn rank_of(name: &str) -> u8 {
-    match name {
-        // Trackway's own figures are shown elsewhere.
-        _ if name.starts_with("trackway/") => 0,
-        "loss" => 3,
-        _ if name.ends_with("loss") => 2,
-        _ => 1,
-    }
 }

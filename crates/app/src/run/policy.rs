@@ -13,6 +13,7 @@ use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
 use super::roll_back;
+use super::stages::Judged;
 use crate::App;
 use crate::error::AppError;
 
@@ -36,6 +37,9 @@ pub struct Changes {
     /// Where the run goes back to first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roll_back: Option<roll_back::Decided>,
+    /// The stage that is launched next, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
 }
 
 impl Changes {
@@ -46,13 +50,16 @@ impl Changes {
     }
 }
 
-/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be.
-pub fn decide(app: &App, row: &AttemptRow) -> Result<Decided, AppError> {
+/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its stage
+/// was judged.
+pub fn decide(app: &App, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
     if row.kind != LaunchKind::Train {
         return Ok(answer(app, row, rehearsed(row), None));
     }
     let due = roll_back::due(app, row)?;
-    let history = History { roll_back: due.as_ref().map(|(_, facts)| facts.clone()), ..history(app, row)? };
+    let next_stage = judged.and_then(Judged::next_stage);
+    let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
+    let history = History { next_stage, roll_back, ..history(app, row)? };
     // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
     let run = app.find_run(&row.run_id.to_string())?;
     let decision =
@@ -101,10 +108,18 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back
             let plan_reason = plan_index.and(row.termination_reason);
             let set = app.redactor.settings(&set);
             let roll_back = roll_back::decided(&retry, due);
-            let changes = Changes { set, plan_index, plan_reason, roll_back };
+            let changes = Changes { set, plan_index, plan_reason, roll_back, stage: None };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
             retry.delay_seconds = Some(delay_seconds);
+            retry.why = why;
+            RunState::Waiting
+        }
+        Decision::NextStage { why, stage, set, .. } => {
+            let changes =
+                Changes { set: app.redactor.settings(&set), stage: Some(stage), ..Changes::default() };
+            retry.changes_json = serde_json::to_value(changes).ok();
+            retry.decision = DecisionWord::Promote;
             retry.why = why;
             RunState::Waiting
         }
@@ -140,26 +155,26 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
         attempt.state == AttemptState::Sealed && attempt.attempt_number < row.attempt_number
     });
     attempts.push(row.clone());
-    let mut committed = None;
+    let mut committed = BTreeMap::new();
     let past = attempts.iter().map(|attempt| {
-        committed = committed.max(attempt.last_committed_step);
-        past_attempt(attempt, changes_before(attempt), committed)
+        let newest: &mut Option<u64> = committed.entry(attempt.stage.as_str()).or_default();
+        *newest = (*newest).max(attempt.last_committed_step);
+        past_attempt(attempt, changes_before(attempt), *newest)
     });
     let mut past: Vec<PastAttempt> = past.collect();
     for left in roll_back::rows(app, row.run_id)? {
         leave(&mut past, &attempts, &left);
     }
-    Ok(History {
-        attempts: past,
-        data_manifest_now: row.data_sha256.clone().unwrap_or_default(),
-        roll_back: None,
-    })
+    let data_manifest_now = row.data_sha256.clone().unwrap_or_default();
+    Ok(History { attempts: past, data_manifest_now, next_stage: None, roll_back: None })
 }
 
 /// What was committed after the place that the run went back to is no progress any more; what comes after the roll back is.
 fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) {
     for (past, attempt) in past.iter_mut().zip(attempts) {
-        past.last_committed_step = past.last_committed_step.min(left.to_step);
+        if attempt.stage == left.stage {
+            past.last_committed_step = past.last_committed_step.min(left.to_step);
+        }
         if attempt.attempt_id == left.attempt_id {
             break;
         }
@@ -169,6 +184,7 @@ fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) 
 fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
     PastAttempt {
         kind: attempt.kind,
+        stage: attempt.stage.clone(),
         reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
         confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
         fingerprint: attempt.fingerprint.clone().unwrap_or_default(),

@@ -17,11 +17,12 @@ use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, aft
 
 use super::policy::Changes;
 use super::remote::{Patience, RemotePlan};
+use super::stages::stage_of;
+use crate::App;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
 use crate::report::{Notice, Reporter};
-use crate::{App, FULL_STAGE};
 
 /// What is asked for; the first request of an attempt counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -128,17 +129,23 @@ pub fn due(app: &App, row: &AttemptRow) -> Result<Option<Due>, AppError> {
         }
     };
     let run = app.find_run(&row.run_id.to_string())?;
-    let back = place(app, &run, &asked).unwrap_or_else(|error| Err(error.to_string()));
+    let back = place(app, &run, row, &asked).unwrap_or_else(|error| Err(error.to_string()));
     let before = rows(app, row.run_id)?;
     let spent = before.iter().filter(|row| row.detector.is_some()).count() as u32;
     let facts = decide::RollBack { by_person: asked.is_by_person(), spent, why: asked.why.clone(), back };
     Ok(Some((Some(asked), facts)))
 }
 
-/// Where a request leads, or why nowhere.
-pub fn place(app: &App, run: &RunRow, asked: &Asked) -> Result<Result<Back, String>, AppError> {
-    let committed = resumable(app, run)?;
-    let before = rows(app, run.run_id)?;
+/// Where a request leads from an attempt, or why nowhere.
+pub fn place(
+    app: &App,
+    run: &RunRow,
+    left: &AttemptRow,
+    asked: &Asked,
+) -> Result<Result<Back, String>, AppError> {
+    let committed = resumable(app, left)?;
+    let mut before = rows(app, run.run_id)?;
+    before.retain(|row| row.stage == left.stage);
     let skipped = skipped_by(&before)?;
     Ok(match &asked.by {
         AskedBy::Person { to_step, skip, .. } => as_asked(*to_step, *skip, &committed, &skipped),
@@ -163,8 +170,8 @@ fn detect_section(run: &RunRow) -> DetectSection {
 }
 
 /// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.
-fn resumable(app: &App, run: &RunRow) -> Result<Vec<Step>, AppError> {
-    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+fn resumable(app: &App, left: &AttemptRow) -> Result<Vec<Step>, AppError> {
+    let root = app.home.checkpoint_root(left.run_id, left.kind, &left.stage);
     let infos = view(&root)?.list();
     let only_there = |state: State, uploaded: bool| state == State::Retired && uploaded;
     Ok(infos
@@ -182,9 +189,11 @@ pub fn rows(app: &App, run_id: RunId) -> Result<Vec<RollBackRow>, AppError> {
     app.ledger_read(|ledger| ledger.roll_backs_of_run(run_id))
 }
 
-/// What every attempt of a run passes over from now on.
-pub fn skipped(app: &App, run_id: RunId) -> Result<SkippedBatches, AppError> {
-    skipped_by(&rows(app, run_id)?)
+/// What every attempt of a stage of a run passes over from now on.
+pub fn skipped(app: &App, run_id: RunId, stage: &str) -> Result<SkippedBatches, AppError> {
+    let mut of_stage = rows(app, run_id)?;
+    of_stage.retain(|row| row.stage == stage);
+    skipped_by(&of_stage)
 }
 
 fn skipped_by(rows: &[RollBackRow]) -> Result<SkippedBatches, AppError> {
@@ -235,13 +244,13 @@ pub fn go_back(
 ) -> Result<String, AppError> {
     let Decided { asked, back } = decided;
     let told = told(back);
-    let root = app.home.checkpoint_root(run.run_id, run.kind, FULL_STAGE);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, &left.stage);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house = Housekeeper::open(&root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
     let mut left_steps = Vec::new();
     if let Some(step) = back.to_step {
         let why = format!("{told}: {}", asked.why);
-        if let Some(remote) = RemotePlan::of_run(app, run) {
+        if let Some(remote) = RemotePlan::of_run(app, run, stage_of(left)) {
             let there = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
             left_steps = there.and_then(|mut there| there.leave_after(step, &why)).map_err(fault)?;
         }
@@ -258,6 +267,7 @@ pub fn go_back(
         roll_back_id: roll_back_id.clone(),
         run_id: run.run_id,
         attempt_id: left.attempt_id,
+        stage: left.stage.clone(),
         at: app.clock.now(),
         detector,
         person,

@@ -10,18 +10,21 @@ use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
-    EventRow, RetryRow, RunRow, RunState, close_records,
+    EventRow, RetryRow, RunRow, RunState, StageRow, close_records,
 };
 use trackway_tower::{Verdict, classify};
 
 use self::evidence::{End, gather};
+use crate::App;
 use crate::actions;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::explain::gpu_busy_seconds;
 use crate::run::remote::one_per_prefix;
 use crate::run::remote::stage_in::StageInReport;
+use crate::run::stages::warm_start::WarmStart;
+use crate::run::stages::{Judged, stage_row};
 use crate::run::{Decided, decide};
-use crate::{App, FULL_STAGE};
 
 /// A sealed attempt and what follows.
 pub struct Sealed {
@@ -49,10 +52,15 @@ pub fn seal(app: &App, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
     let files = AttemptFiles::new(app.home.attempt_folder(*attempt_id));
     let closed = app.ledger_write(|_| close_records(app.home.folder(), &row))?;
     let checkpoints = checkpoint_rows(app, &row)?;
-    let verdict = classify(&gather(&row, &end, &closed, &files)?);
+    let run = app.find_run(&row.run_id.to_string())?;
+    let judged = app.judge_stage(&run, &row, &closed.summaries)?;
+    let mut evidence = gather(&row, &end, &closed, &files)?;
+    evidence.stage_refused = judged.as_ref().and_then(Judged::refusal);
+    let verdict = classify(&evidence);
     let row = receipt(app, row, &end, &closed, &checkpoints, &verdict);
-    let decided = decide(app, &row)?;
-    write_down(app, row, closed, checkpoints, decided)
+    let decided = decide(app, &row, judged.as_ref())?;
+    let stage = stage_row(app, &run, &row, &closed.summaries, judged.as_ref())?;
+    write_down(app, row, closed, checkpoints, stage, decided)
 }
 
 /// The decision after a sealed attempt; made now when the supervisor died before it was written down.
@@ -61,7 +69,9 @@ pub fn decision_of(app: &App, row: &AttemptRow) -> Result<RetryRow, AppError> {
     if let Some(decision) = written.into_iter().find(|decision| decision.attempt_id == row.attempt_id) {
         return Ok(decision);
     }
-    let decided = decide(app, row)?;
+    let run = app.find_run(&row.run_id.to_string())?;
+    let summaries = app.ledger_read(|ledger| ledger.metric_summaries_of(row.attempt_id))?;
+    let decided = decide(app, row, app.judge_stage(&run, row, &summaries)?.as_ref())?;
     app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     Ok(decided.retry)
 }
@@ -71,12 +81,14 @@ fn write_down(
     row: AttemptRow,
     closed: ClosedRecords,
     checkpoints: Vec<CheckpointRow>,
+    stage: Option<StageRow>,
     decided: Decided,
 ) -> Result<Sealed, AppError> {
     let run = run_after(app, &row, &checkpoints, decided.run_state)?;
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
     events.extend(stage_in_events(app, &row));
+    events.extend(warm_start_event(app, &row));
     events.extend(closed.events);
     events.extend(lost_output(&row));
     let seal = AttemptSeal {
@@ -89,6 +101,7 @@ fn write_down(
         events,
         checkpoints,
         run: Some(run),
+        stage,
         ..AttemptSeal::of(row)
     };
     let seal = seal_rows(app, seal)?;
@@ -212,6 +225,7 @@ fn receipt(
     }
     let gpus = f64::from(row.gpu_count.unwrap_or(0));
     row.gpu_seconds = Some(gpus * row.wall_seconds.unwrap_or(0.0));
+    row.gpu_busy_seconds = gpu_busy_seconds(&closed.summaries, row.wall_seconds.unwrap_or(0.0));
     row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
     row.termination_reason = Some(verdict.reason);
     row.termination_rule = Some(verdict.rule.clone());
@@ -244,9 +258,9 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
     row.log_bytes_lost = Some(record.log_bytes_lost);
 }
 
-/// The run's checkpoints as their log has them now.
+/// The checkpoints of the run's stage as their log has them now.
 fn checkpoint_rows(app: &App, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = app.home.checkpoint_root(row.run_id, row.kind, FULL_STAGE);
+    let root = app.home.checkpoint_root(row.run_id, row.kind, &row.stage);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
     let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
@@ -317,6 +331,14 @@ fn stage_in_events(app: &App, row: &AttemptRow) -> Vec<EventRow> {
         ..note(row, "checkpoint_stage_in", at, message)
     };
     report.sentences().into_iter().enumerate().map(event).collect()
+}
+
+/// What a stage began with.
+fn warm_start_event(app: &App, row: &AttemptRow) -> Option<EventRow> {
+    let warm_start = WarmStart::read(app, row.attempt_id)?;
+    let at = row.started_at.unwrap_or_else(|| app.clock.now());
+    let event = note(row, "stage_warm_start", at, warm_start.sentence());
+    Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
 }
 
 fn costs(row: &AttemptRow) -> Vec<CostRow> {

@@ -3,12 +3,14 @@
 use serde_json::Value;
 use trackway_app::explain::page::{
     ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation,
-    MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
+    MachineCard, MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
+use trackway_ledger::StageRow;
 
+use super::explain_machine;
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
 
@@ -25,7 +27,8 @@ pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
     if let Some(attempt) = &page.attempt {
         why(printer, page, attempt);
-        attempts(printer, &page.attempts);
+        attempts(printer, page);
+        stages(printer, &page.stages);
         tried(printer, page, attempt);
     }
     preflight(printer, &page.preflight);
@@ -42,6 +45,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         page.cadence.iter().for_each(|advice| cadence(printer, advice));
         decisions(printer, &page.retries);
         metrics(printer, &page.metrics);
+        machine(printer, &page.machine);
         tags(printer, &page.tags);
         artifacts(printer, &page.artifacts);
         evaluations(printer, &page.evaluations);
@@ -185,7 +189,9 @@ fn stacks(printer: Printer, detection: &Detection) {
 
 fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     let of = page.attempts.len();
-    section(printer, &format!("Attempt {} of {of} · {}", attempt.attempt_number, attempt.attempt_id));
+    let stage =
+        if page.stages.is_empty() { String::new() } else { format!(" · {} of the data", attempt.stage) };
+    section(printer, &format!("Attempt {} of {of} · {}{stage}", attempt.attempt_number, attempt.attempt_id));
     match &page.termination {
         Some(termination) => ended(printer, termination),
         None => fact(printer, "state", &format!("{} (it has not ended)", attempt.state)),
@@ -229,26 +235,52 @@ fn step(step: Option<u64>) -> String {
     step.map_or_else(|| "–".into(), |step| step.to_string())
 }
 
-fn attempts(printer: Printer, attempts: &[AttemptLine]) {
-    if attempts.len() < 2 {
+fn attempts(printer: Printer, page: &Explanation) {
+    if page.attempts.len() < 2 {
         return;
     }
     section(printer, "Attempts");
-    let rows = attempts
-        .iter()
-        .map(|attempt| {
-            vec![
-                format!("  {}", attempt.attempt_number),
-                attempt.termination_reason.clone().unwrap_or_else(|| "running".into()),
-                attempt.rule.clone().unwrap_or_default(),
-                step(attempt.resumed_from_step),
-                step(attempt.last_step),
-                step(attempt.last_committed_step),
-                attempt.wall_seconds.map(duration).unwrap_or_default(),
-            ]
-        })
-        .collect();
-    printer.table(&["  #", "ended", "rule", "from step", "last step", "committed", "took"], rows);
+    let has_stages = !page.stages.is_empty();
+    let mut titles = vec!["  #", "ended", "rule", "from step", "last step", "committed", "took"];
+    titles.extend(has_stages.then_some("stage"));
+    let cells = |attempt: &AttemptLine| {
+        let mut cells = vec![
+            format!("  {}", attempt.attempt_number),
+            attempt.termination_reason.clone().unwrap_or_else(|| "running".into()),
+            attempt.rule.clone().unwrap_or_default(),
+            step(attempt.resumed_from_step),
+            step(attempt.last_step),
+            step(attempt.last_committed_step),
+            attempt.wall_seconds.map(duration).unwrap_or_default(),
+        ];
+        cells.extend(has_stages.then(|| attempt.stage.clone()));
+        cells
+    };
+    printer.table(&titles, page.attempts.iter().map(cells).collect());
+}
+
+/// The stages of the ladder, what each cost, and why the next one was launched or not.
+fn stages(printer: Printer, stages: &[StageRow]) {
+    if stages.is_empty() {
+        return;
+    }
+    section(printer, "Stages");
+    let cells = |stage: &StageRow| {
+        vec![
+            format!("  {}", stage.stage),
+            stage.verdict.to_string(),
+            stage.attempt_count.to_string(),
+            step(stage.last_step),
+            duration(stage.wall_seconds),
+            duration(stage.gpu_seconds),
+            stage.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),
+        ]
+    };
+    let titles = ["  stage", "verdict", "attempts", "last step", "took", "GPU time", "cost"];
+    printer.table(&titles, stages.iter().map(cells).collect());
+    for why in stages.iter().filter_map(|stage| stage.why.as_deref()) {
+        printer.line(&format!("  {}", visible(why)));
+    }
 }
 
 fn tried(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
@@ -521,6 +553,17 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
         };
         printer.line(&format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
         printer.line(&format!("    {}", retry.why));
+    }
+}
+
+fn machine(printer: Printer, card: &MachineCard) {
+    let lines = explain_machine::lines(card);
+    if lines.is_empty() {
+        return;
+    }
+    section(printer, "Machine");
+    for (name, text) in lines {
+        fact(printer, &name, &text);
     }
 }
 

@@ -106,6 +106,7 @@ pub fn attempts(app: &App, args: &AttemptsArgs, printer: Printer) -> Result<u8, 
             &[
                 "attempt",
                 "#",
+                "stage",
                 "state",
                 "ended by",
                 "confidence",
@@ -131,6 +132,7 @@ fn attempt_cells(attempt: &AttemptRow) -> Vec<String> {
     vec![
         attempt.attempt_id.to_string(),
         attempt.attempt_number.to_string(),
+        attempt.stage.clone(),
         attempt.state.to_string(),
         attempt.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         attempt.termination_confidence.map(|confidence| confidence.to_string()).unwrap_or_default(),

@@ -1,10 +1,11 @@
 use trackway_app::App;
 use trackway_app::run::{Injection, RunOutcome, RunRequest, Source, interrupt};
+use trackway_ledger::StageVerdict;
 
 use super::live::Live;
 use super::preflight::selection;
 use crate::args::{ResumeArgs, RunArgs};
-use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
+use crate::exit::{BLOCKED, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
 use crate::units::duration;
 
@@ -89,6 +90,7 @@ fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
         Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
         None if outcome.state == "completed" => 0,
         None if outcome.state == "blocked" && outcome.attempts.is_empty() => BLOCKED,
+        None if outcome.stages.iter().any(|stage| stage.verdict == StageVerdict::Rejected) => REFUSED,
         None => NOT_COMPLETED,
     }
 }

@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use trackway_app::App;
 use trackway_app::explain::page::DetectionSeverity;
-use trackway_app::watch::View;
+use trackway_app::watch::{LiveCurve, View};
 
+use super::explain_machine;
 use crate::args::WatchArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone, visible};
@@ -13,6 +14,8 @@ use crate::units::{duration, metric};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const CURVE_WIDTH: usize = 48;
+/// The names of the other lines are no longer.
+const NAME_WIDTH: usize = 10;
 
 pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
     let mut watcher = app.watch(&args.run)?;
@@ -34,6 +37,16 @@ pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failur
     }
 }
 
+/// Where the run is on its ladder, and how it came there.
+fn stages(view: &View, printer: Printer) {
+    let Some(stage) = view.stage.as_ref().filter(|_| view.has_ladder) else { return };
+    printer.line(&format!("  stage      {stage} of the data"));
+    for judged in &view.stages {
+        let why = judged.why.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
+        printer.line(&format!("             {} {}{why}", judged.stage, judged.verdict));
+    }
+}
+
 fn show(view: &View, printer: Printer) {
     printer.line(&format!("{} · {} · {}", printer.tone(Tone::Bold, &view.name), view.run_id, view.state));
     let Some(number) = view.attempt_number else {
@@ -47,14 +60,25 @@ fn show(view: &View, printer: Printer) {
         format!("{} for", view.attempt_state)
     };
     printer.line(&format!("  attempt    {number}, {lives} {running}"));
+    stages(view, printer);
     let progress = &view.progress;
     let step = progress.step.map_or_else(|| "none reported yet".into(), |step| step.to_string());
     let of = view.total_steps.map(|total| format!(" of {total}")).unwrap_or_default();
     let rate = progress.steps_per_second.map(|rate| format!(", {rate:.1} steps/s")).unwrap_or_default();
     let left = view.eta_seconds.map(|seconds| format!(", {} left", duration(seconds))).unwrap_or_default();
     printer.line(&format!("  step       {step}{of}{rate}{left}"));
-    if let Some((name, value)) = &progress.loss {
-        printer.line(&format!("  {name:<11}{} {}", metric(*value), sparkline(&view.curve, CURVE_WIDTH)));
+    let value_of = |curve: &LiveCurve| curve.values.back().map_or_else(String::new, |value| metric(*value));
+    let widths = |part: &dyn Fn(&LiveCurve) -> usize| view.curves.iter().map(part).max().unwrap_or(0);
+    let name_width = widths(&|curve| visible(&curve.name).chars().count()).max(NAME_WIDTH);
+    let value_width = widths(&|curve| value_of(curve).chars().count());
+    for curve in &view.curves {
+        let (name, value) = (visible(&curve.name), value_of(curve));
+        let values: Vec<f64> = curve.values.iter().copied().collect();
+        let line = format!("  {name:<name_width$} {value:<value_width$} {}", sparkline(&values, CURVE_WIDTH));
+        printer.line(line.trim_end());
+    }
+    if let Some(text) = explain_machine::now(&view.machine).filter(|_| !view.ended) {
+        printer.line(&format!("  machine    {text}"));
     }
     let committed = progress.last_committed_step.map_or_else(|| "none".into(), |step| step.to_string());
     printer.line(&format!("  committed  {committed}"));

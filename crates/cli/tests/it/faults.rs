@@ -189,8 +189,12 @@ fn a_locked_ledger_launches_nothing() {
 #[test]
 fn a_ledger_locked_at_the_end_loses_nothing() {
     let home = Home::new();
-    let supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 1; exit 5"]);
+    let supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 2; exit 5"]);
     script_pid(&home);
+    eventually("the attempt in the ledger", || {
+        let state = home.sql("select state from training_attempts").pop()?;
+        (state["state"] == "running").then_some(())
+    });
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
     eventually("the lock", || ledger.execute_batch("begin exclusive").ok());
     // Longer than a writer waits for another one: the supervisor must come back for it.

@@ -27,4 +27,6 @@ mod remote;
 mod retries;
 mod roll_backs;
 mod sdk;
+mod stages;
+mod telemetry;
 mod tracking;

@@ -130,8 +130,8 @@ impl TryFrom<String> for Distinct {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hash::{hash_bytes, hash_number};
     use super::*;
+    use trackway_formats::hash::{hash_bytes, hash_number};
 
     /// Proves that estimates stay within four standard errors from ten values to a million, for consecutive numbers
     /// and texts alike (which a weak hash would spoil), and that stored registers come back.

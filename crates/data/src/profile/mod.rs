@@ -21,7 +21,6 @@
 
 mod column;
 mod distinct;
-mod hash;
 mod label;
 mod moments;
 mod number;
@@ -37,7 +36,6 @@ use serde::{Deserialize, Serialize};
 
 pub use column::ColumnProfile;
 pub use distinct::DISTINCT_STANDARD_ERROR;
-pub(crate) use hash::hash_bytes;
 pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS};
 pub use moments::{CoMoments, Moments};
 pub use number::Order;

@@ -5,10 +5,10 @@ use arrow::datatypes::ArrowPrimitiveType;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 
-use super::hash::hash_number;
 use super::moments::{Moments, bounds};
 use super::quantiles::Quantiles;
 use super::values::ValueCounts;
+use trackway_formats::hash::hash_number;
 
 /// What the 64 bits of a number mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Rng, SplitMix64};
 
-use super::hash::hash_number;
+use trackway_formats::hash::hash_number;
 
 /// Length of the topmost level.
 const TOP_LENGTH: usize = 1024;

@@ -9,7 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::distinct::Distinct;
-use super::hash::{hash_bytes, hash_float, hash_number};
+use trackway_formats::hash::{hash_bytes, hash_float, hash_number};
 
 /// The most different values that are counted exactly.
 pub const MAX_VALUES: usize = 1536;

@@ -8,7 +8,7 @@ use super::by_time::cut_by_time;
 use super::folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
 use super::parts::{Part, Shares, SplitError, by_hash_within_classes};
 use super::rows::SplitRows;
-use super::subset::{subset_of, unit_of};
+use trackway_formats::subset::{subset_of, unit_of};
 
 /// By what rows are shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -10,7 +10,7 @@ pub const FOLD_COUNT_MAX: usize = 100;
 pub struct GroupClasses {
     /// Rows by class, in the same order for every group.
     pub rows: Vec<u64>,
-    /// Where the group falls among groups of equal spread: [`super::unit_of`] of its key.
+    /// Where the group falls among groups of equal spread: [`trackway_formats::subset::unit_of`] of its key.
     pub unit: f64,
 }
 

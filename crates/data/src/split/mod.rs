@@ -11,7 +11,6 @@ mod folds;
 mod parts;
 mod proof;
 mod rows;
-mod subset;
 mod write;
 
 pub use assign::{Assignment, SplitMethod, SplitPlan, SplitProof};
@@ -20,7 +19,6 @@ pub use folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
 pub use parts::{Part, Shares, SplitError, by_hash, by_hash_within_classes};
 pub use proof::{Overlap, prove_disjoint};
 pub use rows::{CLASSES_MAX, SplitColumns, SplitRows, read_rows};
-pub use subset::{subset_of, unit_of};
 pub use write::{WriteError, write_assignment, write_parts};
 
 #[cfg(test)]

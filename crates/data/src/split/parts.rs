@@ -1,6 +1,6 @@
 //! Parts by hash: of rows, of groups, and within each class.
 
-use super::subset::unit_of;
+use trackway_formats::subset::unit_of;
 
 /// The index of a part, in the order of [`Shares`].
 pub type Part = u8;

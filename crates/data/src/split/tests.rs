@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trackway_formats::subset::{subset_of, unit_of};
 
 use super::*;
 use crate::read::Place;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_core::TerminationReason;
+use trackway_core::{Stage, TerminationReason};
 
 use super::detect::detect;
 use super::read_checks::{governance, preflight, role, training};
@@ -19,6 +19,10 @@ use super::values::{
     variable_name, variables, whole, word,
 };
 use super::walker::{Fault, Problems, Scope};
+use crate::promotion::Rule;
+
+/// Stages of a ladder at most.
+const MAX_STAGES: usize = 20;
 
 /// The `[retry]` key that stands for every infrastructure reason.
 pub const INFRASTRUCTURE: &str = "infrastructure";
@@ -190,17 +194,35 @@ fn stages(scope: &Scope, problems: &mut Problems) -> StagesSection {
     scope.require("ladder", "[\"1%\", \"10%\", \"100%\"]", problems);
     StagesSection {
         ladder: scope.read("ladder", problems, ladder).unwrap_or_default(),
-        promote: scope.read("promote", problems, text),
+        promote: scope.read("promote", problems, promote),
         warm_start: scope.read("warm_start", problems, flag).unwrap_or(false),
     }
 }
 
 fn ladder(node: &Node) -> Result<Vec<f64>, Fault> {
     let fractions = list(1, percentage)(node)?;
-    if fractions.is_sorted_by(|left, right| left < right) {
+    if fractions.len() > MAX_STAGES {
+        return Err(node.fault(format!("has {} stages; a ladder has at most {MAX_STAGES}", fractions.len())));
+    }
+    let stages: Vec<Stage> = fractions.iter().copied().filter_map(Stage::new).collect();
+    let told_apart = |one: &Stage, next: &Stage| one < next && one.to_string() != next.to_string();
+    if stages.len() == fractions.len() && stages.is_sorted_by(told_apart) {
         Ok(fractions)
     } else {
         Err(node.fault("must rise from step to step"))
+    }
+}
+
+/// The text of a rule that can be read.
+fn promote(node: &Node) -> Result<String, Fault> {
+    let given = text(node)?;
+    match Rule::parse(&given) {
+        Ok(_) => Ok(given),
+        Err(error) => {
+            let place = node.within(&given, error.span);
+            let fault = Fault::at(place, error.message);
+            Err(error.hint.into_iter().fold(fault, Fault::hint))
+        }
     }
 }
 

@@ -179,12 +179,32 @@ fn what_is_not_done_is_named() {
         .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
         .collect();
     let expected = [
-        "stages at \"stages\"",
         "retry.infrastructure.max_usd at \"max_usd\"",
         "evaluate at \"evaluate\"",
         "launch.on = \"ray\" at \"\\\"ray\\\"\"",
     ];
     assert_eq!(named, expected);
+}
+
+/// Proves that a mistake in a promotion rule is marked inside its text, in the file and in an override; and that stages
+/// which have one name are none.
+#[test]
+fn a_mistake_in_a_rule_has_its_place_in_the_text() {
+    let file = |rule: &str| format!("{MINIMAL}[stages]\nladder = [\"1%\", \"100%\"]\npromote = {rule}\n");
+    let marked = |rule: &str| {
+        let text = file(rule);
+        let error = parse(&text, "trackway.toml", &[]).unwrap_err().remove(0);
+        text[error.span].to_owned()
+    };
+    assert_eq!(marked("\"loss < 5%\""), "%");
+    assert_eq!(marked("'é < 1 and loss'"), "loss");
+    assert_eq!(marked("\"\\u0061 < \""), "\"\\u0061 < \"");
+    let set = ["stages.promote=a < previous + b".to_owned()];
+    let error = parse(&file("\"a < 1\""), "trackway.toml", &set).unwrap_err().remove(0);
+    assert_eq!(&error.override_text.unwrap()[error.span], "previous");
+    assert_eq!(error.message, "`stages.promote` does not say of which metric `previous` is");
+    let twins = format!("{MINIMAL}[stages]\nladder = [\"1.00000000001%\", \"1.00000000002%\"]\n");
+    assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must rise"));
 }
 
 /// Proves that all mistakes of a file are shown at once, each with line, caret and the nearest name.

@@ -22,6 +22,20 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
+impl Node {
+    /// The place of a part of the text that this node holds. A text with escapes, or on several lines, is only told as a
+    /// whole: its bytes in the file are others.
+    pub(super) fn within(&self, text: &str, part: Range<usize>) -> Place {
+        let quotes = match self.place.span.len().checked_sub(text.len()) {
+            Some(0) => 0,
+            Some(2) => 1,
+            _ => return self.place.clone(),
+        };
+        let start = self.place.span.start + quotes;
+        Place { source_index: self.place.source_index, span: start + part.start..start + part.end }
+    }
+}
+
 /// A TOML value. Integers past 64 bits and datetimes keep their text; no key wants them.
 #[derive(Debug, Clone)]
 pub(super) enum Value {

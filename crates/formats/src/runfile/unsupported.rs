@@ -19,7 +19,6 @@ pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     for (key, entry) in top.entries() {
         let place = &entry.key_place;
         match key.as_str() {
-            "stages" => found.push(note(place, key, "remove the section: the run uses all of the data")),
             "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),

@@ -42,11 +42,13 @@ const MIGRATIONS: &[Migration] = &[
         version: 5,
         sqlite: concat!(
             include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
-            include_str!("../../migrations/sqlite/0005_roll_backs.sql")
+            include_str!("../../migrations/sqlite/0005_roll_backs.sql"),
+            include_str!("../../migrations/sqlite/0005_stages.sql")
         ),
         postgres: concat!(
             include_str!("../../migrations/postgres/0005_data_cursor.sql"),
-            include_str!("../../migrations/postgres/0005_roll_backs.sql")
+            include_str!("../../migrations/postgres/0005_roll_backs.sql"),
+            include_str!("../../migrations/postgres/0005_stages.sql")
         ),
     },
 ];
@@ -147,7 +149,9 @@ mod tests {
         let script = format!(
             "CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT; {}; INSERT INTO schema_version VALUES (1);
              INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
-             VALUES ('run_01arz3ndektsv4rrffq69g5fav', 'old', 'planned', 'c', 7, 0, 0, 0, '{{}}')",
+             VALUES ('run_01arz3ndektsv4rrffq69g5fav', 'old', 'planned', 'c', 7, 0, 0, 0, '{{}}');
+             INSERT INTO retries (attempt_id, run_id, at, decision, rule, why)
+             VALUES ('att_01arz3ndektsv4rrffq69g5fav', 'run_01arz3ndektsv4rrffq69g5fav', 8, 'stop', 'finished', 'w')",
             MIGRATIONS[0].sqlite
         );
         old.execute_batch(&script).unwrap();
@@ -158,5 +162,8 @@ mod tests {
         assert!(ledger.resume_proofs_of_config("c").unwrap().is_empty());
         let refused = ledger.backend().execute("raw SQL", "UPDATE runs SET kind = 'prove'", &[]);
         assert!(refused.unwrap_err().to_string().contains("the kind of a run does not change"));
+        assert_eq!(ledger.retries_of_run(run.run_id).unwrap()[0].rule, "finished");
+        let refused = ledger.backend().execute("raw SQL", "UPDATE retries SET decision = 'promote'", &[]);
+        assert!(refused.unwrap_err().to_string().contains("retries is append-only"));
     }
 }

@@ -16,7 +16,8 @@ use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, PreflightCheckRow,
-    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
+    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow,
+    StageVerdict,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -172,6 +173,7 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     stored.verified = Some(false);
     ledger.upsert_checkpoints(&[stored.clone()]).unwrap();
     assert_eq!(ledger.checkpoints_of_run(run.run_id).unwrap(), [stored]);
+    stages_come_back(ledger, run, attempt);
     let amendment = AmendmentRow {
         amendment_id: "amend-1".into(),
         attempt_id: attempt,
@@ -185,6 +187,36 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     };
     assert!(ledger.amend(&amendment).unwrap() && !ledger.amend(&amendment).unwrap());
     assert_eq!(ledger.amendments_of(attempt).unwrap(), [amendment]);
+}
+
+/// A stage is written with each seal of its attempts, and keeps its verdict once it has one.
+fn stages_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
+    let mut stage = StageRow {
+        run_id: run.run_id,
+        stage: "10%".into(),
+        fraction: 0.1,
+        place: 2,
+        verdict: StageVerdict::Open,
+        attempt_count: 1,
+        last_attempt_id: attempt,
+        last_step: Some(40),
+        wall_seconds: 9.5,
+        gpu_seconds: 19.0,
+        cost_usd: Some(0.1 + 0.2),
+        warm_start_step: None,
+        rule: Some("val_loss < 1".into()),
+        why: None,
+        values_json: None,
+        metrics_json: Some(json!({ "val_loss": 0.5 })),
+    };
+    ledger.backend().upsert(&stage, &[]).unwrap();
+    stage.verdict = StageVerdict::Rejected;
+    stage.values_json = Some(json!({ "val_loss": 2.0 }));
+    ledger.backend().upsert(&stage, &[]).unwrap();
+    assert_eq!(ledger.stages_of_run(run.run_id).unwrap(), [stage.clone()]);
+    stage.verdict = StageVerdict::Promoted;
+    let refused = ledger.backend().upsert(&stage, &[]);
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Integrity);
 }
 
 /// A proof is found by its config, and its runs are no training runs: not by name, not as `last`, not in lists.
@@ -284,6 +316,7 @@ fn roll_backs_come_back(ledger: &Ledger) {
         roll_back_id: format!("{}:{second}", attempt.attempt_id),
         run_id: run.run_id,
         attempt_id: attempt.attempt_id,
+        stage: "100%".into(),
         at: at(second),
         detector: Some(Detector::LossSpike),
         person: None,

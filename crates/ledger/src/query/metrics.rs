@@ -1,12 +1,14 @@
 //! `metrics`: every value that was ever recorded, from closed Parquet files and from segments still being written.
-//! `effective_metrics`: without the steps that a later attempt trained again.
+//! `effective_metrics`: without the steps that a later attempt trained again. `telemetry`: what the machine said meanwhile.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, Scalar, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, Scalar, StringArray,
+};
 use arrow::array::{AsArray, Float64Array, TimestampMicrosecondArray};
 use arrow::compute::kernels::cmp;
 use arrow::compute::{and, filter_record_batch};
@@ -25,7 +27,7 @@ use trackway_core::{LaunchKind, RunId};
 use super::arrow_rows::{BATCH_ROWS, schema_of};
 use super::filters::{Comparison, Filter, Test};
 use super::tables::{projected, pushed_down, usable};
-use crate::close::{Subject, metric_batch, parquet_path, read_segments};
+use crate::close::{Points, Subject, metric_batch, read_segments};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, LAUNCHES};
@@ -35,6 +37,8 @@ use crate::value::{Column, ColumnKind, Record, Value};
 pub(super) const METRICS: &str = "metrics";
 /// Every value that counts.
 pub(super) const EFFECTIVE_METRICS: &str = "effective_metrics";
+/// What the machine did.
+pub(super) const TELEMETRY: &str = "telemetry";
 
 const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Column {
     Column { name, kind, nullable: false, doc }
@@ -62,17 +66,109 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
 
 const STEP_COLUMN: usize = 8;
 
+/// The columns of `telemetry`.
+pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
+    column("run_id", ColumnKind::Text, "The run."),
+    column("attempt_id", ColumnKind::Text, "The attempt."),
+    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
+    column("kind", ColumnKind::Text, "What the launch was for."),
+    column("stage", ColumnKind::Text, "The fraction of the ladder."),
+    column(
+        "name",
+        ColumnKind::Text,
+        "What was read, such as `system/rss_bytes`; `docs/telemetry.md` has them all.",
+    ),
+    column("elapsed_seconds", ColumnKind::Integer, "Whole seconds since the attempt began."),
+    column("value", ColumnKind::Real, "The value, in the unit that its name ends with."),
+    column("recorded_at", ColumnKind::Timestamp, "When it was read, by the clock of the script's machine."),
+];
+
+/// Where each column of `telemetry` stands in the rows of a record.
+const TELEMETRY_FROM: [usize; 9] = [0, 1, 2, 3, 4, 7, STEP_COLUMN, 9, 10];
+
 /// The Arrow schema of `metrics`.
 pub(crate) fn metric_schema() -> SchemaRef {
     schema_of(METRIC_COLUMNS)
 }
 
-/// The table `metrics` or `effective_metrics`.
+/// Which rows of the records a table has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// `metrics`.
+    All,
+    /// `effective_metrics`.
+    Effective,
+    /// `telemetry`.
+    Telemetry,
+}
+
+impl Rows {
+    fn columns(self) -> &'static [Column] {
+        if self == Self::Telemetry { TELEMETRY_COLUMNS } else { METRIC_COLUMNS }
+    }
+
+    fn points(self) -> Points {
+        if self == Self::Telemetry { Points::Telemetry } else { Points::Metrics }
+    }
+
+    /// Where a column of this table stands in the rows of a record.
+    fn place(self, column: usize) -> usize {
+        if self == Self::Telemetry { TELEMETRY_FROM[column] } else { column }
+    }
+}
+
+/// The columns of a table that a query needs, in the table's order.
+struct Needed {
+    rows: Rows,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Needed {
+    /// What is asked for, what the filters test, and the step where later attempts void steps.
+    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter]) -> Self {
+        let all = rows.columns();
+        let asked = |index: &usize| {
+            projection.is_none_or(|projection| projection.contains(index))
+                || filters.iter().any(|filter| filter.column == all[*index].name)
+                || (rows == Rows::Effective && *index == STEP_COLUMN)
+        };
+        let columns: Vec<usize> = (0..all.len()).filter(asked).collect();
+        let fields: Vec<Column> = columns.iter().map(|&index| all[index]).collect();
+        Self { rows, schema: schema_of(&fields), columns }
+    }
+
+    /// Their names in a record, in its order.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().map(|&column| METRIC_COLUMNS[self.rows.place(column)].name)
+    }
+
+    /// All columns of a record cut down to these.
+    fn cut(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let places: Vec<usize> = self.columns.iter().map(|&column| self.rows.place(column)).collect();
+        self.named(&batch.project(&places)?)
+    }
+
+    /// These columns of a record under the table's names.
+    fn named(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), batch.columns().to_vec(), &options)
+    }
+
+    /// What was asked for, of these.
+    fn asked(&self, batch: &RecordBatch, projection: Option<&Vec<usize>>) -> Result<RecordBatch, ArrowError> {
+        let Some(projection) = projection else { return Ok(batch.clone()) };
+        let place = |index: &usize| self.columns.iter().position(|column| column == index);
+        batch.project(&projection.iter().filter_map(place).collect::<Vec<usize>>())
+    }
+}
+
+/// The table `metrics`, `effective_metrics` or `telemetry`.
 #[derive(Debug)]
 pub(super) struct MetricsTable {
     ledger: Ledger,
     home: PathBuf,
-    effective: bool,
+    rows: Rows,
 }
 
 /// An attempt whose record is to be read.
@@ -83,8 +179,8 @@ struct Source {
 }
 
 impl MetricsTable {
-    pub(super) fn new(ledger: Ledger, home: &Path, effective: bool) -> Self {
-        Self { ledger, home: home.into(), effective }
+    pub(super) fn new(ledger: Ledger, home: &Path, rows: Rows) -> Self {
+        Self { ledger, home: home.into(), rows }
     }
 
     /// The attempts whose records may answer the query, oldest first.
@@ -103,7 +199,7 @@ impl MetricsTable {
                 }
             }
         }
-        let cut = if self.effective { cut_offs(&attempts) } else { HashMap::new() };
+        let cut = if self.rows == Rows::Effective { cut_offs(&attempts) } else { HashMap::new() };
         let wanted =
             |attempt: &&AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
         let source = |attempt: &AttemptRow| Source {
@@ -134,28 +230,32 @@ impl MetricsTable {
         filters: &[Filter],
         projection: Option<&Vec<usize>>,
     ) -> Result<Vec<RecordBatch>, LedgerError> {
+        let sources = self.sources(filters)?;
+        let filters = &left_to_rows(filters);
+        let needed = Needed::of(self.rows, projection, filters);
         let mut batches = Vec::new();
-        for source in self.sources(filters)? {
-            let path = parquet_path(&self.home, source.subject.attempt_id);
+        for source in sources {
+            let points = self.rows.points();
+            let path = points.path(&self.home, source.subject.attempt_id);
             let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
                 let kept = keep(&batch, filters, source.last_effective_step)?;
                 if kept.num_rows() > 0 {
-                    batches.push(match projection {
-                        Some(indexes) => kept.project(indexes)?,
-                        None => kept,
-                    });
+                    batches.push(needed.asked(&kept, projection)?);
                 }
                 Ok(())
             };
             match File::open(&path) {
-                Ok(file) => read_closed(file, &mut take).map_err(|why| LedgerError::Parquet {
+                Ok(file) => read_closed(file, &needed, &mut take).map_err(|why| LedgerError::Parquet {
                     doing: "read",
                     path,
                     why,
                 })?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    for named in read_segments(&self.home, source.subject.attempt_id)? {
+                    let mut segments = read_segments(&self.home, source.subject.attempt_id)?;
+                    segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
+                    for named in segments {
                         metric_batch(&source.subject, &named)
+                            .and_then(|batch| needed.cut(&batch))
                             .and_then(&mut take)
                             .map_err(|error| LedgerError::Query(error.to_string()))?;
                     }
@@ -170,7 +270,7 @@ impl MetricsTable {
 #[async_trait]
 impl TableProvider for MetricsTable {
     fn schema(&self) -> SchemaRef {
-        metric_schema()
+        schema_of(self.rows.columns())
     }
 
     fn table_type(&self) -> TableType {
@@ -178,7 +278,7 @@ impl TableProvider for MetricsTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(pushed_down(filters, METRIC_COLUMNS))
+        Ok(pushed_down(filters, self.rows.columns()))
     }
 
     async fn scan(
@@ -188,13 +288,13 @@ impl TableProvider for MetricsTable {
         filters: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let filters = usable(filters, METRIC_COLUMNS);
+        let filters = usable(filters, self.rows.columns());
         let read = || self.read(&filters, projection);
         // The client of PostgreSQL brings a runtime of its own, which must not start inside of ours.
         let batches = std::thread::scope(|scope| scope.spawn(read).join())
             .map_err(|_| DataFusionError::Execution("reading the records panicked".into()))?
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let schema = schema_of(&projected(METRIC_COLUMNS, projection));
+        let schema = schema_of(&projected(self.rows.columns(), projection));
         Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
     }
 }
@@ -227,11 +327,28 @@ fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
 
 /// The texts that the filters admit for a column; `None` when they admit any.
 fn texts_of(filters: &[Filter], column: &str) -> Option<Vec<String>> {
-    filters.iter().filter(|filter| filter.column == column).find_map(|filter| match &filter.test {
+    filters.iter().filter(|filter| filter.column == column).find_map(|filter| texts_in(&filter.test))
+}
+
+fn texts_in(test: &Test) -> Option<Vec<String>> {
+    match test {
         Test::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
         Test::In(texts) => Some(texts.clone()),
         _ => None,
-    })
+    }
+}
+
+/// The filters without those that the choice of the records has answered: a column that is the same in every row of one
+/// need not be read for them.
+fn left_to_rows(filters: &[Filter]) -> Vec<Filter> {
+    let answered = |index: usize, filter: &Filter| {
+        let of_same = |other: &&Filter| other.column == filter.column && texts_in(&other.test).is_some();
+        ["run_id", "attempt_id"].contains(&filter.column)
+            && texts_in(&filter.test).is_some()
+            && !filters[..index].iter().any(|other| of_same(&other))
+    };
+    let left = filters.iter().enumerate().filter(|(index, filter)| !answered(*index, filter));
+    left.map(|(_, filter)| filter.clone()).collect()
 }
 
 fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
@@ -240,17 +357,15 @@ fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
 
 fn read_closed(
     file: File,
+    needed: &Needed,
     take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>,
 ) -> Result<(), String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
-    let names = METRIC_COLUMNS.iter().map(|column| column.name);
-    let mask = ProjectionMask::columns(builder.parquet_schema(), names);
+    let mask = ProjectionMask::columns(builder.parquet_schema(), needed.names());
     let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
     for batch in reader.map_err(|error| error.to_string())? {
         let batch = batch.map_err(|error| error.to_string())?;
-        // The file's schema carries metadata of its own; the rows are the same.
-        let batch = RecordBatch::try_new(metric_schema(), batch.columns().to_vec());
-        batch.and_then(&mut *take).map_err(|error| error.to_string())?;
+        needed.named(&batch).and_then(&mut *take).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -266,8 +381,8 @@ fn keep(batch: &RecordBatch, filters: &[Filter], last_step: Option<i64>) -> Resu
             });
         }
     }
-    if let Some(last_step) = last_step {
-        let steps = batch.column(STEP_COLUMN).as_primitive::<Int64Type>();
+    if let (Some(last_step), Some(steps)) = (last_step, batch.column_by_name("step")) {
+        let steps = steps.as_primitive::<Int64Type>();
         let admitted = cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?;
         mask = Some(match mask {
             Some(mask) => and(&mask, &admitted)?,

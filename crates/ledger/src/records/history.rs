@@ -32,6 +32,8 @@ words!(
     Decision, "decision", {
         /// Launch again.
         Retry = "retry",
+        /// Launch the next stage of the ladder.
+        Promote = "promote",
         /// Launch nothing more.
         Stop = "stop",
     }
@@ -46,7 +48,7 @@ record!(
         run_id: RunId,
         /// When it was decided.
         at: Timestamp,
-        /// retry or stop.
+        /// retry, promote or stop.
         decision: Decision,
         /// The rule's name.
         rule: String,

@@ -10,6 +10,7 @@ mod progress;
 mod proof;
 mod roll_back;
 mod run;
+mod stage;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
@@ -20,6 +21,7 @@ pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSe
 pub use proof::{ProofVerdict, ResumeProofRow};
 pub use roll_back::RollBackRow;
 pub use run::{RunRow, RunState};
+pub use stage::{StageRow, StageVerdict};
 
 use crate::value::{Record, Table};
 
@@ -46,4 +48,5 @@ pub const TABLES: &[&Table] = &[
     PreflightCheckRow::TABLE,
     DetectionRow::TABLE,
     RollBackRow::TABLE,
+    StageRow::TABLE,
 ];

@@ -13,6 +13,8 @@ record!(
         run_id: RunId,
         /// The attempt that was left.
         attempt_id: AttemptId,
+        /// The stage of the data it was in; other stages have checkpoints and batches of their own.
+        stage: String,
         /// When it was carried out.
         at: Timestamp,
         /// The detector that asked for it; null: a person did.

@@ -19,6 +19,8 @@ from ._loader import WorkerInit
 from ._ranks import Sharded
 from ._rng import ProcessRng, seed
 from ._run import Run, Start, attach
+from ._share import stage_indexes
+from ._trackway import in_stage, stage
 from .augment import AugmentationProbe, probe_augmentation
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
 
@@ -38,6 +40,9 @@ __all__ = [
     "callbacks",
     "checkpoint",
     "errors",
+    "in_stage",
     "probe_augmentation",
     "seed",
+    "stage",
+    "stage_indexes",
 ]

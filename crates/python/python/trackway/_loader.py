@@ -13,6 +13,7 @@ from typing import Any
 
 from . import _arrays, _tree
 from ._rng import ProcessRng
+from ._share import Share
 from ._trackway import outlive_sigterm_of_others
 from .errors import InputError
 
@@ -46,6 +47,8 @@ class Cursor:
         self._loader: Any = None
         self._stateful: Any = None
         self._resumed = False
+        # The rows of the loader that belong to the stage; None: all.
+        self.share: Share | None = None
 
     # A component of a checkpoint
 
@@ -90,7 +93,7 @@ class Cursor:
                     yield batch
             rng = None
             if self.index == 0:
-                raise InputError("the loader is empty, so there is nothing to train on")
+                raise InputError(_nothing_in(self.share))
             self._finish_epoch()
             if isinstance(loader, Iterator):
                 return
@@ -106,7 +109,7 @@ class Cursor:
         if self._stateful is not None and _tree.is_stateful(loader):
             _tree.load_state(loader, self._stateful, ("loader",))
             self._stateful = None
-            iterator = _iterate(loader)
+            iterator = _iterate(loader, self.share)
         else:
             iterator = self._rewound(loader, taken, replay)
         if rng is not None:
@@ -120,8 +123,8 @@ class Cursor:
         else:
             self._epoch_began = _generators(own)
         if taken and not replay and _has_indexes(loader):
-            return _iterate(loader, taken)
-        iterator = _iterate(loader)
+            return _iterate(loader, self.share, taken)
+        iterator = _iterate(loader, self.share)
         for index in range(taken):
             try:
                 next(iterator)
@@ -131,6 +134,15 @@ class Cursor:
                     "epoch: its data or its batch size changed"
                 ) from None
         return iterator
+
+
+def _nothing_in(share: Share | None) -> str:
+    if share is None:
+        return "the loader is empty, so there is nothing to train on"
+    return (
+        f"the stage has {share.kept} of {share.total} rows, and they make no whole batch: "
+        "begin the ladder higher, or keep the last batch (`drop_last=False`)"
+    )
 
 
 def _tell_epoch(loader: Any, epoch: int) -> None:
@@ -216,13 +228,14 @@ class _Later:
             next(self._draws, None)
 
 
-def _iterate(loader: Any, passed: int = 0) -> Iterator[Any]:
-    """Begins to iterate, behind the batches that were passed over."""
+def _iterate(loader: Any, share: Share | None = None, passed: int = 0) -> Iterator[Any]:
+    """Begins to iterate over the share, behind the batches that were passed over."""
     if not _is_torch_loader(loader):
-        return iter(loader)
+        return iter(loader) if share is None else share.of_sequence(loader)
     # A DataLoader does not let its sampler be exchanged, but looks it up anew when it is iterated.
     name = "batch_sampler" if loader.batch_sampler is not None else "sampler"
-    later = _Later(loader.__dict__[name], passed) if passed else loader.__dict__[name]
+    sampler = loader.__dict__[name] if share is None else share.of_torch(loader)[1]
+    later = _Later(sampler, passed) if passed else sampler
     exchanged = {name: later, "worker_init_fn": WorkerInit(loader.worker_init_fn)}
     kept = {name: loader.__dict__[name] for name in exchanged}
     loader.__dict__.update(exchanged)

@@ -18,8 +18,9 @@ from ._metrics import as_floats
 from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
 from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
+from ._share import share_of
 from ._stacks import dump_stacks_on_signal
-from ._trackway import Loaded, Recorder, Stage
+from ._trackway import Loaded, Recorder, Stage, stage
 from .errors import InputError
 
 Batch = TypeVar("Batch")
@@ -41,11 +42,12 @@ class Place(NamedTuple):
 class Start(int):
     """The step to go on with, and what the resume brought back. An `int`: 1 when nothing was resumed.
 
-    `resumed`: whether there was a checkpoint. `state`: the restored value of each component that is no object and no
-    dict (those are filled in place): `params = start.state["params"]`. `metrics`: the values saved with the
-    checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
+    `resumed`: whether there was a checkpoint. `warm_start`: the step of the stage before whose weights were taken.
+    `state`: the restored value of each component that is no object and no dict (those are filled in place):
+    `params = start.state["params"]`. `metrics`: the values saved with the checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
 
     resumed: bool
+    warm_start: int | None
     state: dict[str, Any]
     metrics: dict[str, float]
     fallbacks: list[tuple[int | None, str]]
@@ -55,12 +57,13 @@ class Start(int):
         step: int,
         *,
         resumed: bool = False,
+        warm_start: int | None = None,
         state: dict[str, Any] | None = None,
         metrics: dict[str, float] | None = None,
         fallbacks: list[tuple[int | None, str]] | None = None,
     ) -> Start:
         start = super().__new__(cls, step)
-        start.resumed, start.state = resumed, state or {}
+        start.resumed, start.warm_start, start.state = resumed, warm_start, state or {}
         start.metrics, start.fallbacks = metrics or {}, fallbacks or []
         return start
 
@@ -86,6 +89,7 @@ class Run(Recorder):
         # An attempt may have no place for checkpoints.
         self._saves = self.enabled and bool(os.environ.get("TRACKWAY_CHECKPOINTS"))
         self._sigterm_watched = False
+        self._share_told = False
         self._seen_before_told = False
         self._told_error: BaseException | None = None
         self._endings: list[Callable[[], None]] = []
@@ -185,8 +189,33 @@ class Run(Recorder):
             self._cursor.attend(loader)
         loaded = self._resume()
         if loaded is None:
-            return Start(1)
+            return self._begin_warm(components)
         source = Kept(loaded)
+        stored = _state.Stored(FilesOf(source, self._rank))
+        kept = self._restore(components, loaded, source)
+        self._restore_place(stored, source, loaded)
+        self._next_step = loaded.step + 1
+        self._note_unused(stored, components, loaded.step)
+        return Start(
+            self._next_step, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
+        )
+
+    def _begin_warm(self, components: Mapping[str, Any]) -> Start:
+        """At step 1, with the weights of the stage before where the run file says `warm_start`: its optimizer, schedule,
+        generators and place in the data are those of another training."""
+        loaded = self._warm_start()
+        if loaded is None:
+            return Start(1)
+        weights = {
+            name: value for name, value in components.items() if _state.kind_of(name, unwrap(value)) == "weights"
+        }
+        if not weights:
+            raise InputError("`warm_start` takes the weights of the stage before, and none of the components is a model")
+        state = self._restore(weights, loaded, Kept(loaded))
+        return Start(1, warm_start=loaded.step, state=state)
+
+    def _restore(self, components: Mapping[str, Any], loaded: Loaded, source: Kept) -> dict[str, Any]:
+        """Fills the components; what cannot be filled in place is returned."""
         stored = _state.Stored(FilesOf(source, self._rank))
         models = _models_in(components)
         restored = {}
@@ -197,13 +226,7 @@ class Run(Recorder):
                 restored[name] = put(target.value, part, name)
             else:
                 restored[name] = stored.restore(name, unwrap(target), models=models)
-        self._restore_place(stored, source, loaded)
-        self._next_step = loaded.step + 1
-        kept = {name: value for name, value in restored.items() if value is not unwrap(components[name])}
-        self._note_unused(stored, components, loaded.step)
-        return Start(
-            self._next_step, resumed=True, state=kept, metrics=dict(loaded.metrics), fallbacks=list(loaded.fallbacks)
-        )
+        return {name: value for name, value in restored.items() if value is not unwrap(components[name])}
 
     def _restore_place(self, stored: _state.Stored, source: Kept, loaded: Loaded) -> None:
         # Where the checkpoint does not tell, a step was a batch.
@@ -242,6 +265,7 @@ class Run(Recorder):
         steps: int | None = None,
         epochs: int | None = None,
         replay: bool = True,
+        cut: bool = True,
     ) -> Iterator[tuple[int, Batch]]:
         """Numbers and batches of the steps that are still to be done; ends early when `should_stop()` says so.
 
@@ -255,12 +279,16 @@ class Run(Recorder):
         where loading an item draws no random numbers, and much faster. A loader that keeps its own place
         (`state_dict()`) is not replayed.
 
+        In a stage of the ladder (`[stages]`) only the rows come that belong to it: those of a DataLoader's data set, or
+        the items of a sequence. Loaders without rows by number are refused, unless the script cuts them itself and says
+        `cut=False`. A loader that validates is not given to `batches()` and stays whole.
+
         In a rehearsal the first batch, or the first few, come again and again, until the loss is at its target or the
         steps of the rehearsal are done; `steps`, `epochs` and `replay` do not count then.
 
         Batches that the run passes over since it was rolled back are loaded and thrown away; steps count on without them.
 
-        Raises InputError when the loader is empty or shorter than it was."""
+        Raises InputError when the loader is empty or shorter than it was, or cannot be cut."""
         step = max(self._next_step, int(start or 1))
         if self.rehearsal is not None:
             yield from self._rehearse(self.rehearsal, loader, step, steps)
@@ -271,6 +299,8 @@ class Run(Recorder):
         self._watch_sigterm()
         if steps is not None and step > steps:
             return
+        self._cursor.share = share_of(loader, self._world_size) if cut else None
+        self._note_share()
         batches = self._cursor.batches(
             loader, epochs=epochs, replay=replay, rng=self._rng_to_come, skipped=self.skipped_batches
         )
@@ -295,6 +325,13 @@ class Run(Recorder):
             return told
         self._event(DATA_CURSOR_EVENT, step, {"batch": batch, "epoch": self.epoch})
         return Place(step, self.epoch, batch)
+
+    def _note_share(self) -> None:
+        """Says once how much of the data a stage trains on."""
+        share = self._cursor.share
+        if share is not None and not self._share_told:
+            self._share_told = True
+            self.event("stage_cut", stage=f"{stage():.12g}", rows=share.kept, rows_total=share.total)
 
     def _rehearse(
         self, rehearsal: Rehearsal, loader: Iterable[Batch], step: int, steps: int | None

@@ -55,8 +55,6 @@ pub enum ActionKind {
     DivergenceStop,
     /// A rule ended it because more training would not help.
     EarlyStop,
-    /// A stage's promotion rule said no.
-    StageRejected,
     /// A notice of preemption was passed on to the script.
     PreemptionNotice,
     /// A person injected SIGKILL (`--inject`).
@@ -82,7 +80,6 @@ impl ActionKind {
             Self::HangKill => (Reason::Hang, "own_action.hang_kill"),
             Self::DivergenceStop => (Reason::NumericDivergence, "own_action.divergence_stop"),
             Self::EarlyStop => (Reason::EarlyStopped, "own_action.early_stop"),
-            Self::StageRejected => (Reason::StageRejected, "own_action.stage_rejected"),
             Self::PreemptionNotice => (Reason::Preempted, "own_action.preemption_notice"),
             Self::InjectedKill => (Reason::NodeFailure, "own_action.injected_kill"),
             Self::InjectedTerm => (Reason::Preempted, "own_action.injected_term"),
@@ -172,6 +169,9 @@ pub struct Evidence {
     pub rebooted: bool,
     /// Why the command could not be started (with the errno's text).
     pub spawn_error: Option<String>,
+    /// Why the promotion rule of the run's ladder refuses this stage, with the numbers; `None`: it does not.
+    #[serde(default)]
+    pub stage_refused: Option<String>,
 }
 
 impl Evidence {
@@ -192,6 +192,7 @@ impl Evidence {
             shim_lost: None,
             rebooted: false,
             spawn_error: None,
+            stage_refused: None,
         }
     }
 }

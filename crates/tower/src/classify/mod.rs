@@ -9,6 +9,8 @@
 //!    causes only when nothing else is there ;
 //! 6. exit code 0;
 //! 7. the signal or exit code alone, which never says more than it can.
+//!
+//! An attempt that ended well and whose stage the ladder's rule refuses is told as that.
 
 mod evidence;
 mod fingerprint;
@@ -44,6 +46,11 @@ pub fn classify(evidence: &Evidence) -> Verdict {
         .unwrap_or_else(|| Finding::new(Reason::Unknown, "unknown.no_evidence", Confidence::Guess));
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
+    }
+    if let Some(why) = evidence.stage_refused.as_ref().filter(|_| finding.reason.is_success()) {
+        finding = Finding::new(Reason::StageRejected, "stage.promotion_refused", Confidence::Certain)
+            .with(EvidenceSource::Rule, why)
+            .and_also(finding);
     }
     verdict::seal(finding, &log, evidence)
 }

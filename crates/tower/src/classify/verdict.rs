@@ -31,6 +31,8 @@ pub enum EvidenceSource {
     Detector,
     /// Heartbeats and progress.
     Heartbeat,
+    /// A rule of the run file.
+    Rule,
 }
 
 /// One thing seen.

@@ -11,13 +11,16 @@ use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
 pub struct PastAttempt {
     /// What it was for.
     pub kind: LaunchKind,
+    /// The stage of the ladder; each begins to count its steps and its checkpoints anew.
+    #[serde(default = "full_stage")]
+    pub stage: String,
     /// Why it ended.
     pub reason: Reason,
     /// How sure that is.
     pub confidence: Confidence,
     /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
     pub fingerprint: String,
-    /// The newest committed step of the run when it ended.
+    /// The newest committed step of the run's stage when it ended.
     pub last_committed_step: Option<Step>,
     /// The step it resumed from.
     pub resumed_from_step: Option<Step>,
@@ -37,6 +40,19 @@ pub struct PastAttempt {
     pub data_manifest: String,
 }
 
+fn full_stage() -> String {
+    trackway_core::Stage::FULL.to_string()
+}
+
+/// The stage that follows, once the attempt before has come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextStage {
+    /// Its name.
+    pub stage: String,
+    /// Why the run may go there.
+    pub why: String,
+}
+
 /// The attempts of a run, oldest first, and the data as it is now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
@@ -47,6 +63,9 @@ pub struct History {
     /// The last attempt was ended to go back to an earlier checkpoint.
     #[serde(default)]
     pub roll_back: Option<RollBack>,
+    /// The stage after that of the last attempt, when the ladder has one and its rule allows it.
+    #[serde(default)]
+    pub next_stage: Option<NextStage>,
 }
 
 /// What is known of a roll back that is due.
@@ -74,14 +93,14 @@ impl History {
         taken.filter_map(|attempt| attempt.plan_index).collect()
     }
 
-    /// How many attempts at the end, `last` included, brought no newly committed step and ended like `last`: with
+    /// How many attempts at the end of its stage, `last` included, brought no newly committed step and ended like `last`: with
     /// the same fingerprint or the same reason, under the same settings. Preemptions in between do not break a
     /// series of failures, and failures do not break a series of preemptions.
     pub(super) fn trailing_without_progress(&self, last: &PastAttempt) -> u32 {
         let is_preempted = |attempt: &PastAttempt| attempt.reason == Reason::Preempted;
         let mut alike = 0;
         for (index, attempt) in self.attempts.iter().enumerate().rev() {
-            if self.made_progress(index) {
+            if attempt.stage != last.stage || self.made_progress(index) {
                 break;
             }
             if is_preempted(attempt) != is_preempted(last) {
@@ -97,9 +116,11 @@ impl History {
         alike
     }
 
-    /// Whether the attempt committed a step newer than every one before it.
+    /// Whether the attempt committed a step newer than every one before it in its stage.
     fn made_progress(&self, index: usize) -> bool {
-        let before = self.attempts[..index].iter().filter_map(|attempt| attempt.last_committed_step).max();
-        self.attempts[index].last_committed_step > before.max(self.attempts[index].resumed_from_step)
+        let attempt = &self.attempts[index];
+        let of_stage = self.attempts[..index].iter().filter(|before| before.stage == attempt.stage);
+        let before = of_stage.filter_map(|before| before.last_committed_step).max();
+        attempt.last_committed_step > before.max(attempt.resumed_from_step)
     }
 }

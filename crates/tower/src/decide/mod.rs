@@ -1,7 +1,8 @@
 //! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
 //!
 //! The rules are asked in this order; the first that answers decides, and its name stands in the decision:
-//! finished → roll back (`roll_back.*`) → operator → budget already spent (`C6.*`) → data unchanged (`C4.*`) → evaluator alone (`C5.*`) → no retry
+//! finished → roll back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next stage → data unchanged (`C4.*`) →
+//! evaluator alone (`C5.*`) → no retry
 //! can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) → transient (`C1.*`).
 
 mod history;
@@ -10,7 +11,7 @@ mod retry;
 
 use std::collections::BTreeMap;
 
-pub use history::{History, PastAttempt, RollBack};
+pub use history::{History, NextStage, PastAttempt, RollBack};
 pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
 use serde::Serialize;
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
@@ -65,6 +66,17 @@ pub enum Decision {
         /// Whether it resumes from the last committed checkpoint.
         resume: bool,
     },
+    /// Launch the next stage of the ladder.
+    NextStage {
+        /// The rule's name.
+        rule: &'static str,
+        /// Why, in a sentence.
+        why: String,
+        /// The stage.
+        stage: String,
+        /// What was in force beyond the run file, and stays so.
+        set: BTreeMap<String, String>,
+    },
     /// Launch the evaluation alone again; the training attempt stays good.
     RetryEvaluator {
         /// The rule's name.
@@ -96,7 +108,10 @@ impl Decision {
     #[must_use]
     pub fn rule(&self) -> &'static str {
         match self {
-            Self::Retry { rule, .. } | Self::RetryEvaluator { rule, .. } | Self::Stop { rule, .. } => rule,
+            Self::Retry { rule, .. }
+            | Self::NextStage { rule, .. }
+            | Self::RetryEvaluator { rule, .. }
+            | Self::Stop { rule, .. } => rule,
         }
     }
 
@@ -120,10 +135,11 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
             Reason::Unknown,
         );
     };
-    finished(last)
+    finished(history, last)
         .or_else(|| rolled_back(history, policy, last, jitter))
         .or_else(|| ended_on_purpose(last))
         .or_else(|| money_spent(history, policy, last.reason))
+        .or_else(|| promoted(history, last))
         .or_else(|| retry::after_data_change(history, policy, last, jitter))
         .or_else(|| retry::evaluator(history, policy, last, jitter))
         .or_else(|| cannot_help(last))
@@ -143,8 +159,15 @@ fn stop(
     Decision::Stop { rule, why, budget, final_state, next_actions }
 }
 
-fn finished(last: &PastAttempt) -> Option<Decision> {
-    last.reason.is_success().then(|| {
+/// The next stage spends from the budgets of money and time, and from no other.
+fn promoted(history: &History, last: &PastAttempt) -> Option<Decision> {
+    let next = history.next_stage.clone().filter(|_| last.reason.is_success())?;
+    let set = last.set.clone();
+    Some(Decision::NextStage { rule: "stage.promoted", why: next.why, stage: next.stage, set })
+}
+
+fn finished(history: &History, last: &PastAttempt) -> Option<Decision> {
+    (last.reason.is_success() && history.next_stage.is_none()).then(|| {
         stop(
             "finished",
             format!("the attempt ended as `{}`", last.reason),

@@ -6,6 +6,7 @@ use super::*;
 fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
     PastAttempt {
         kind: LaunchKind::Train,
+        stage: "100%".into(),
         reason,
         confidence: Confidence::Likely,
         fingerprint: format!("{reason}: same text"),
@@ -29,7 +30,12 @@ fn plan(entries: &[(&str, &str)]) -> Vec<PlanEntry> {
 }
 
 fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
-    let history = History { attempts: attempts.to_vec(), data_manifest_now: "v1".into(), roll_back: None };
+    let history = History {
+        attempts: attempts.to_vec(),
+        data_manifest_now: "v1".into(),
+        next_stage: None,
+        roll_back: None,
+    };
     decide(&history, policy, 0.5)
 }
 
@@ -105,6 +111,7 @@ fn data_errors_wait_for_other_data() {
     let mut history = History {
         attempts: vec![ended(Reason::DataError, None)],
         data_manifest_now: "v2".into(),
+        next_stage: None,
         roll_back: None,
     };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
@@ -160,7 +167,7 @@ proptest! {
             ..Default::default()
         };
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
-        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), roll_back: None };
+        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_stage: None, roll_back: None };
         let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
         let mut stopped = false;
         for (reason, progress, confidence) in ends {
@@ -182,6 +189,7 @@ proptest! {
                     taken = plan_index.map(|index| (index, reason));
                 }
                 Decision::RetryEvaluator { budget, .. } => prop_assert!(budget.spent <= budget.limit),
+                Decision::NextStage { .. } => prop_assert!(false, "there is no ladder"),
             }
         }
         prop_assert!(stopped && history.attempts.len() <= limit, "{} attempts", history.attempts.len());
@@ -196,7 +204,8 @@ fn roll_backs_have_their_own_budget() {
     let decided = |reason, spent, by_person, back: Result<Back, String>, policy: &RetryPolicy| {
         let roll_back = Some(RollBack { by_person, spent, why: "a spike".into(), back });
         let last = PastAttempt { cost_usd: 10.0, ..ended(reason, None) };
-        let history = History { attempts: vec![last], data_manifest_now: "v1".into(), roll_back };
+        let history =
+            History { attempts: vec![last], data_manifest_now: "v1".into(), next_stage: None, roll_back };
         decide(&history, policy, 0.0)
     };
     let policy = RetryPolicy::default();
@@ -216,4 +225,33 @@ fn roll_backs_have_their_own_budget() {
     assert_eq!(rule(Reason::Completed, 0, false, back(), &policy), "finished");
     let poor = RetryPolicy { max_usd: Some(5.0), ..RetryPolicy::default() };
     assert_eq!(rule(Reason::NumericDivergence, 0, false, back(), &poor), "C6.money");
+}
+
+/// Proves that a stage that came to its end leads to the next one with what is in force, unless the money is spent; and
+/// that failures and checkpoints of the stage before count in no crash loop of this one.
+#[test]
+fn a_finished_stage_leads_to_the_next() {
+    let mut last = PastAttempt { stage: "1%".into(), ..ended(Reason::Completed, Some(900)) };
+    last.set.insert("BATCH".into(), "16".into());
+    let next = NextStage { stage: "10%".into(), why: "it is good".into() };
+    let history = History {
+        attempts: vec![last.clone()],
+        data_manifest_now: "v1".into(),
+        next_stage: Some(next),
+        roll_back: None,
+    };
+    let Decision::NextStage { stage, set, .. } = decide(&history, &RetryPolicy::default(), 0.5) else {
+        panic!("a stage follows")
+    };
+    assert_eq!((stage.as_str(), set["BATCH"].as_str()), ("10%", "16"));
+    let poor = RetryPolicy { max_usd: Some(2.0), ..RetryPolicy::default() };
+    assert_eq!(decide(&history, &poor, 0.5).rule(), "C6.money");
+
+    let at_ten = |committed| PastAttempt { stage: "10%".into(), ..ended(Reason::Preempted, committed) };
+    let few = RetryPolicy { preempted_without_commit_max: 2, ..RetryPolicy::default() };
+    let mut attempts = vec![PastAttempt { stage: "1%".into(), ..ended(Reason::Preempted, Some(900)) }, last];
+    attempts.extend([at_ten(Some(10)), at_ten(Some(20))]);
+    assert_eq!(after(&attempts, &few).rule(), "C2.preempted");
+    attempts.extend([at_ten(Some(20)), at_ten(Some(20))]);
+    assert_eq!(after(&attempts, &few).rule(), "C6.crash_loop");
 }

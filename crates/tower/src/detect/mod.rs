@@ -203,6 +203,12 @@ impl Detectors {
         }
     }
 
+    /// The same settings, with nothing seen: for a training that begins from nothing.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self { memory_limit_bytes: self.memory_limit_bytes, ..Self::new(self.rules.clone()) }
+    }
+
     /// A new attempt of the run begins: what its processes are like is learned anew, what the model is like is not.
     pub fn begins_again(&mut self) {
         self.stragglers = Stragglers::default();

@@ -6,6 +6,7 @@ mod report;
 
 use std::collections::HashMap;
 
+use trackway_core::Stage;
 use trackway_core::detect::{DetectionPolicy, Detector, Firing};
 use trackway_formats::record::NameId;
 use trackway_formats::runfile::{DetectSection, Plan};
@@ -25,6 +26,7 @@ const WATCHES_MAX: usize = 65_536;
 #[derive(Debug)]
 pub struct Detecting {
     detectors: Detectors,
+    stage: Stage,
     section: DetectSection,
     watches: HashMap<(usize, NameId), Watch>,
     sdk_speaks: bool,
@@ -83,15 +85,16 @@ impl Finding {
 }
 
 impl Detecting {
-    /// The detectors as the run file sets them.
+    /// The detectors as the run file sets them, for a run at this stage.
     #[must_use]
-    pub fn new(plan: &Plan) -> Self {
+    pub fn new(plan: &Plan, stage: Stage) -> Self {
         let mut detectors = Detectors::new(rules_of(&plan.detect));
         if let Some(device) = plan.resources.gpu.as_deref().and_then(Device::named) {
             detectors.set_memory_limit(device.usable_bytes() as f64);
         }
         Self {
             detectors,
+            stage,
             section: plan.detect.clone(),
             watches: HashMap::new(),
             sdk_speaks: false,
@@ -100,11 +103,17 @@ impl Detecting {
         }
     }
 
-    /// Another attempt begins: its segments are numbered from the beginning again.
-    pub fn begins_again(&mut self) {
+    /// An attempt begins: its segments are numbered from the beginning again. On another stage the training is another one:
+    /// its loss begins high again, and that is no trouble.
+    pub fn begins_again(&mut self, stage: Stage) {
         self.watches.clear();
         self.sdk_speaks = false;
-        self.detectors.begins_again();
+        if stage == self.stage {
+            self.detectors.begins_again();
+        } else {
+            self.stage = stage;
+            self.detectors = self.detectors.anew();
+        }
     }
 
     /// Takes what was recorded. What the shim read from the script's output does not count where the recorder speaks: it
@@ -160,4 +169,37 @@ fn rules_of(section: &DetectSection) -> Rules {
         rules.set(*detector, rule);
     }
     rules
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Timestamp;
+    use trackway_formats::record::{Metrics, NameDefinition, NameTable};
+
+    use super::*;
+
+    /// Proves that a loss that begins high is a jump in the stage that knew a lower one, and none at the next stage.
+    #[test]
+    fn the_next_stage_begins_high_without_a_finding() {
+        let (low, full) = (Stage::new(0.1).unwrap(), Stage::FULL);
+        for (next, found) in [(low, true), (full, false)] {
+            let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), low);
+            losses(&mut detecting, |step| 0.1 + 0.01 * (step % 7) as f64);
+            assert!(detecting.findings().is_empty());
+            detecting.begins_again(next);
+            losses(&mut detecting, |step| 5.0 / (1.0 + step as f64 / 50.0) + 0.01 * (step % 7) as f64);
+            assert_eq!(!detecting.findings().is_empty(), found, "{next}");
+        }
+    }
+
+    fn losses(detecting: &mut Detecting, loss: impl Fn(u64) -> f64) {
+        let mut names = NameTable::default();
+        let definition = NameDefinition { id: NameId(0), name: "loss".into() };
+        names.learn(&definition);
+        for step in 1..=200 {
+            let at = Timestamp::from_micros(step as i64 * 1000);
+            let metrics = Metrics { at, step, values: vec![(NameId(0), loss(step))] };
+            detecting.take(&Seen { segment: 0, rank: 0, from_sdk: true, metrics: &metrics, names: &names });
+        }
+    }
 }

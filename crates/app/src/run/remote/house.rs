@@ -18,6 +18,7 @@ impl App {
     /// has none.
     pub(crate) fn settle_remote(&self, run: &RunRow, reporter: &dyn Reporter) -> Option<RemoteStatus> {
         self.remote_status(run).filter(|status| !status.is_settled())?;
-        Some(Replication::start(RemotePlan::of_run(self, run)?).finish(reporter))
+        let stage = self.stage_now(run).ok()?;
+        Some(Replication::start(RemotePlan::of_run(self, run, stage)?).finish(reporter))
     }
 }

@@ -16,15 +16,16 @@ use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
-use trackway_core::{LaunchKind, RunId};
+use trackway_core::{LaunchKind, RunId, Stage};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_recorder::{SystemClock, SystemIds};
 use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
 
+use crate::App;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
-use crate::{App, FULL_STAGE};
+use crate::home::root_name;
 
 pub use status::RemoteStatus;
 
@@ -38,6 +39,8 @@ const IMPATIENT: Duration = Duration::from_secs(5);
 /// The remote of a run and the root whose truth it holds.
 #[derive(Debug, Clone)]
 pub struct RemotePlan {
+    /// As the run file names it.
+    base: String,
     url: String,
     run_id: RunId,
     root: PathBuf,
@@ -58,13 +61,14 @@ pub enum Patience {
 }
 
 impl RemotePlan {
-    /// The remote that a run file names; `None`: it names none.
+    /// The remote that a run file names, for all of the data; `None`: it names none.
     pub fn of(app: &App, run_id: RunId, section: &CheckpointSection) -> Option<Self> {
-        let url = section.remote.as_ref()?;
+        let base = section.remote.clone()?;
         Some(Self {
-            url: below(url, run_id),
+            url: below(&base, run_id, Stage::FULL),
+            base,
             run_id,
-            root: app.home.checkpoint_root(run_id, LaunchKind::Train, FULL_STAGE),
+            root: app.home.checkpoint_root(run_id, LaunchKind::Train, &Stage::FULL.to_string()),
             run_folder: app.home.run_folder(run_id),
             policy: policy_of(section),
             keeps_all: keep_variables(section).is_empty(),
@@ -72,10 +76,16 @@ impl RemotePlan {
         })
     }
 
-    /// The remote of a run of the ledger, whose stored plan has no secrets.
-    pub fn of_run(app: &App, run: &RunRow) -> Option<Self> {
+    /// The remote of a stage of a run of the ledger, whose stored plan has no secrets.
+    pub fn of_run(app: &App, run: &RunRow, stage: Stage) -> Option<Self> {
         let section = run.config_json.get("checkpoint").cloned()?;
-        Self::of(app, run.run_id, &serde_json::from_value(section).ok()?)
+        Some(Self::of(app, run.run_id, &serde_json::from_value(section).ok()?)?.at(stage))
+    }
+
+    /// The same for another stage of the run: each has a root of its own, here and there.
+    pub fn at(&self, stage: Stage) -> Self {
+        let root = self.root.with_file_name(root_name(LaunchKind::Train, &stage.to_string()));
+        Self { url: below(&self.base, self.run_id, stage), root, ..self.clone() }
     }
 
     /// What the remote keeps, and what is worth sending there; `None`: everything.
@@ -155,9 +165,10 @@ fn options(patience: Patience) -> RemoteOptions {
 }
 
 /// One root per run, kind and stage, as on the local disk. Whatever follows a `?` stays behind the path.
-fn below(url: &str, run_id: RunId) -> String {
+fn below(url: &str, run_id: RunId, stage: Stage) -> String {
     let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
-    let root = format!("{}/{run_id}/{}-1", path.trim_end_matches('/'), LaunchKind::Train.as_str());
+    let (path, kind) = (path.trim_end_matches('/'), LaunchKind::Train.as_str());
+    let root = format!("{path}/{run_id}/{kind}-{}", stage.fraction());
     match query {
         Some(query) => format!("{root}?{query}"),
         None => root,
@@ -198,7 +209,10 @@ mod tests {
     #[test]
     fn a_run_has_a_root_of_its_own() {
         let run_id = RunId::new(&SystemIds);
-        assert_eq!(below("s3://bucket/a/", run_id), format!("s3://bucket/a/{run_id}/train-1"));
-        assert_eq!(below("az://c/a?sig=x/y", run_id), format!("az://c/a/{run_id}/train-1?sig=x/y"));
+        let full = |url: &str| below(url, run_id, Stage::FULL);
+        assert_eq!(full("s3://bucket/a/"), format!("s3://bucket/a/{run_id}/train-1"));
+        assert_eq!(full("az://c/a?sig=x/y"), format!("az://c/a/{run_id}/train-1?sig=x/y"));
+        let tenth = Stage::new(0.1).unwrap();
+        assert_eq!(below("s3://bucket/a", run_id, tenth), format!("s3://bucket/a/{run_id}/train-0.1"));
     }
 }

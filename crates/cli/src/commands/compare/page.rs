@@ -60,15 +60,16 @@ fn stroke(place: usize) -> String {
 }
 
 fn runs(page: &mut String, comparison: &Comparison, labels: &[String]) {
-    page.push_str("<h2>Runs</h2><div class=\"wide\"><table><tr><th>Run</th><th>Id</th><th>State</th><th>Ended by</th><th class=\"n\">Attempts</th><th class=\"n\">Took</th><th class=\"n\">Cost</th><th>Created</th></tr>");
+    page.push_str("<h2>Runs</h2><div class=\"wide\"><table><tr><th>Run</th><th>Id</th><th>State</th><th>Ended by</th><th>Stage</th><th class=\"n\">Attempts</th><th class=\"n\">Took</th><th class=\"n\">Cost</th><th>Created</th></tr>");
     for (run, label) in comparison.runs.iter().zip(labels) {
         put!(
             page,
-            "<tr><td>{}</td><td><code>{}</code></td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
             escape(label),
             run.run_id,
             escape(&run.state),
             escape(run.termination_reason.as_deref().unwrap_or_default()),
+            run.stage,
             run.attempt_count,
             duration(run.wall_seconds),
             run.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),

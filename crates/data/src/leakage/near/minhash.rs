@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use trackway_core::{Rng, SplitMix64};
 
 use super::index::mix;
-use crate::profile::hash_bytes;
+use trackway_formats::hash::hash_bytes;
 
 /// Words of a piece.
 const PIECE_WORDS: usize = 5;

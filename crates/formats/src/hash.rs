@@ -1,9 +1,10 @@
-//! The hash behind distinct counts and heavy hitters. It is part of the profile's format: profiles made on different
-//! machines are merged by it, so it must never change without a new [`super::PROFILE_VERSION`].
+//! The hash behind profiles of data and behind the keys of rows. It is part of the formats: profiles made on different
+//! machines are merged by it, and subsets are drawn by it, so it must never change without a new version of both.
 
 /// Scrambles a whole number; no two numbers share a hash (the finaliser of SplitMix64, Steele et al. 2014).
 #[inline]
-pub(crate) fn hash_number(number: u64) -> u64 {
+#[must_use]
+pub fn hash_number(number: u64) -> u64 {
     let mut hash = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -13,7 +14,8 @@ pub(crate) fn hash_number(number: u64) -> u64 {
 /// Scrambles the bits of a float. A float that is a whole number has that number's hash, so that a column that is
 /// whole in one part of the data and not in another counts the same values as the same.
 #[inline]
-pub(crate) fn hash_float(bits: u64) -> u64 {
+#[must_use]
+pub fn hash_float(bits: u64) -> u64 {
     let value = f64::from_bits(bits);
     let whole = value as i64;
     hash_number(if whole as f64 == value { whole.cast_unsigned() } else { bits })
@@ -21,7 +23,8 @@ pub(crate) fn hash_float(bits: u64) -> u64 {
 
 /// Hashes bytes, eight at a time, by multiplying to 128 bits and folding the halves (the step of wyhash).
 #[inline]
-pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
+#[must_use]
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
     let mut state = 0x2D35_8DCC_AA6C_78A5 ^ bytes.len() as u64;
     let mut chunks = bytes.chunks_exact(8);
     for chunk in &mut chunks {

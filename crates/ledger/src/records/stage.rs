@@ -1,0 +1,57 @@
+use serde_json::Value as Json;
+use trackway_core::{AttemptId, RunId, Step};
+
+use crate::value::{record, words};
+
+words!(
+    /// What became of a stage.
+    StageVerdict, "verdict of a stage", {
+        /// It did not come to its end yet.
+        Open = "open",
+        /// It came to its end, and the next stage may be launched.
+        Promoted = "promoted",
+        /// It came to its end, and the rule of the run file refuses the next stage.
+        Rejected = "rejected",
+        /// It came to its end, and was the last of the ladder.
+        Completed = "completed",
+    }
+);
+
+record!(
+    /// One stage of a run's ladder, over all its sealed attempts. Only runs with `[stages]` have them; once it is judged,
+    /// its verdict does not change.
+    StageRow, "stages", key ["run_id", "stage"], {
+        /// The run.
+        run_id: RunId,
+        /// The stage, such as `10%`.
+        stage: String,
+        /// The fraction of the data, from 0 to 1.
+        fraction: f64,
+        /// Its place in the ladder, from 1.
+        place: u32,
+        /// open, promoted, rejected or completed.
+        verdict: StageVerdict,
+        /// Its sealed attempts.
+        attempt_count: u32,
+        /// The newest of them.
+        last_attempt_id: AttemptId,
+        /// The last step that any of them reported.
+        last_step: Option<Step>,
+        /// Wall seconds of all of them.
+        wall_seconds: f64,
+        /// GPUs allocated × wall seconds, over all of them.
+        gpu_seconds: f64,
+        /// Money, when there is a price.
+        cost_usd: Option<f64>,
+        /// The step of the stage before whose weights it began with; null: from nothing.
+        warm_start_step: Option<Step>,
+        /// The promotion rule; null: there is none, or it was not asked.
+        rule: Option<String>,
+        /// What the rule says, with its numbers.
+        why: Option<String>,
+        /// The values the rule was judged by, as it names them; null: nobody recorded it, or it was no number.
+        values_json: Option<Json>,
+        /// The last value of each metric.
+        metrics_json: Option<Json>,
+    }
+);

@@ -1,0 +1,125 @@
+"""The share of the data that a stage of the ladder trains on.
+
+Shares hold one another (what is in 1 % is in 10 %) and are drawn by the seed of the run, so that every stage, every attempt
+and every rank draws the same.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from . import _arrays, _tree
+from ._trackway import stage, stage_mask
+from .errors import InputError
+
+BY_ITSELF = (
+    "let the script choose its rows, by `trackway.in_stage(key)` or `trackway.stage_indexes(count)`, and say "
+    "`run.batches(loader, cut=False)`"
+)
+
+
+def stage_indexes(count: int) -> list[int]:
+    """Those of `count` rows, numbered from 0, that are part of the stage: for
+    `torch.utils.data.Subset(dataset, trackway.stage_indexes(len(dataset)))` and the like. All of them outside a stage."""
+    return [index for index, inside in enumerate(stage_mask(count)) if inside]
+
+
+class Share:
+    """The rows of a loader that belong to the stage."""
+
+    def __init__(self, total: int):
+        self.total = total
+        self.mask = stage_mask(total)
+        self.kept = sum(self.mask)
+
+    def of_sequence(self, loader: Any) -> Iterator[Any]:
+        return (loader[index] for index, inside in enumerate(self.mask) if inside)
+
+    def of_torch(self, loader: Any) -> tuple[str, Any]:
+        """The attribute of a DataLoader that says which rows come, and what it is for the stage."""
+        data = _arrays.loaded("torch.utils.data")
+        batch_sampler = loader.batch_sampler
+        if batch_sampler is None:
+            return "sampler", self._sampler(loader.sampler)
+        if type(batch_sampler) is not data.BatchSampler:
+            kind = type(batch_sampler).__qualname__
+            raise InputError(f"batches of a {kind} cannot be cut to {stage():.12g} of the data; {BY_ITSELF}")
+        sampler = self._sampler(batch_sampler.sampler)
+        return "batch_sampler", data.BatchSampler(sampler, batch_sampler.batch_size, batch_sampler.drop_last)
+
+    def _sampler(self, sampler: Any) -> Any:
+        distributed = _arrays.loaded("torch.utils.data.distributed")
+        if distributed is not None and isinstance(sampler, distributed.DistributedSampler):
+            return _Dealt(sampler, [index for index, inside in enumerate(self.mask) if inside])
+        return _Cut(sampler, self.mask)
+
+
+class _Cut:
+    """A sampler whose draws outside of the share are passed over."""
+
+    def __init__(self, sampler: Any, mask: bytes):
+        self._sampler, self._mask = sampler, mask
+
+    def __iter__(self) -> Iterator[Any]:
+        for drawn in self._sampler:
+            try:
+                inside = self._mask[operator.index(drawn)]
+            except (TypeError, IndexError):
+                raise InputError(
+                    f"the sampler draws {drawn!r}, which is no number of a row, so that it cannot be cut; {BY_ITSELF}"
+                ) from None
+            if inside:
+                yield drawn
+
+
+class _Dealt:
+    """The share dealt to the ranks as the sampler deals all rows: to each as many."""
+
+    def __init__(self, sampler: Any, indexes: list[int]):
+        dealt = copy.copy(sampler)
+        dealt.dataset = range(len(indexes))
+        ranks = dealt.num_replicas
+        whole = len(indexes) // ranks
+        dealt.num_samples = whole if dealt.drop_last else -(-len(indexes) // ranks)
+        dealt.total_size = dealt.num_samples * ranks
+        self._dealt, self._indexes = dealt, indexes
+
+    def __iter__(self) -> Iterator[int]:
+        return (self._indexes[place] for place in self._dealt)
+
+
+# Samplers that draw alike on every rank: what is left of them is alike too.
+ALIKE = {"RandomSampler", "SequentialSampler", "DistributedSampler"}
+
+
+def share_of(loader: Any, world_size: int) -> Share | None:
+    """What a loader that is given to `batches()` is cut to; None where the stage is all of the data.
+
+    Raises InputError for a loader that has no rows by number."""
+    if stage() >= 1:
+        return None
+    if _tree.is_stateful(loader):
+        raise InputError(f"a loader that keeps its own place cannot be cut to {stage():.12g} of the data; {BY_ITSELF}")
+    data = _arrays.loaded("torch.utils.data")
+    if data is not None and isinstance(loader, data.DataLoader):
+        if isinstance(loader.dataset, data.IterableDataset):
+            raise InputError(f"an IterableDataset has no numbers of rows, so that it cannot be cut; {BY_ITSELF}")
+        sampler = type(getattr(loader.batch_sampler, "sampler", loader.sampler)).__qualname__
+        if world_size > 1 and sampler not in ALIKE:
+            raise InputError(f"of a {sampler} each rank could be left with another number of rows; {BY_ITSELF}")
+        share = Share(len(loader.dataset))
+        share.of_torch(loader)
+        return share
+    if _is_sequence(loader):
+        return Share(len(loader))
+    kind = type(loader).__qualname__
+    raise InputError(f"a {kind} has no rows by number, so that it cannot be cut to {stage():.12g} of the data; {BY_ITSELF}")
+
+
+def _is_sequence(loader: Any) -> bool:
+    if isinstance(loader, (Sequence, dict)):
+        return not isinstance(loader, (str, bytes, dict))
+    return hasattr(loader, "__getitem__") and hasattr(loader, "__len__")
