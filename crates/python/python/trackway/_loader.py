@@ -80,8 +80,8 @@ class Cursor:
         self, loader: Iterable[Any], *, epochs: int | None, replay: bool, rng: Any, skipped: Ranges = ()
     ) -> Iterator[Any]:
         """The batches from here on, without those in `skipped`: to the end of the epoch when `epochs` is None, else until so
-        many are finished. What is passed over counts as taken. `rng` is the state that the process's generators must have before the first one that was not taken yet; None
-        when nothing was resumed."""
+        many are finished. What is passed over counts as taken. `rng` is the state that the process's generators must have
+        before the first one that was not taken yet; None when nothing was resumed."""
         self._loader = loader
         if self.index and not self._resumed:
             self._finish_epoch()  # it was left in the middle: who iterates anew begins anew
