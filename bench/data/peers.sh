@@ -13,7 +13,7 @@ peer() {
 peer base duckdb polars pyarrow pandas scipy numpy 'pandera[polars]'
 peer gx great_expectations pyarrow
 peer ydata ydata-profiling setuptools pyarrow
-peer whylogs whylogs 'pandas<3' 'numpy<2' pyarrow
+peer whylogs whylogs 'pandas<3' 'numpy<2' 'pyarrow<20'
 peer nannyml nannyml pyarrow statsmodels
-peer deepchecks deepchecks 'scikit-learn<1.5' 'numpy<2' 'pandas<3' setuptools pyarrow
+peer deepchecks deepchecks 'scikit-learn<1.5' 'numpy<2' 'pandas<3' setuptools 'pyarrow<20'
 peer cleanlab cleanlab scikit-learn pandas pyarrow

@@ -1,10 +1,12 @@
-//! Clearing away the logs and records of old runs. Their receipts stay in the ledger, with figures, parameters and events.
+//! Clearing away the logs and records of old runs. Their receipts stay in the ledger, with figures, parameters and events;
+//! their artifacts stay in the attempts' folders.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use trackway_core::{Clock as _, RunId};
-use trackway_ledger::{AttemptState, EventRow, RunRow, RunSearch};
+use trackway_launch::AttemptFiles;
+use trackway_ledger::{AttemptState, EventRow, RunRow, RunSearch, closed_files};
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
 use crate::App;
@@ -42,7 +44,7 @@ pub struct ClearedRun {
     pub run_id: RunId,
     /// Its name.
     pub name: String,
-    /// Bytes of its attempts' folders and Parquet files.
+    /// Bytes of its attempts' logs, records and Parquet files.
     pub size_bytes: u64,
 }
 
@@ -58,8 +60,8 @@ pub struct KeptRun {
 }
 
 impl App {
-    /// Deletes what the rule lets go: the folders of the attempts (logs, flight record) and their Parquet files. Runs that
-    /// have nothing left are not named.
+    /// Deletes what the rule lets go: the folders of the attempts (logs, flight record) but for their artifacts, and their
+    /// Parquet files. Runs that have nothing left are not named.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
@@ -99,15 +101,17 @@ impl App {
         Ok(cleared)
     }
 
-    /// What a run has besides its receipts: attempts' folders and Parquet files that are there.
+    /// What a run has besides its receipts and artifacts: attempts' folders and Parquet files that are there.
     fn bulk_of(&self, run: &RunRow) -> Result<Vec<PathBuf>, AppError> {
         let mut attempts = self.attempts_of(run.run_id)?;
         attempts.extend(self.ledger_read(|ledger| ledger.launches_of_run(run.run_id))?);
-        let paths = attempts.iter().flat_map(|attempt| {
-            let closed = format!("{}.parquet", attempt.attempt_id);
-            [self.home.attempt_folder(attempt.attempt_id), self.home.folder().join("records").join(closed)]
-        });
-        Ok(paths.filter(|path| path.exists()).collect())
+        let mut paths = Vec::new();
+        for attempt in &attempts {
+            paths.extend(without_artifacts(&self.home.attempt_folder(attempt.attempt_id))?);
+            paths.extend(closed_files(self.home.folder(), attempt.attempt_id));
+        }
+        paths.retain(|path| path.exists());
+        Ok(paths)
     }
 
     /// Since when nothing of the run goes on; none while an attempt is not sealed.
@@ -149,6 +153,20 @@ impl App {
         }
         Ok(())
     }
+}
+
+/// An attempt's folder, or what lies beside the artifacts in it.
+fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
+    let artifacts = AttemptFiles::new(folder).artifacts();
+    if !artifacts.exists() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let entries = std::fs::read_dir(folder).and_then(|entries| {
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>()
+    });
+    let mut paths = entries.map_err(|error| AppError::file("list", folder, &error))?;
+    paths.retain(|path| *path != artifacts);
+    Ok(paths)
 }
 
 /// Bytes of a file, or of all files below a folder; links are not followed.

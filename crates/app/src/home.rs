@@ -107,6 +107,8 @@ pub mod attempt_file {
     pub const CAPTURE: &str = "capture.json";
     /// The control file the training process reads.
     pub const CONTROL: &str = "control.jsonl";
+    /// What processes did when the attempt stood still.
+    pub const STACKS: &str = "stacks";
     /// The flight record's segments.
     pub const RECORDS: &str = "records";
 }

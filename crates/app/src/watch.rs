@@ -1,5 +1,7 @@
 //! A run while it goes on, seen from another process.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_ledger::StageRow;
@@ -50,6 +52,8 @@ pub struct View {
     pub eta_seconds: Option<f64>,
     /// The last values of the shown metric, oldest first.
     pub curve: Vec<f64>,
+    /// What the machine did in the last second, by name (`docs/telemetry.md`); empty in the first one.
+    pub machine: BTreeMap<String, f64>,
     /// Budgets that were spent from.
     pub budgets: Vec<Budget>,
     /// What detectors found, oldest first; the last ones.
@@ -117,6 +121,7 @@ impl Watcher<'_> {
             total_steps: None,
             eta_seconds: None,
             curve: Vec::new(),
+            machine: BTreeMap::new(),
             budgets,
             detections: self.detections()?,
             remote: RemoteStatus::read(&self.app.home.run_folder(self.run_id)),
@@ -161,6 +166,7 @@ impl Watcher<'_> {
         view.progress = record.progress(self.steps_per_second);
         view.total_steps = facts.total_steps;
         view.curve = record.curve();
+        view.machine.clone_from(record.machine());
         let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left
             .zip(self.steps_per_second.filter(|rate| *rate > 0.0))

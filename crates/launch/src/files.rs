@@ -91,6 +91,10 @@ impl AttemptFiles {
         records, "records"
     );
     file!(
+        /// What the processes did when the attempt stood still (`TRACKWAY_STACKS`).
+        stacks, "stacks"
+    );
+    file!(
         /// Where torchelastic's `@record` leaves the error (`TORCHELASTIC_ERROR_FILE`).
         error_json, "error.json"
     );

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 
-use crate::{AttemptFiles, ExitRecord, LaunchSpec, Redactor};
+use crate::{AttemptFiles, ExitRecord, LaunchSpec, Redactor, StackDump};
 
 /// Starts attempts somewhere and says what became of them. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
@@ -50,6 +50,16 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::ForeignPlacement`].
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError>;
+
+    /// What every process of a living attempt does just now; takes up to some seconds and changes nothing. Of an attempt that
+    /// has ended there is none.
+    ///
+    /// # Errors
+    /// [`LaunchError::Unavailable`] where its processes cannot be seen from here.
+    fn stacks(&self, _placement: &Placement) -> Result<StackDump, LaunchError> {
+        let why = "it does not see the processes of an attempt".to_owned();
+        Err(LaunchError::Unavailable { launcher: self.name(), what: "look at the stacks", why })
+    }
 }
 
 /// Where an attempt was put. Plain data: it goes into the ledger and comes back in another process.

@@ -6,10 +6,12 @@ mod exit_record;
 mod files;
 mod launcher;
 mod local;
+mod nvml;
 mod process;
 mod redact;
 pub mod shim;
 mod spec;
+mod stacks;
 
 pub use exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
@@ -18,6 +20,8 @@ pub use exit_record::{
 pub use files::{AttemptFiles, JSON_BYTES_MAX};
 pub use launcher::{LaunchError, Launcher, Observation, Placement, Running, StopMode};
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
+pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
 pub use redact::{LITERAL_BYTES_MAX, LITERAL_BYTES_MIN, LITERALS_MAX, Redactor, StreamRedactor};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};
+pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -19,8 +20,8 @@ use crate::process::{
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Redactor, Running, StopMode,
-    StoredLaunch,
+    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Redactor, Running, StackDump,
+    StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -127,8 +128,14 @@ fn began_elsewhere(directory: &Path) -> bool {
 fn read_answer(shim: &mut Child) -> io::Result<String> {
     let Some(stdout) = shim.stdout.take() else { return Ok(String::new()) };
     let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::POLLIN)];
-    if poll(&mut fds, PollTimeout::from(START_MILLIS_MAX))? == 0 {
-        return Err(io::Error::from(io::ErrorKind::TimedOut));
+    loop {
+        match poll(&mut fds, PollTimeout::from(START_MILLIS_MAX)) {
+            // A Ctrl-C that is handled elsewhere, or a child that ended.
+            Err(Errno::EINTR) => {}
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::TimedOut)),
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
     }
     let mut line = String::new();
     BufReader::new(stdout.take(4096)).read_line(&mut line)?;
@@ -206,6 +213,20 @@ impl Launcher for LocalLauncher {
 
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
         Ok(AttemptFiles::new(place_of(placement)?.directory))
+    }
+
+    fn stacks(&self, placement: &Placement) -> Result<StackDump, LaunchError> {
+        const WHAT: &str = "look at the stacks";
+        let place = place_of(placement)?;
+        if !here(&place).unwrap_or(false) {
+            let why =
+                format!("its processes belong to `{}` and cannot be seen from here", place.machine.host);
+            return Err(unavailable(WHAT, &io::Error::other(why)));
+        }
+        let mut processes =
+            processes_of_attempt(&place.attempt_id).map_err(|error| unavailable(WHAT, &error))?;
+        processes.retain(|process| process.pid != place.shim.pid);
+        Ok(stacks::take(&processes, &AttemptFiles::new(&place.directory).stacks()))
     }
 }
 

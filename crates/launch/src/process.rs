@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 /// A process, on one boot of one machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProcessIdentity {
     /// The process number.
     pub pid: i32,
@@ -87,6 +87,10 @@ pub(crate) struct ProcessStat {
     pub state: char,
     pub parent: i32,
     pub start_ticks: u64,
+    /// Time on processors, of all threads.
+    pub cpu_ticks: u64,
+    pub threads: u64,
+    pub resident_pages: u64,
 }
 
 impl ProcessStat {
@@ -95,12 +99,17 @@ impl ProcessStat {
         let (pid, rest) = line.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        // The kernel numbers the fields from 1, and the state is the third.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Self {
             pid: pid.trim().parse().ok()?,
             name: name.to_owned(),
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
-            start_ticks: fields.get(19)?.parse().ok()?,
+            start_ticks: number(22)?,
+            cpu_ticks: number(14)? + number(15)?,
+            threads: number(20)?,
+            resident_pages: number(24)?,
         })
     }
 
@@ -219,6 +228,15 @@ impl PidFd {
         }
     }
 
+    /// Sends a signal by its number: real-time signals have no names.
+    pub fn signal_number(&self, signal: i32) -> io::Result<()> {
+        let nobody: *const libc::siginfo_t = std::ptr::null();
+        // SAFETY: the descriptor is open, and no siginfo_t is given.
+        let result =
+            unsafe { libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), signal, nobody, 0) };
+        Errno::result(result).map(drop).map_err(io::Error::from)
+    }
+
     /// Sends a signal, with a number for a receiver that looks at it.
     pub fn signal(&self, signal: Signal, value: Option<i32>) -> io::Result<()> {
         // SAFETY: siginfo_t is plain data for which all zeroes are valid.
@@ -284,7 +302,10 @@ mod tests {
         let line = "42 (a) R 7 (b c) S 17 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2 3";
         let stat = ProcessStat::parse(line).unwrap();
         assert_eq!((stat.pid, stat.name.as_str(), stat.state, stat.parent), (42, "a) R 7 (b c", 'S', 17));
-        assert_eq!(stat.start_ticks, 987_654);
+        assert_eq!(
+            (stat.start_ticks, stat.cpu_ticks, stat.threads, stat.resident_pages),
+            (987_654, 11, 1, 2)
+        );
         assert_eq!(ProcessStat::parse("42 (x) S"), None);
         assert_eq!(ProcessStat::parse(""), None);
     }
@@ -321,7 +342,16 @@ mod tests {
     /// Proves that the whole family is found, through parents that lie anywhere in the list.
     #[test]
     fn descendants_are_found_in_any_order() {
-        let stat = |pid, parent, state| ProcessStat { pid, name: "x".into(), state, parent, start_ticks: 0 };
+        let stat = |pid, parent, state| ProcessStat {
+            pid,
+            name: "x".into(),
+            state,
+            parent,
+            start_ticks: 0,
+            cpu_ticks: 0,
+            threads: 1,
+            resident_pages: 0,
+        };
         let all = [stat(9, 5, 'S'), stat(5, 3, 'Z'), stat(3, 1, 'S'), stat(4, 2, 'S'), stat(1, 0, 'S')];
         let pids: Vec<i32> = descendants(1, &all).iter().map(|stat| stat.pid).collect();
         assert_eq!(pids, [9, 3]);

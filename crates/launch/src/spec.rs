@@ -129,6 +129,7 @@ impl LaunchSpec {
         set("TRACKWAY_STAGE", self.stage.clone());
         set("TRACKWAY_RECORD", path(files.records()));
         set("TRACKWAY_ARTIFACTS", path(files.artifacts()));
+        set("TRACKWAY_STACKS", path(files.stacks()));
         set("TRACKWAY_CONTROL", path(files.control_jsonl()));
         set("TRACKWAY_CHECKPOINTS", path(self.checkpoint_root.clone()));
         set("TRACKWAY_GRACE_SECONDS", self.grace_seconds.to_string());

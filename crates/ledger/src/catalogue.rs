@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::query::METRIC_COLUMNS;
+use crate::query::{METRIC_COLUMNS, TELEMETRY_COLUMNS};
 use crate::records::TABLES;
 use crate::value::{Column, Table};
 
@@ -29,6 +29,8 @@ pub fn document() -> String {
     }
     text.push_str("\n\n### `metrics`, `effective_metrics`\nRead from `records/*.parquet` and from segments that are not closed yet; only `trackway sql` has them. `effective_metrics` leaves out the steps that a later attempt of the same run, kind and stage trained again.\n\n");
     text.push_str(&columns(METRIC_COLUMNS));
+    text.push_str("\n### `telemetry`\nWhat the attempt's processes and their machine did, once a second; read like `metrics`. [Telemetry](telemetry.md) names the values.\n\n");
+    text.push_str(&columns(TELEMETRY_COLUMNS));
     text
 }
 

@@ -90,22 +90,16 @@ pub struct ClosedRecords {
 /// [`LedgerError::File`], [`LedgerError::Parquet`]; nothing is half written then.
 pub fn close_records(home: &Path, attempt: &AttemptRow) -> Result<ClosedRecords, LedgerError> {
     let subject = Subject::of(attempt);
-    let path = parquet_path(home, attempt.attempt_id);
     let segments = read_segments(home, attempt.attempt_id)?;
+    let (telemetry, told): (Vec<_>, Vec<_>) = segments.into_iter().partition(NamedSegment::is_telemetry);
     let mut closed = ClosedRecords::default();
-    let mut summaries = Summaries::default();
-    for named in &segments {
-        closed.take(&subject, named);
-        summaries.take(named);
-    }
-    closed.summaries = summaries.rows(&subject);
-    closed.point_count = closed.summaries.iter().map(|row| row.point_count).sum();
-    if closed.point_count > 0 {
-        write_metrics(&path, &subject, &segments)?;
-        let shown = format!("records/{}.parquet", attempt.attempt_id);
-        closed.segments.iter_mut().for_each(|row| row.parquet_path = Some(shown.clone()));
-        closed.parquet_path = Some(path);
-    }
+    told.iter().for_each(|named| closed.take(&subject, named));
+    let metrics = closed.close(home, &subject, &told, Points::Metrics)?;
+    closed.point_count = metrics.iter().map(|row| row.point_count).sum();
+    closed.summaries = metrics;
+    closed.segments.extend(telemetry.iter().map(|named| segment_row(&subject, named)));
+    let machine = closed.close(home, &subject, &telemetry, Points::Telemetry)?;
+    closed.summaries.extend(machine);
     Ok(closed)
 }
 
@@ -122,9 +116,34 @@ pub(crate) fn live_summaries(
     Ok(summaries.rows(&Subject::of(attempt)))
 }
 
-/// Where the closed metrics of an attempt are.
-pub(crate) fn parquet_path(home: &Path, attempt_id: AttemptId) -> PathBuf {
-    home.join("records").join(format!("{attempt_id}.parquet"))
+/// Two kinds of points, each in a file of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Points {
+    /// What the training says.
+    Metrics,
+    /// What the machine says.
+    Telemetry,
+}
+
+impl Points {
+    /// The name of the Parquet file below `records/`.
+    fn file_name(self, attempt_id: AttemptId) -> String {
+        match self {
+            Self::Metrics => format!("{attempt_id}.parquet"),
+            Self::Telemetry => format!("{attempt_id}.telemetry.parquet"),
+        }
+    }
+
+    /// Where the closed points of an attempt are.
+    pub(crate) fn path(self, home: &Path, attempt_id: AttemptId) -> PathBuf {
+        home.join("records").join(self.file_name(attempt_id))
+    }
+}
+
+/// The files that closing the record of an attempt may write.
+#[must_use]
+pub fn closed_files(home: &Path, attempt_id: AttemptId) -> [PathBuf; 2] {
+    [Points::Metrics, Points::Telemetry].map(|points| points.path(home, attempt_id))
 }
 
 /// A segment file, read.
@@ -136,6 +155,10 @@ pub(crate) struct NamedSegment {
 }
 
 impl NamedSegment {
+    pub(crate) fn is_telemetry(&self) -> bool {
+        self.origin() == Some(Origin::Telemetry)
+    }
+
     pub(crate) fn origin(&self) -> Option<Origin> {
         self.segment.as_ref().ok().and_then(|segment| segment.header.as_ref()).map(|header| header.origin)
     }
@@ -169,6 +192,32 @@ fn read_one(path: &Path) -> Result<NamedSegment, LedgerError> {
 }
 
 impl ClosedRecords {
+    /// Writes the points of these segments, when there are any, and says where; answers with them in short.
+    fn close(
+        &mut self,
+        home: &Path,
+        subject: &Subject,
+        segments: &[NamedSegment],
+        points: Points,
+    ) -> Result<Vec<MetricSummaryRow>, LedgerError> {
+        let mut summaries = Summaries::default();
+        segments.iter().for_each(|named| summaries.take(named));
+        let rows = summaries.rows(subject);
+        if rows.is_empty() {
+            return Ok(rows);
+        }
+        let path = points.path(home, subject.attempt_id);
+        write_metrics(&path, subject, segments)?;
+        let shown = format!("records/{}", points.file_name(subject.attempt_id));
+        let written =
+            self.segments.iter_mut().filter(|row| segments.iter().any(|named| named.name == row.path));
+        written.for_each(|row| row.parquet_path = Some(shown.clone()));
+        if points == Points::Metrics {
+            self.parquet_path = Some(path);
+        }
+        Ok(rows)
+    }
+
     fn take(&mut self, subject: &Subject, named: &NamedSegment) {
         self.segments.push(segment_row(subject, named));
         let Ok(segment) = &named.segment else { return };

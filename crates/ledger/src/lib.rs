@@ -26,7 +26,7 @@ mod search;
 mod value;
 
 pub use catalogue::{document, table};
-pub use close::{ClosedRecords, close_records};
+pub use close::{ClosedRecords, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};

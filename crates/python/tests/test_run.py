@@ -163,6 +163,27 @@ def test_a_loop_over_epochs(attempt):
     assert train(attempt(epoch=epoch + 1)) == whole[9:]
 
 
+def cursors(folder, epoch=1):
+    """Step, batch and epoch of each place in the data that was told."""
+    events = flight_record.read(folder / f"record-{epoch}").events
+    return [(step, int(told["batch"]), int(told["epoch"])) for kind, step, told in events if kind == "data_cursor"]
+
+
+def test_the_place_in_the_data_is_told(attempt, tmp_path):
+    """Proves that the batch of every step follows from what the record tells: once per epoch, and after a resume with the
+    count of all batches."""
+    run = attempt()
+    for step, _ in run.batches("abc", epochs=3):
+        run.checkpoint(step, force=step == 5)
+    run.finish()
+    assert cursors(tmp_path) == [(1, 0, 0), (4, 3, 1), (7, 6, 2)]
+    run = attempt(epoch=2)
+    start = run.resume()
+    assert [step for step, _ in run.batches("abc", start=start, epochs=3)] == [6, 7, 8, 9]
+    run.finish()
+    assert cursors(tmp_path, 2) == [(6, 5, 1), (7, 6, 2)]
+
+
 def test_a_pass_that_was_left_is_over(attempt):
     """Proves that leaving a loop and beginning another one begins a new pass, as with any iterable."""
     run = attempt()
@@ -431,3 +452,45 @@ def test_a_killed_script_loses_no_point(tmp_path):
             last = max(step for step in told if step - step % 1_000_000_000 == base)
             assert not set(range(base or 1, last + 1)) - found
     print(f"{kills} kills of a script that logs from two threads")
+
+
+def test_stacks_are_written_when_asked_for(tmp_path):
+    """Proves that the signal has the stacks of all threads written while the script waits, that a handler of the script's own
+    is called too, that without the variable the signal keeps its meaning, and that an empty file does not stay."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import signal, sys, threading, time, trackway\n"
+        "def wait_for_data():\n    time.sleep(100)\n"
+        "if 'own' in sys.argv:\n    signal.signal(41, lambda *_: print('own handler', flush=True))\n"
+        "run = trackway.attach()\n"
+        "if 'end' in sys.argv:\n    sys.exit()\n"
+        "threading.Thread(target=wait_for_data, daemon=True).start()\n"
+        "print('ready', flush=True)\n"
+        "while True:\n    time.sleep(0.01)\n"
+    )
+    folder = tmp_path / "stacks"
+
+    def start(*words, **more):
+        environment = {**os.environ, **attempt_environment(tmp_path, **more)}
+        return subprocess.Popen([sys.executable, script, *words], env=environment, stdout=subprocess.PIPE, text=True)
+
+    for words, said in [((), ""), (("own",), "own handler\n")]:
+        process = start(*words, TRACKWAY_STACKS=folder)
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(41)
+        path = folder / f"{process.pid}.txt"
+        deadline = time.monotonic() + 20
+        while "Current thread" not in path.read_text() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not said or process.stdout.readline() == said
+        assert process.poll() is None
+        process.kill()
+        process.wait()
+        assert "in wait_for_data" in path.read_text()
+        path.unlink()
+    process = start()
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(41)
+    assert process.wait() == -41
+    assert start("end", TRACKWAY_STACKS=folder).wait() == 0
+    assert list(folder.iterdir()) == []

@@ -82,6 +82,10 @@ pub(crate) struct Inner {
     slots: SlotChain,
 }
 
+/// The event that says which batch the steps from one on train on, one batch each, until the next such event: fields `batch`,
+/// counted from 0 over all passes through the data, and `epoch`, the passes that are finished.
+pub const DATA_CURSOR_EVENT: &str = "data_cursor";
+
 /// The event with which one of several ranks says which one it is: fields `rank` and `world_size`.
 pub const RANK_EVENT: &str = "rank";
 

@@ -1,6 +1,5 @@
 //! The GPUs of the machine, from NVIDIA's management library where it is installed.
 
-use std::ffi::OsStr;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -62,19 +61,8 @@ pub(super) fn capture(inputs: &CaptureInputs<'_>) -> GpuInventory {
     GpuInventory { cuda_visible_devices: visible, ..answer }
 }
 
-/// The library's name with its version, as drivers install it, and the one that development packages add.
-const LIBRARIES: [&str; 2] = ["libnvidia-ml.so.1", "libnvidia-ml.so"];
-
-fn open_library() -> Result<Nvml, NvmlError> {
-    let [installed, development] = LIBRARIES.map(OsStr::new);
-    Nvml::builder().lib_path(installed).init().or_else(|error| match error {
-        NvmlError::LibloadingError(_) => Nvml::builder().lib_path(development).init(),
-        error => Err(error),
-    })
-}
-
 fn inventory() -> Result<GpuInventory, String> {
-    let nvml = open_library().map_err(|error| match error {
+    let nvml = trackway_launch::open_nvml().map_err(|error| match error {
         NvmlError::LibloadingError(_) => "no NVIDIA driver is installed".to_owned(),
         error => format!("the NVIDIA driver gives no answer: {error}"),
     })?;

@@ -57,7 +57,7 @@ pub struct Curve {
 impl App {
     /// The figures of every metric of these runs, metrics that more runs have first.
     pub(crate) fn figures(&self, runs: &[RunAtStage], only: &[String]) -> Result<Vec<MetricRow>, AppError> {
-        let finite = "filter (where not isnan(value))";
+        let finite = "filter (where abs(value) <= 1.7976931348623157e308)";
         let rows = self.rows_of(&format!(
             "select run_id, name, count(*) as points, max(step) as last_step, \
              last_value(value order by step, recorded_at, sequence) as last, min(value) {finite} as min, max(value) {finite} as max, \

@@ -32,7 +32,7 @@ pub struct CompareRequest {
 pub struct Comparison {
     /// The runs.
     pub runs: Vec<ComparedRun>,
-    /// Parameters that the scripts told, equal ones too.
+    /// Parameters that the scripts of sealed attempts told, equal ones too.
     pub parameters: Vec<Row>,
     /// Keys of the plan that differ.
     pub config: Vec<Row>,
@@ -146,7 +146,7 @@ impl App {
         })
     }
 
-    /// What the script told; of a live attempt as its record has it now.
+    /// What the script told; nothing yet of an attempt that is not sealed.
     fn parameters_of(&self, attempt: &AttemptRow) -> Result<BTreeMap<String, String>, AppError> {
         let told = self.ledger_read(|ledger| ledger.parameters_of(attempt.attempt_id))?;
         Ok(told.into_iter().map(|row| (row.name, row.value)).collect())

@@ -2,6 +2,7 @@
 
 mod cadence;
 pub mod diff;
+mod machine;
 pub mod page;
 mod timeline;
 
@@ -19,8 +20,10 @@ use trackway_tower::next_actions;
 
 pub(crate) use self::diff::leaves;
 use self::diff::{Change, changes};
+pub(crate) use self::machine::gpu_busy_seconds;
+use self::machine::{is_of_machine, machine_card};
 use self::page::{
-    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MetricLine,
+    ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MachineCard,
     Placement, ProofCard, RetryLine, RunCard, SameInputs, TagLine, Termination,
 };
 use crate::App;
@@ -88,6 +91,7 @@ impl App {
             retries: Vec::new(),
             evaluations: Vec::new(),
             metrics: Vec::new(),
+            machine: MachineCard::default(),
             tags: Vec::new(),
             artifacts: Vec::new(),
             same_inputs: Vec::new(),
@@ -107,6 +111,7 @@ impl App {
         let parent = attempt
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
+        let (machine, metrics) = machine_card(&summaries);
         Ok(Explanation {
             run: run_card(run),
             attempt: Some(attempt_card(attempt)),
@@ -128,7 +133,8 @@ impl App {
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
             evaluations: self.evaluations(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
-            metrics: summaries.into_iter().map(metric_line).collect(),
+            metrics,
+            machine,
             tags: self.tags(attempt.attempt_id)?,
             artifacts: self.artifacts(attempt.attempt_id)?,
             cost: cost(run, attempt, &attempts),
@@ -439,22 +445,10 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryLine {
     }
 }
 
-fn metric_line(row: MetricSummaryRow) -> MetricLine {
-    MetricLine {
-        name: row.name,
-        count: row.point_count,
-        first: row.first_value,
-        last: row.last_value,
-        min: row.min_value,
-        max: row.max_value,
-        non_finite_count: row.non_finite_count,
-    }
-}
-
 /// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
 fn differing(there: &[MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
     const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
-    let of_machine = |name: &str| MACHINE.iter().any(|suffix| name.ends_with(suffix));
+    let of_machine = |name: &str| is_of_machine(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix));
     here.iter()
         .filter(|row| !of_machine(&row.name))
         .filter_map(|row| {

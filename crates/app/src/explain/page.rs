@@ -9,6 +9,7 @@ pub use trackway_core::detect::DetectionSeverity;
 use trackway_ledger::StageRow;
 
 use super::diff::Change;
+pub use super::machine::{MachineCard, MachineLine, WorkShares};
 use crate::checkpoints::FallBackCost;
 pub use crate::preflight::Recorded;
 pub use crate::run::detect::Detection;
@@ -61,6 +62,8 @@ pub struct Explanation {
     pub evaluations: Vec<Value>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
+    /// What the machine did meanwhile.
+    pub machine: MachineCard,
     /// The attempt's tags.
     pub tags: Vec<TagLine>,
     /// The files it gave to be kept.

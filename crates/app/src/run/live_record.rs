@@ -10,7 +10,8 @@ use trackway_formats::record::{
     CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
 };
 
-use trackway_recorder::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
+use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
+use trackway_tower::detect::DataCursor;
 
 use crate::explain::reason_in_words;
 use crate::report::Progress;
@@ -33,6 +34,7 @@ pub struct LiveRecord {
     segments: BTreeMap<PathBuf, Followed>,
     ranks: BTreeMap<u32, u32>,
     shown: Shown,
+    machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: Facts,
 }
@@ -58,6 +60,8 @@ pub struct Facts {
     pub handshake_seen: bool,
     /// Requests of the control file that were acknowledged: id and outcome.
     pub acknowledged: Vec<(u64, String)>,
+    /// Which batches the steps trained on, as far as the script tells.
+    pub cursor: DataCursor,
     /// Why the checkpoints of the last steps were saved.
     pub save_reasons: BTreeMap<Step, String>,
 }
@@ -81,7 +85,7 @@ pub struct Seen<'a> {
 struct Followed {
     number: usize,
     pid: u32,
-    from_sdk: bool,
+    origin: Option<Origin>,
     reader: SegmentReader,
     names: NameTable,
     read_bytes: u64,
@@ -119,11 +123,16 @@ impl LiveRecord {
                 continue;
             }
             while let Some(frame) = followed.next_frame() {
+                if let Frame::Header(header) = &frame {
+                    (followed.pid, followed.origin) = (header.pid, Some(header.origin));
+                }
+                // The machine says nothing about the script: its samples are no sign of life.
+                if followed.origin == Some(Origin::Telemetry) {
+                    take_sample(&mut self.machine, &frame, &followed.names);
+                    continue;
+                }
                 self.facts.take(&frame);
                 match &frame {
-                    Frame::Header(header) => {
-                        (followed.pid, followed.from_sdk) = (header.pid, header.origin == Origin::Sdk);
-                    }
                     Frame::Event(event) => {
                         if let Some(rank) = rank_told(event)
                             && self.ranks.len() < SEGMENTS_MAX
@@ -136,7 +145,7 @@ impl LiveRecord {
                         see(&Seen {
                             segment: followed.number,
                             rank: self.ranks.get(&followed.pid).copied().unwrap_or(0),
-                            from_sdk: followed.from_sdk,
+                            from_sdk: followed.origin == Some(Origin::Sdk),
                             metrics,
                             names: &followed.names,
                         });
@@ -171,6 +180,12 @@ impl LiveRecord {
             last_committed_step: self.facts.last_committed_step,
             heartbeat_at: self.facts.heartbeat_at,
         }
+    }
+
+    /// The last sample of the machine: values by name.
+    #[must_use]
+    pub fn machine(&self) -> &BTreeMap<String, f64> {
+        &self.machine
     }
 
     /// The last values of the shown metric, oldest first.
@@ -228,6 +243,7 @@ impl Facts {
                     self.held_in_save = self.held_in_save.max(event.step);
                 }
                 self.take_reason(event);
+                self.take_cursor(event);
             }
             Frame::Checkpoint(checkpoint) => {
                 self.alive(checkpoint.at, Some(checkpoint.step));
@@ -256,6 +272,17 @@ impl Facts {
         }
     }
 
+    fn take_cursor(&mut self, event: &Event) {
+        let number = |name| {
+            event.fields.iter().find(|(found, _)| found == name).and_then(|(_, value)| value.parse().ok())
+        };
+        if let (DATA_CURSOR_EVENT, Some(step), Some(batch)) =
+            (event.kind.as_str(), event.step, number("batch"))
+        {
+            self.cursor.tell(step, batch, number("epoch"));
+        }
+    }
+
     fn alive(&mut self, at: Timestamp, step: Option<Step>) {
         self.heartbeat_at = self.heartbeat_at.max(Some(at));
         if self.first_step.is_none() {
@@ -280,6 +307,16 @@ impl Shown {
                 self.points.push_back((metrics.step, *value));
             }
         }
+    }
+}
+
+fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameTable) {
+    if let Frame::Metrics(metrics) = frame {
+        *machine = metrics
+            .values
+            .iter()
+            .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
+            .collect();
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod lock;
 mod policy;
 mod prepare;
 pub mod remote;
+pub(crate) mod stacks;
 pub(crate) mod stages;
 mod supervise;
 mod watchdog;

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use trackway_core::Clock;
-use trackway_core::detect::DetectionPolicy;
+use trackway_core::detect::{DetectionPolicy, Detector};
 use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
 use trackway_recorder::SaveReason;
 
-use super::detect::{Desk, Detecting, Finding};
+use super::detect::{Beside, Desk, Detecting, Finding};
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::interrupt;
 use super::live_record::LiveRecord;
+use super::stacks::{self, Stacks};
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::control::{self, Request};
@@ -169,6 +170,26 @@ pub fn supervise<'a>(
     }
 }
 
+/// What is known beside a finding; the stacks that were taken become part of its evidence.
+fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stacks, String>>) -> Beside {
+    let firing = &mut finding.firing;
+    let stacks_path = stacks.and_then(|stacks| {
+        let (told, path) = match stacks {
+            Ok(stacks) => (stacks.summary, Some(stacks.path)),
+            Err(why) => (why, None),
+        };
+        firing.evidence = format!("{}; {told}", firing.evidence);
+        path
+    });
+    let cursor = &record.facts.cursor;
+    Beside {
+        last_committed_step: record.facts.last_committed_step,
+        first_place: cursor.at(firing.first_step),
+        last_place: cursor.at(firing.step),
+        stacks_path,
+    }
+}
+
 impl Supervisor<'_> {
     fn look(&mut self, now_micros: i64) {
         match &mut self.detection {
@@ -189,9 +210,15 @@ impl Supervisor<'_> {
         if let Some(sign_micros) = self.last_sign_micros.filter(|_| lives) {
             detection.detecting.tick((now_micros - sign_micros) as f64 / 1e6);
         }
-        let committed = self.record.facts.last_committed_step;
         let mut findings = detection.detecting.findings();
-        findings.retain(|finding| detection.desk.take(finding, committed));
+        findings.retain(|finding| detection.desk.wants(finding));
+        for finding in &mut findings {
+            let hangs = lives && finding.firing.detector == Detector::Hang;
+            let stacks = hangs
+                .then(|| stacks::take(self.launcher, self.watched.placement, self.watched.files.directory()));
+            let beside = beside(&self.record, finding, stacks);
+            detection.desk.take(finding, beside);
+        }
         let complaints = [detection.desk.write(), detection.detecting.complaint()];
         for text in complaints.into_iter().flatten() {
             self.reporter.notice(&Notice::Note { text });
@@ -278,7 +305,13 @@ impl Supervisor<'_> {
             Intervention::Inject(Fault::Kill) => self.kill(ActionKind::InjectedKill, &why),
             Intervention::Inject(Fault::Terminate) => self.stop(ActionKind::InjectedTerm, &why),
             Intervention::Timeout | Intervention::NoHandshake => self.stop(ActionKind::TimeoutKill, &why),
-            Intervention::Hang => self.stop(ActionKind::HangKill, &why),
+            Intervention::Hang => {
+                // Before it is ended, which makes it do something else.
+                let stacks =
+                    stacks::take(self.launcher, self.watched.placement, self.watched.files.directory());
+                let told = stacks.map_or_else(|why| why, |stacks| stacks.summary);
+                self.stop(ActionKind::HangKill, &format!("{why}; {told}"));
+            }
             Intervention::Budget => self.stop(ActionKind::BudgetStop, &why),
         }
     }

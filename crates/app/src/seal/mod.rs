@@ -19,6 +19,7 @@ use crate::App;
 use crate::actions;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::explain::gpu_busy_seconds;
 use crate::run::remote::one_per_prefix;
 use crate::run::remote::stage_in::StageInReport;
 use crate::run::stages::warm_start::WarmStart;
@@ -224,6 +225,7 @@ fn receipt(
     }
     let gpus = f64::from(row.gpu_count.unwrap_or(0));
     row.gpu_seconds = Some(gpus * row.wall_seconds.unwrap_or(0.0));
+    row.gpu_busy_seconds = gpu_busy_seconds(&closed.summaries, row.wall_seconds.unwrap_or(0.0));
     row.cost_usd = row.usd_per_gpu_hour.zip(row.gpu_seconds).map(|(price, seconds)| price * seconds / 3600.0);
     row.termination_reason = Some(verdict.reason);
     row.termination_rule = Some(verdict.rule.clone());

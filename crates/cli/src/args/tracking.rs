@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trackway_ledger::ForeignTool;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -62,7 +63,7 @@ Every run of the store becomes a run with one sealed attempt, with parameters, t
 what is new.")]
 pub struct ImportArgs {
     /// Whose store it is
-    #[arg(value_parser = ["mlflow", "wandb", "tensorboard", "neptune"])]
+    #[arg(value_parser = ForeignTool::ALL.map(ForeignTool::as_str))]
     pub tool: String,
     /// The store: a folder, or MLflow's SQLite file
     pub path: PathBuf,
@@ -74,8 +75,8 @@ pub struct ImportArgs {
   trackway gc --older-than 90d --keep-last 100 --yes
   trackway gc --where 'state = \"failed\"' --older-than 14d --yes
 
-Deleted are logs and flight records. Receipts stay: figures, parameters, events, costs. Runs that go on and runs with a
-pinned checkpoint are never touched; checkpoints have `trackway checkpoint gc`.")]
+Deleted are logs and flight records. Receipts stay: figures, parameters, events, costs; artifacts too. Runs that go on and
+runs with a pinned checkpoint are never touched; checkpoints have `trackway checkpoint gc`.")]
 pub struct RunsGcArgs {
     /// Only runs that ended at least so long ago, such as `90d`
     #[arg(long, value_name = "DURATION")]

@@ -3,13 +3,14 @@
 use serde_json::Value;
 use trackway_app::explain::page::{
     ArtifactLine, AttemptCard, AttemptLine, CheckpointLine, Detection, DetectionSeverity, Diff, Explanation,
-    MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
+    MachineCard, MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
 use trackway_ledger::StageRow;
 
+use super::explain_machine;
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
 
@@ -19,6 +20,8 @@ const METRICS_MAX: usize = 12;
 const ARTIFACTS_MAX: usize = 12;
 /// Most detections that are shown.
 const DETECTIONS_MAX: usize = 12;
+/// Most processes whose stacks are shown.
+const STACKS_MAX: usize = 16;
 
 pub fn print(printer: Printer, page: &Explanation) {
     heading(printer, page);
@@ -42,6 +45,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         page.cadence.iter().for_each(|advice| cadence(printer, advice));
         decisions(printer, &page.retries);
         metrics(printer, &page.metrics);
+        machine(printer, &page.machine);
         tags(printer, &page.tags);
         artifacts(printer, &page.artifacts);
         evaluations(printer, &page.evaluations);
@@ -148,10 +152,35 @@ fn detections(printer: Printer, found: &[Detection]) {
         let batch = detection.batch_digest.map(|digest| format!("batch {digest:x}"));
         let committed =
             detection.last_committed_step.map(|step| format!("last commit before it: step {step}"));
-        let beside: Vec<String> = batch.into_iter().chain(committed).collect();
+        let beside: Vec<String> = data_of(detection).into_iter().chain(batch).chain(committed).collect();
         if !beside.is_empty() {
             printer.line(&format!("    {}", beside.join("; ")));
         }
+        stacks(printer, detection);
+    }
+}
+
+/// The range of the data, such as `batches 120 to 131 of epoch 2`.
+fn data_of(detection: &Detection) -> Option<String> {
+    let first = detection.first_batch?;
+    let batches = match detection.last_batch {
+        Some(last) if last > first => format!("batches {first} to {last}"),
+        _ => format!("batch {first}"),
+    };
+    let epoch = detection.data_epoch.map(|epoch| format!(", epoch {epoch}")).unwrap_or_default();
+    Some(format!("data: {batches}{epoch}"))
+}
+
+/// Where each process stood when the run stood still.
+fn stacks(printer: Printer, detection: &Detection) {
+    let Some(path) = &detection.stacks_path else { return };
+    printer.line(&format!("    stacks, whole in `{path}` of the attempt's folder:"));
+    for line in detection.stacks.iter().take(STACKS_MAX) {
+        printer.line(&format!("      {}", visible(line)));
+    }
+    let left_out = detection.stacks.len().saturating_sub(STACKS_MAX);
+    if left_out > 0 {
+        printer.line(&format!("      … {left_out} more"));
     }
 }
 
@@ -521,6 +550,17 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
         };
         printer.line(&format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
         printer.line(&format!("    {}", retry.why));
+    }
+}
+
+fn machine(printer: Printer, card: &MachineCard) {
+    let lines = explain_machine::lines(card);
+    if lines.is_empty() {
+        return;
+    }
+    section(printer, "Machine");
+    for (name, text) in lines {
+        fact(printer, &name, &text);
     }
 }
 

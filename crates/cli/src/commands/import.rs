@@ -6,12 +6,10 @@ use crate::exit::Failure;
 use crate::printer::Printer;
 
 pub fn import(app: &App, args: &ImportArgs, printer: Printer) -> Result<u8, Failure> {
-    let tool = match args.tool.as_str() {
-        "mlflow" => ForeignTool::Mlflow,
-        "wandb" => ForeignTool::Wandb,
-        "neptune" => ForeignTool::Neptune,
-        _ => ForeignTool::TensorBoard,
-    };
+    let tool = ForeignTool::ALL
+        .into_iter()
+        .find(|tool| tool.as_str() == args.tool)
+        .expect("the argument parser admits no other word");
     let report = app.import(tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known:  " };
         printer.note(&format!("{done} {} as {} ({} values)", run.name, run.run_id, run.point_count));

@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub mod classify;
 pub mod compare;
 pub mod data;
+mod explain_machine;
 mod explain_page;
 pub mod gc;
 pub mod import;

@@ -46,7 +46,7 @@ fn launch(home: &Home, role: &str) {
 }
 
 /// Proves that tags, artifacts and the progressive loss of a script are in its receipt, once for each content, with the
-/// bytes where the receipt says; and that `explain` shows them.
+/// bytes where the receipt says; that `explain` shows them, `runs` finds them, and `gc` spares them.
 #[test]
 fn tags_and_artifacts_are_in_the_receipt() {
     let home = Home::new();
@@ -54,6 +54,14 @@ fn tags_and_artifacts_are_in_the_receipt() {
     assert_eq!(home.sql("select name, value from tags"), [json!({"name": "team", "value": "search"})]);
     let kept = home.sql("select attempt_id, name, blake3, size_bytes, step from artifacts order by step");
     assert_eq!(kept.len(), 2, "{kept:?}");
+    let found = home.json(&["runs", "--where", "tag.team = 'search'", "--columns", "tag.team"]);
+    assert_eq!(found[0]["name"], "told", "{found}");
+    let unknown = home.trackway(&["runs", "--where", "tag.teams = 'search'"]);
+    assert!(unknown.code == 2 && unknown.stderr.contains("did you mean `tag.team`?"), "{}", unknown.stderr);
+    let losses = home.sql("select value from metrics where name = 'progressive_loss' order by step");
+    assert_eq!(losses.len(), 3);
+    let cleared = home.json(&["gc", "--older-than", "0s", "--yes"]);
+    assert!(cleared["freed_bytes"].as_u64().unwrap() > 0, "{cleared}");
     for (row, step) in kept.iter().zip([1, 3]) {
         assert_eq!(
             (&row["name"], &row["size_bytes"], &row["step"]),
@@ -67,8 +75,6 @@ fn tags_and_artifacts_are_in_the_receipt() {
         let expected = format!("plot {}", if step == 1 { 1 } else { 2 });
         assert_eq!(std::fs::read_to_string(home.state().join(place)).unwrap(), expected);
     }
-    let losses = home.sql("select value from metrics where name = 'progressive_loss' order by step");
-    assert_eq!(losses.len(), 3);
     let page = home.trackway(&["explain", "told"]).stdout;
     assert!(page.contains("\nTags\n  team        search\n"), "{page}");
     assert!(page.contains("\nArtifacts\n  plot.svg · 6 B · "), "{page}");

@@ -13,6 +13,8 @@ pub enum Origin {
     TensorBoard,
     /// An import from another tool's store.
     Import,
+    /// The shim, from the counters of the kernel and the device driver.
+    Telemetry,
     /// A writer of a later version.
     Other(u8),
 }
@@ -24,6 +26,7 @@ impl Origin {
             Self::Stdout => 2,
             Self::TensorBoard => 3,
             Self::Import => 4,
+            Self::Telemetry => 5,
             Self::Other(code) => code,
         }
     }
@@ -34,6 +37,7 @@ impl Origin {
             2 => Self::Stdout,
             3 => Self::TensorBoard,
             4 => Self::Import,
+            5 => Self::Telemetry,
             other => Self::Other(other),
         }
     }
@@ -46,6 +50,7 @@ impl fmt::Display for Origin {
             Self::Stdout => formatter.pad("stdout"),
             Self::TensorBoard => formatter.pad("tensorboard"),
             Self::Import => formatter.pad("import"),
+            Self::Telemetry => formatter.pad("telemetry"),
             Self::Other(code) => write!(formatter, "origin {code}"),
         }
     }

@@ -21,6 +21,7 @@ use super::metrics::OutputMetrics;
 use super::output::Output;
 use super::reserve::Reserved;
 use super::signals::{Request, next};
+use super::telemetry::Telemetry;
 use super::{Doing, ShimError, ShimRecord, oom, script};
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
@@ -46,6 +47,7 @@ pub(super) struct Attempt<'a> {
     outputs: [Output<'a>; 2],
     metrics: OutputMetrics<'a>,
     event_files: Option<EventFiles>,
+    telemetry: Option<Telemetry>,
     ending: Ending,
     main: Option<Pid>,
     main_succeeded: Option<bool>,
@@ -92,6 +94,7 @@ impl<'a> Attempt<'a> {
             outputs,
             metrics,
             event_files: None,
+            telemetry: None,
             main: None,
             main_succeeded: None,
             any_left: false,
@@ -120,6 +123,14 @@ impl<'a> Attempt<'a> {
                     self.launch.run_id.to_string(),
                     self.launch.attempt_id.to_string(),
                     self.shim.started_at,
+                    Arc::clone(&self.clock),
+                );
+                self.telemetry = Telemetry::begin(
+                    self.files.directory().to_owned(),
+                    self.files.records(),
+                    self.launch.run_id.to_string(),
+                    self.launch.attempt_id.to_string(),
+                    self.launch.devices.clone(),
                     Arc::clone(&self.clock),
                 );
             }
@@ -281,6 +292,9 @@ impl<'a> Attempt<'a> {
     pub fn finish(mut self) -> Result<(), ShimError> {
         self.outputs.iter_mut().for_each(|output| output.finish(&*self.clock));
         self.metrics.finish();
+        if let Some(telemetry) = self.telemetry.take() {
+            telemetry.finish();
+        }
         let event_values = self.event_files.take().map_or(0, EventFiles::finish);
         let [stdout, stderr] = &self.outputs;
         self.exit.stdout_bytes = stdout.bytes_read();

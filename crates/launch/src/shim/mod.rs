@@ -22,6 +22,7 @@ mod output;
 mod reserve;
 mod script;
 mod signals;
+mod telemetry;
 mod times;
 
 use std::fs::{File, OpenOptions};

@@ -40,8 +40,13 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 5,
-        sqlite: include_str!("../../migrations/sqlite/0005_stages.sql"),
-        postgres: include_str!("../../migrations/postgres/0005_stages.sql"),
+        sqlite: include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
+        postgres: include_str!("../../migrations/postgres/0005_data_cursor.sql"),
+    },
+    Migration {
+        version: 6,
+        sqlite: include_str!("../../migrations/sqlite/0006_stages.sql"),
+        postgres: include_str!("../../migrations/postgres/0006_stages.sql"),
     },
 ];
 

@@ -289,6 +289,10 @@ fn detections_come_back(ledger: &Ledger) {
         evidence: "`loss` is NaN from step 39 on".into(),
         cause: "learning rate too high".into(),
         advice: "clip gradients".into(),
+        first_batch: Some(38),
+        last_batch: Some(40),
+        data_epoch: Some(0),
+        stacks_path: Some("stacks/dump-1.json".into()),
     };
     let detections = [detection(4, Detector::LossSpike), detection(5, Detector::NonFinite)];
     for row in detections.iter().rev() {

@@ -31,6 +31,9 @@ pub enum ForeignTool {
 }
 
 impl ForeignTool {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Mlflow, Self::Wandb, Self::TensorBoard, Self::Neptune];
+
     /// Its word on the command line and in the ledger.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

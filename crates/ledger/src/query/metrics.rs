@@ -1,5 +1,5 @@
 //! `metrics`: every value that was ever recorded, from closed Parquet files and from segments still being written.
-//! `effective_metrics`: without the steps that a later attempt trained again.
+//! `effective_metrics`: without the steps that a later attempt trained again. `telemetry`: what the machine said meanwhile.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -25,7 +25,7 @@ use trackway_core::{LaunchKind, RunId};
 use super::arrow_rows::{BATCH_ROWS, schema_of};
 use super::filters::{Comparison, Filter, Test};
 use super::tables::{projected, pushed_down, usable};
-use crate::close::{Subject, metric_batch, parquet_path, read_segments};
+use crate::close::{Points, Subject, metric_batch, read_segments};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, LAUNCHES};
@@ -35,6 +35,8 @@ use crate::value::{Column, ColumnKind, Record, Value};
 pub(super) const METRICS: &str = "metrics";
 /// Every value that counts.
 pub(super) const EFFECTIVE_METRICS: &str = "effective_metrics";
+/// What the machine did.
+pub(super) const TELEMETRY: &str = "telemetry";
 
 const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Column {
     Column { name, kind, nullable: false, doc }
@@ -62,17 +64,67 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
 
 const STEP_COLUMN: usize = 8;
 
+/// The columns of `telemetry`.
+pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
+    column("run_id", ColumnKind::Text, "The run."),
+    column("attempt_id", ColumnKind::Text, "The attempt."),
+    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
+    column("kind", ColumnKind::Text, "What the launch was for."),
+    column("stage", ColumnKind::Text, "The fraction of the ladder."),
+    column(
+        "name",
+        ColumnKind::Text,
+        "What was read, such as `system/rss_bytes`; `docs/telemetry.md` has them all.",
+    ),
+    column("elapsed_seconds", ColumnKind::Integer, "Whole seconds since the attempt began."),
+    column("value", ColumnKind::Real, "The value, in the unit that its name ends with."),
+    column("recorded_at", ColumnKind::Timestamp, "When it was read, by the clock of the script's machine."),
+];
+
+/// Where each column of `telemetry` stands in the rows of a record.
+const TELEMETRY_FROM: [usize; 9] = [0, 1, 2, 3, 4, 7, STEP_COLUMN, 9, 10];
+
 /// The Arrow schema of `metrics`.
 pub(crate) fn metric_schema() -> SchemaRef {
     schema_of(METRIC_COLUMNS)
 }
 
-/// The table `metrics` or `effective_metrics`.
+/// Which rows of the records a table has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// `metrics`.
+    All,
+    /// `effective_metrics`.
+    Effective,
+    /// `telemetry`.
+    Telemetry,
+}
+
+impl Rows {
+    fn columns(self) -> &'static [Column] {
+        if self == Self::Telemetry { TELEMETRY_COLUMNS } else { METRIC_COLUMNS }
+    }
+
+    fn points(self) -> Points {
+        if self == Self::Telemetry { Points::Telemetry } else { Points::Metrics }
+    }
+
+    /// The rows of a record as this table's.
+    fn shaped(self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        if self != Self::Telemetry {
+            return Ok(batch);
+        }
+        let columns = TELEMETRY_FROM.iter().map(|place| Arc::clone(batch.column(*place))).collect();
+        RecordBatch::try_new(schema_of(TELEMETRY_COLUMNS), columns)
+    }
+}
+
+/// The table `metrics`, `effective_metrics` or `telemetry`.
 #[derive(Debug)]
 pub(super) struct MetricsTable {
     ledger: Ledger,
     home: PathBuf,
-    effective: bool,
+    rows: Rows,
 }
 
 /// An attempt whose record is to be read.
@@ -83,8 +135,8 @@ struct Source {
 }
 
 impl MetricsTable {
-    pub(super) fn new(ledger: Ledger, home: &Path, effective: bool) -> Self {
-        Self { ledger, home: home.into(), effective }
+    pub(super) fn new(ledger: Ledger, home: &Path, rows: Rows) -> Self {
+        Self { ledger, home: home.into(), rows }
     }
 
     /// The attempts whose records may answer the query, oldest first.
@@ -103,7 +155,7 @@ impl MetricsTable {
                 }
             }
         }
-        let cut = if self.effective { cut_offs(&attempts) } else { HashMap::new() };
+        let cut = if self.rows == Rows::Effective { cut_offs(&attempts) } else { HashMap::new() };
         let wanted =
             |attempt: &&AttemptRow| texts_allow(filters, "attempt_id", &attempt.attempt_id.to_string());
         let source = |attempt: &AttemptRow| Source {
@@ -136,9 +188,10 @@ impl MetricsTable {
     ) -> Result<Vec<RecordBatch>, LedgerError> {
         let mut batches = Vec::new();
         for source in self.sources(filters)? {
-            let path = parquet_path(&self.home, source.subject.attempt_id);
+            let points = self.rows.points();
+            let path = points.path(&self.home, source.subject.attempt_id);
             let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
-                let kept = keep(&batch, filters, source.last_effective_step)?;
+                let kept = keep(&self.rows.shaped(batch)?, filters, source.last_effective_step)?;
                 if kept.num_rows() > 0 {
                     batches.push(match projection {
                         Some(indexes) => kept.project(indexes)?,
@@ -154,7 +207,9 @@ impl MetricsTable {
                     why,
                 })?,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    for named in read_segments(&self.home, source.subject.attempt_id)? {
+                    let mut segments = read_segments(&self.home, source.subject.attempt_id)?;
+                    segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
+                    for named in segments {
                         metric_batch(&source.subject, &named)
                             .and_then(&mut take)
                             .map_err(|error| LedgerError::Query(error.to_string()))?;
@@ -170,7 +225,7 @@ impl MetricsTable {
 #[async_trait]
 impl TableProvider for MetricsTable {
     fn schema(&self) -> SchemaRef {
-        metric_schema()
+        schema_of(self.rows.columns())
     }
 
     fn table_type(&self) -> TableType {
@@ -178,7 +233,7 @@ impl TableProvider for MetricsTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(pushed_down(filters, METRIC_COLUMNS))
+        Ok(pushed_down(filters, self.rows.columns()))
     }
 
     async fn scan(
@@ -188,13 +243,13 @@ impl TableProvider for MetricsTable {
         filters: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let filters = usable(filters, METRIC_COLUMNS);
+        let filters = usable(filters, self.rows.columns());
         let read = || self.read(&filters, projection);
         // The client of PostgreSQL brings a runtime of its own, which must not start inside of ours.
         let batches = std::thread::scope(|scope| scope.spawn(read).join())
             .map_err(|_| DataFusionError::Execution("reading the records panicked".into()))?
             .map_err(|error| DataFusionError::External(Box::new(error)))?;
-        let schema = schema_of(&projected(METRIC_COLUMNS, projection));
+        let schema = schema_of(&projected(self.rows.columns(), projection));
         Ok(MemorySourceConfig::try_new_exec(&[batches], schema, None)?)
     }
 }

@@ -23,8 +23,8 @@ use datafusion::sql::sqlparser::ast;
 
 pub use self::answer::Answer;
 pub(crate) use self::arrow_rows::data_type;
-use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable};
-pub(crate) use self::metrics::{METRIC_COLUMNS, metric_schema};
+use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable, Rows, TELEMETRY};
+pub(crate) use self::metrics::{METRIC_COLUMNS, TELEMETRY_COLUMNS, metric_schema};
 pub use self::predicate::RowPredicate;
 use self::tables::LedgerTable;
 use crate::error::{LedgerError, nearest};
@@ -103,8 +103,9 @@ fn register(
     };
     for name in names {
         let provider: Arc<dyn datafusion::catalog::TableProvider> = match name.as_str() {
-            METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, false)),
-            EFFECTIVE_METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, true)),
+            METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::All)),
+            EFFECTIVE_METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Effective)),
+            TELEMETRY => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Telemetry)),
             name => match TABLES.iter().find(|table| table.name == name) {
                 Some(table) => Arc::new(LedgerTable::new(ledger.clone(), table)),
                 None => return Err(no_table(name)),
@@ -117,7 +118,7 @@ fn register(
 }
 
 fn known_names() -> impl Iterator<Item = &'static str> {
-    TABLES.iter().map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS])
+    TABLES.iter().map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS, TELEMETRY])
 }
 
 fn no_table(name: &str) -> LedgerError {

@@ -43,5 +43,14 @@ record!(
         cause: String,
         /// What to do.
         advice: String,
+        /// The batch that `first_step` trained on, counted from 0 over all passes through the data; null where the script does
+        /// not tell.
+        first_batch: Option<u64>,
+        /// The batch that `step` trained on.
+        last_batch: Option<u64>,
+        /// Passes through the data that were finished at `first_step`.
+        data_epoch: Option<u64>,
+        /// What every process did when the run stood still: a file, from the attempt's folder.
+        stacks_path: Option<String>,
     }
 );

@@ -16,7 +16,7 @@ use trackway_core::LaunchKind;
 use crate::close::live_summaries;
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
-use crate::records::{MetricSummaryRow, ParameterRow, RunRow};
+use crate::records::{MetricSummaryRow, ParameterRow, RunRow, TagRow};
 use crate::value::{ColumnKind, Record, Table, Value};
 
 /// Which value of a metric a name stands for.
@@ -129,7 +129,7 @@ impl<'a> Columns<'a> {
                 "min" => Some(metric(Pick::Min)),
                 "max" => Some(metric(Pick::Max)),
                 "param" => Some(Source::Text(ParameterRow::TABLE, rest.into())),
-                "tag" => crate::catalogue::table("tags").map(|tags| Source::Text(tags, rest.into())),
+                "tag" => Some(Source::Text(TagRow::TABLE, rest.into())),
                 _ => None,
             };
             if let Some(source) = said {
@@ -163,9 +163,14 @@ impl<'a> Columns<'a> {
         known.extend(self.live.iter().map(|row| row.name.clone()));
         let parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
         known.extend(parameters.into_iter().flat_map(|name| [format!("param.{name}"), name]));
+        let tags = self.texts_of("SELECT DISTINCT name FROM tags", &[])?;
+        known.extend(tags.into_iter().map(|name| format!("tag.{name}")));
         let hint = match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "name a column of `runs`, a metric, `min.METRIC`, `max.METRIC` or `param.NAME`".into(),
+            None => {
+                "name a column of `runs`, a metric, `min.METRIC`, `max.METRIC`, `param.NAME` or `tag.NAME`"
+                    .into()
+            }
         };
         Ok(LedgerError::Query(format!("no run has `{name}`: {hint}")))
     }

@@ -24,6 +24,8 @@ class Cursor:
         # Epochs finished, and batches taken from the one that is open.
         self.epoch = 0
         self.index = 0
+        # Batches taken in all epochs together: the next one has this number, counted from 0.
+        self.taken = 0
         self._epoch_began: dict[str, Any] | None = None
         self._loader: Any = None
         self._stateful: Any = None
@@ -34,19 +36,22 @@ class Cursor:
     # A component of a checkpoint
 
     def state_dict(self) -> dict[str, Any]:
-        state = {"epoch": self.epoch, "index": self.index, "epoch_began": self._epoch_began, "loader": self._stateful}
+        state = {"epoch": self.epoch, "index": self.index, "taken": self.taken}
+        state |= {"epoch_began": self._epoch_began, "loader": self._stateful}
         if _tree.is_stateful(self._loader):
             state["loader"] = self._loader.state_dict()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.epoch, self.index = state["epoch"], state["index"]
+        # A checkpoint of an earlier version does not tell.
+        self.taken = state.get("taken", self.taken)
         self._epoch_began, self._stateful = state["epoch_began"], state["loader"]
         self._resumed = True
 
-    def begin_epoch(self, epoch: int) -> None:
-        """The loader is gone through from its beginning, as in that epoch."""
-        self.epoch, self.index = epoch, 0
+    def begin_epoch(self, epoch: int, taken: int) -> None:
+        """The loader is gone through from its beginning, as in that epoch, after so many batches in all."""
+        self.epoch, self.index, self.taken = epoch, 0, taken
 
     def attend(self, loader: Any) -> None:
         """Keeps the place of this loader, should it keep one of its own."""
@@ -64,7 +69,7 @@ class Cursor:
         last = self.epoch + 1 if epochs is None else epochs
         while self.epoch < last:
             for batch in self._open(loader, replay, rng):
-                self.index += 1
+                self.index, self.taken = self.index + 1, self.taken + 1
                 yield batch
             rng = None
             if self.index == 0:

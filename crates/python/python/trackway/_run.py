@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from . import _state
 from ._exceptions import tell_exception, watch_exceptions
@@ -19,6 +19,7 @@ from ._ranks import FilesOf, Kept, OwnFiles, Sharded, put, rejoined, unwrap
 from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
 from ._share import share_of
+from ._stacks import dump_stacks_on_signal
 from ._trackway import Loaded, Recorder, Stage, stage
 from .errors import InputError
 
@@ -26,6 +27,16 @@ Batch = TypeVar("Batch")
 
 # Components that every checkpoint of a run has, and that no other may be called.
 RNG, CURSOR = "rng", "cursor"
+# The event that says which batch, counted from 0 over all epochs, the steps from one on train on.
+DATA_CURSOR_EVENT = "data_cursor"
+
+
+class Place(NamedTuple):
+    """The batch that a step trains on; no epoch: none was said."""
+
+    step: int
+    epoch: int | None
+    batch: int
 
 
 class Start(int):
@@ -86,7 +97,7 @@ class Run(Recorder):
         if self.enabled:
             atexit.register(self._at_exit)
             watch_exceptions(self)
-
+            dump_stacks_on_signal()
         else:
             # Outside an attempt the loop should pay next to nothing.
             self.log = self.event = self.param = self.heartbeat = _nothing  # type: ignore[method-assign]
@@ -218,6 +229,8 @@ class Run(Recorder):
         return {name: value for name, value in restored.items() if value is not unwrap(components[name])}
 
     def _restore_place(self, stored: _state.Stored, source: Kept, loaded: Loaded) -> None:
+        # Where the checkpoint does not tell, a step was a batch.
+        self._cursor.taken = loaded.step
         if loaded.world_size != self._world_size:
             return self._begin_epoch_anew(_state.Stored(FilesOf(source, 0)), loaded)
         names = stored.names
@@ -232,7 +245,8 @@ class Run(Recorder):
         """Another number of ranks deals the data otherwise: no place within an epoch is one for them."""
         if CURSOR not in first.names:
             return
-        self._cursor.begin_epoch(first.restore(CURSOR)["epoch"])
+        place = first.restore(CURSOR)
+        self._cursor.begin_epoch(place["epoch"], place.get("taken", loaded.step) - place["index"])
         if self._rank == 0:
             why = f"saved by {loaded.world_size} and resumed by {self._world_size} ranks"
             self.event("resume_without_place", step=loaded.step, epoch=self.epoch, why=why)
@@ -289,7 +303,9 @@ class Run(Recorder):
         self._rng_to_come = None
         if self.should_stop():
             return
+        told = Place(step, None, 0)
         for batch in batches:
+            told = self._tell_place(step, told)
             self._begin_step(step)
             self._next_step = step + 1
             yield step, batch
@@ -303,6 +319,15 @@ class Run(Recorder):
         if share is not None and not self._share_told:
             self._share_told = True
             self.event("stage_cut", stage=f"{stage():.12g}", rows=share.kept, rows_total=share.total)
+
+    def _tell_place(self, step: int, told: Place) -> Place:
+        """Says which batch a step trains on, where that does not follow from what was said before; answers with what
+        was said last. A batch costs nothing as long as each step takes the next one of the same epoch."""
+        batch = self._cursor.taken - 1
+        if told.epoch == self.epoch and step - told.step == batch - told.batch:
+            return told
+        self._event(DATA_CURSOR_EVENT, step, {"batch": batch, "epoch": self.epoch})
+        return Place(step, self.epoch, batch)
 
     def _rehearse(
         self, rehearsal: Rehearsal, loader: Iterable[Batch], step: int, steps: int | None

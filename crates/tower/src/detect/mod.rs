@@ -4,6 +4,7 @@
 //! Each detector has a file, which says at its head why a healthy run does not set it off. All but `hang` look at values; `hang`
 //! is told how long nothing came. An episode is told once: its detector is armed again when the run was healthy for a while.
 
+mod cursor;
 mod dead_input;
 mod found;
 mod gradient;
@@ -33,6 +34,7 @@ use trackway_core::Step;
 use trackway_core::detect::{Detector, Firing};
 
 use crate::runbook::symptom_of_detector;
+pub use cursor::{DataCursor, DataPlace};
 use found::{Change, Found, Sample};
 use rank::Rank;
 use ranks::{Agreement, Stragglers};

@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use trackway_core::{Clock as _, Step};
 use trackway_ledger::{AttemptRow, DetectionRow};
+use trackway_tower::detect::DataPlace;
 
 use super::Finding;
 use crate::App;
@@ -20,6 +21,19 @@ pub struct Desk<'a> {
     told_failure: bool,
 }
 
+/// What is known beside a finding.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// The last step that was committed by then.
+    pub last_committed_step: Option<Step>,
+    /// Where in the data its first step was.
+    pub first_place: Option<DataPlace>,
+    /// Where in the data the detector was sure.
+    pub last_place: Option<DataPlace>,
+    /// The stacks that were taken.
+    pub stacks_path: Option<String>,
+}
+
 impl<'a> Desk<'a> {
     /// Begins with what is written of the attempt already: a supervisor that takes it up reads its record from the
     /// beginning, and finds all of that again.
@@ -33,14 +47,21 @@ impl<'a> Desk<'a> {
         Self { app, row, known, waiting: VecDeque::new(), told_failure: false }
     }
 
-    /// Takes a finding; false when it is written already, or there are too many of them.
-    pub fn take(&mut self, finding: &Finding, last_committed_step: Option<Step>) -> bool {
+    /// Whether a finding is to be taken: it is not written yet, and there are not too many of them.
+    pub fn wants(&self, finding: &Finding) -> bool {
+        self.known.len() < DETECTIONS_MAX && !self.known.contains(&self.id_of(finding))
+    }
+
+    fn id_of(&self, finding: &Finding) -> String {
         let firing = &finding.firing;
-        let detection_id =
-            format!("{}:{}:{}:{}", self.row.attempt_id, firing.detector, firing.rank, firing.step);
-        if self.known.len() >= DETECTIONS_MAX || !self.known.insert(detection_id.clone()) {
-            return false;
-        }
+        format!("{}:{}:{}:{}", self.row.attempt_id, firing.detector, firing.rank, firing.step)
+    }
+
+    /// Takes a finding with what is known beside it.
+    pub fn take(&mut self, finding: &Finding, beside: Beside) {
+        let firing = &finding.firing;
+        let detection_id = self.id_of(finding);
+        self.known.insert(detection_id.clone());
         self.waiting.push_back(DetectionRow {
             detection_id,
             run_id: self.row.run_id,
@@ -56,12 +77,15 @@ impl<'a> Desk<'a> {
             value: Some(firing.value).filter(|value| value.is_finite()),
             threshold: firing.threshold,
             batch_digest: firing.batch_digest,
-            last_committed_step,
+            last_committed_step: beside.last_committed_step,
             evidence: firing.evidence.clone(),
             cause: firing.cause.clone(),
             advice: firing.advice.clone(),
+            first_batch: beside.first_place.map(|place| place.batch),
+            last_batch: beside.last_place.map(|place| place.batch),
+            data_epoch: beside.first_place.and_then(|place| place.epoch),
+            stacks_path: beside.stacks_path,
         });
-        true
     }
 
     /// Writes what waits; answers with what is in the way, the first time.
@@ -69,10 +93,7 @@ impl<'a> Desk<'a> {
         while let Some(detection) = self.waiting.front() {
             match self.app.ledger_write(|ledger| ledger.insert_detection(detection)) {
                 Ok(_) => self.waiting.pop_front(),
-                Err(error) if self.told_failure => {
-                    let _ = error;
-                    return None;
-                }
+                Err(_) if self.told_failure => return None,
                 Err(error) => {
                     self.told_failure = true;
                     return Some(format!("what detectors found is not in the ledger for now: {error}"));

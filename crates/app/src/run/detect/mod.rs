@@ -13,7 +13,7 @@ use trackway_formats::runfile::{DetectSection, Plan};
 use trackway_tower::detect::{Detectors, METRICS_MAX, Rules, Watch};
 use trackway_tower::memory::Device;
 
-pub use desk::Desk;
+pub use desk::{Beside, Desk};
 pub use report::{Detection, detections_of};
 
 use super::live_record::Seen;

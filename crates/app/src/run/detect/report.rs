@@ -5,6 +5,7 @@ use trackway_ledger::DetectionRow;
 
 use crate::App;
 use crate::error::AppError;
+use crate::run::stacks;
 
 /// What a detector found in a run. Field names are the JSON contract of `trackway explain` and `trackway watch`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,6 +42,16 @@ pub struct Detection {
     pub cause: String,
     /// What to do.
     pub advice: String,
+    /// The batch that `first_step` trained on, counted from 0 over all passes through the data.
+    pub first_batch: Option<u64>,
+    /// The batch that `step` trained on.
+    pub last_batch: Option<u64>,
+    /// Passes through the data that were finished at `first_step`.
+    pub data_epoch: Option<u64>,
+    /// What every process did when the run stood still: a file, from the attempt's folder.
+    pub stacks_path: Option<String>,
+    /// The same, a line for each process; none where the file is gone.
+    pub stacks: Vec<String>,
 }
 
 impl From<DetectionRow> for Detection {
@@ -62,6 +73,11 @@ impl From<DetectionRow> for Detection {
             evidence: row.evidence,
             cause: row.cause,
             advice: row.advice,
+            first_batch: row.first_batch,
+            last_batch: row.last_batch,
+            data_epoch: row.data_epoch,
+            stacks_path: row.stacks_path,
+            stacks: Vec::new(),
         }
     }
 }
@@ -69,5 +85,12 @@ impl From<DetectionRow> for Detection {
 /// What detectors found in a run, oldest first.
 pub fn detections_of(app: &App, run_id: RunId) -> Result<Vec<Detection>, AppError> {
     let rows = app.ledger_read(|ledger| ledger.detections_of_run(run_id))?;
-    Ok(rows.into_iter().map(Detection::from).collect())
+    let with_stacks = |row| {
+        let mut detection = Detection::from(row);
+        if let Some(path) = &detection.stacks_path {
+            detection.stacks = stacks::lines(&app.home.attempt_folder(detection.attempt_id), path);
+        }
+        detection
+    };
+    Ok(rows.into_iter().map(with_stacks).collect())
 }

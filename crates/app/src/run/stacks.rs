@@ -1,0 +1,58 @@
+//! The stacks of an attempt that stands still: taken once by the launcher, kept as a file of its folder, told in a line.
+
+use std::path::Path;
+
+use trackway_launch::{Launcher, Placement, ProcessStack, StackDump};
+
+use crate::home::attempt_file;
+
+/// Dumps of one attempt that are kept.
+const DUMPS_MAX: usize = 20;
+/// Processes that a line names.
+const PROCESSES_TOLD: usize = 3;
+
+/// A dump that was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stacks {
+    /// The file, from the attempt's folder.
+    pub path: String,
+    /// Where the first processes stand.
+    pub summary: String,
+}
+
+/// Takes the stacks of all processes of an attempt and stores them in its folder.
+///
+/// # Errors
+/// Why there are none, in words: the training goes on without.
+pub fn take(launcher: &dyn Launcher, placement: &Placement, attempt_folder: &Path) -> Result<Stacks, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("the stacks could not be taken: {error}");
+    let folder = attempt_folder.join(attempt_file::STACKS);
+    let name = (1..=DUMPS_MAX)
+        .map(|number| format!("dump-{number}.json"))
+        .find(|name| !folder.join(name).exists())
+        .ok_or_else(|| failed(&format!("there are {DUMPS_MAX} dumps of this attempt already")))?;
+    let dump = launcher.stacks(placement).map_err(|error| failed(&error))?;
+    if dump.processes.is_empty() {
+        return Err(failed(&"no process of the attempt can be seen"));
+    }
+    let bytes = serde_json::to_vec_pretty(&dump).map_err(|error| failed(&error))?;
+    std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::write(folder.join(&name), bytes))
+        .map_err(|error| failed(&error))?;
+    Ok(Stacks { path: format!("{}/{name}", attempt_file::STACKS), summary: summary(&dump) })
+}
+
+/// The dump that a detection names, a line for each process; none where it is gone with the attempt's other files.
+pub fn lines(attempt_folder: &Path, path: &str) -> Vec<String> {
+    let dump = std::fs::read(attempt_folder.join(path))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<StackDump>(&bytes).ok());
+    dump.map(|dump| dump.processes.iter().map(ProcessStack::told).collect()).unwrap_or_default()
+}
+
+fn summary(dump: &StackDump) -> String {
+    let told: Vec<String> = dump.processes.iter().take(PROCESSES_TOLD).map(ProcessStack::told).collect();
+    let more = dump.processes.len() + dump.left_out - told.len();
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    format!("{}{more}", told.join("; "))
+}

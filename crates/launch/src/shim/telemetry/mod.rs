@@ -1,0 +1,106 @@
+//! What the attempt and its machine do, once a second: a flight record of origin `telemetry`, on the clock of the
+//! script's own record. The step of a sample is the whole seconds since the attempt began.
+//!
+//! A thread of its own takes the samples, so that a driver or a `/proc` that hangs stops nothing else. It runs in the
+//! shim, because samples must go on without a supervisor and be taken where the script is.
+
+mod gpus;
+mod procfs;
+mod reading;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use trackway_core::Clock;
+use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
+
+use gpus::Gpus;
+use reading::{Reading, values};
+
+/// How often a sample is taken. The first one is only the base of the second's rates.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// A sample that takes long is followed by a wait this many times as long, so that sampling takes 2 % of a core at most.
+const REST_PER_SAMPLE: u32 = 50;
+/// The longest the end of the attempt waits for the sample that is being taken.
+const LAST_SAMPLE: Duration = Duration::from_secs(2);
+
+/// The thread that takes samples of one attempt.
+#[derive(Debug)]
+pub(super) struct Telemetry {
+    stop: Sender<()>,
+    done: Receiver<()>,
+}
+
+impl Telemetry {
+    /// Begins to take samples. `None` when no thread can be had: the script goes on without.
+    pub fn begin(
+        directory: PathBuf,
+        records: PathBuf,
+        run_id: String,
+        attempt_id: String,
+        devices: Vec<String>,
+        clock: Arc<dyn Clock>,
+    ) -> Option<Self> {
+        let (stop, stopped) = channel();
+        let (tell, done) = channel();
+        let info = SegmentInfo { run_id, attempt_id, origin: Origin::Telemetry };
+        let sampler = Sampler { directory, records, info, devices, clock };
+        let work = move || {
+            sampler.run(&stopped);
+            // Nobody waits any more when the last sample took too long.
+            tell.send(()).ok();
+        };
+        std::thread::Builder::new().name("telemetry".into()).spawn(work).ok()?;
+        Some(Self { stop, done })
+    }
+
+    /// Ends the record. A sample that does not end is left behind.
+    pub fn finish(self) {
+        drop(self.stop);
+        self.done.recv_timeout(LAST_SAMPLE).ok();
+    }
+}
+
+struct Sampler {
+    directory: PathBuf,
+    records: PathBuf,
+    info: SegmentInfo,
+    devices: Vec<String>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Sampler {
+    fn run(&self, stopped: &Receiver<()>) {
+        let began_micros = self.clock.monotonic_micros();
+        let mut before = self.read();
+        let mut writer: Option<SegmentWriter> = None;
+        let mut gpus: Option<Gpus> = None;
+        let mut rest = SAMPLE_EVERY;
+        while stopped.recv_timeout(rest) == Err(RecvTimeoutError::Timeout) {
+            // An attempt that ends within a second does not pay for the driver's session.
+            let gpus = gpus.get_or_insert_with(|| Gpus::of(&self.devices));
+            let asked_micros = self.clock.monotonic_micros();
+            let now = self.read();
+            let mut told = values(&before, &now);
+            told.extend(gpus.values());
+            let named: Vec<(&str, f64)> = told.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            let writer = writer.get_or_insert_with(|| {
+                SegmentWriter::create(&self.records, self.info.clone(), Arc::clone(&self.clock))
+            });
+            let elapsed_micros = (now.at_micros - began_micros).max(0);
+            writer.metrics(u64::try_from(elapsed_micros / 1_000_000).unwrap_or(0), &named);
+            before = now;
+            let took = u64::try_from(self.clock.monotonic_micros() - asked_micros).unwrap_or(0);
+            rest = SAMPLE_EVERY.max(Duration::from_micros(took) * REST_PER_SAMPLE);
+        }
+        if let Some(writer) = &mut writer {
+            writer.finish();
+        }
+    }
+
+    fn read(&self) -> Reading {
+        procfs::read(&self.directory, self.clock.monotonic_micros())
+    }
+}

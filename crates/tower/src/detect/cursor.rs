@@ -1,0 +1,69 @@
+//! Which batches the steps of an attempt trained on.
+
+use std::collections::BTreeMap;
+
+use trackway_core::Step;
+
+/// Places that are remembered; of more the oldest are forgotten.
+const PLACES_MAX: usize = 4096;
+
+/// What a script told of its place in the data. From each place on a step trains on one batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DataCursor {
+    told: BTreeMap<Step, DataPlace>,
+}
+
+/// The place in the data at one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataPlace {
+    /// The batch, counted from 0 over all passes through the data.
+    pub batch: u64,
+    /// Passes that were finished, where that is known.
+    pub epoch: Option<u64>,
+}
+
+impl DataCursor {
+    /// Says which batch a step trains on. Several ranks say the same.
+    pub fn tell(&mut self, step: Step, batch: u64, epoch: Option<u64>) {
+        self.told.insert(step, DataPlace { batch, epoch });
+        if self.told.len() > PLACES_MAX {
+            self.told.pop_first();
+        }
+    }
+
+    /// The place at this step; none where nothing was told up to it.
+    #[must_use]
+    pub fn at(&self, step: Step) -> Option<DataPlace> {
+        let (told_step, place) = self.told.range(..=step).next_back()?;
+        Some(DataPlace { batch: place.batch.checked_add(step - told_step)?, ..*place })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a step's batch follows from the last place told before it, across epochs and passed-over batches.
+    #[test]
+    fn the_batch_of_a_step_follows_from_what_was_told() {
+        let mut cursor = DataCursor::default();
+        cursor.tell(6, 5, Some(0));
+        cursor.tell(11, 10, Some(1));
+        cursor.tell(13, 40, Some(1));
+        let at = |step| cursor.at(step).map(|place| (place.batch, place.epoch));
+        assert_eq!(at(5), None);
+        assert_eq!(at(10), Some((9, Some(0))));
+        assert_eq!(at(12), Some((11, Some(1))));
+        assert_eq!(at(15), Some((42, Some(1))));
+    }
+
+    /// Proves that memory is bounded and the newest places are kept.
+    #[test]
+    fn old_places_are_forgotten() {
+        let mut cursor = DataCursor::default();
+        (1..=10_000).for_each(|step| cursor.tell(step, 2 * step, None));
+        assert_eq!(cursor.told.len(), PLACES_MAX);
+        assert_eq!(cursor.at(5_000), None);
+        assert_eq!(cursor.at(10_000).map(|place| place.batch), Some(20_000));
+    }
+}
