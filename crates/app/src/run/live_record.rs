@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::record::{
-    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
+    CheckpointState, Event, Frame, Item, Metrics, NameId, NameTable, Origin, PROGRESSIVE_LOSS,
+    SEGMENT_EXTENSION, SegmentReader,
 };
 
 use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 use trackway_tower::detect::DataCursor;
+use trackway_tower::progressive::{Estimate, Progressive};
 
 use crate::explain::reason_in_words;
 use crate::report::Progress;
@@ -34,6 +36,9 @@ pub struct LiveRecord {
     segments: BTreeMap<PathBuf, Followed>,
     ranks: BTreeMap<u32, u32>,
     shown: Shown,
+    progressive: Option<Progressive>,
+    /// The rank whose progressive losses count: the first that recorded one.
+    progressive_rank: Option<u32>,
     machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: Facts,
@@ -106,6 +111,18 @@ impl LiveRecord {
         Self { folder: folder.into(), ..Self::default() }
     }
 
+    /// The same, which also estimates the loss on unseen data, by windows of so many progressive losses.
+    #[must_use]
+    pub fn with_window(folder: &Path, window: u64) -> Self {
+        Self { progressive: Some(Progressive::new(window)), ..Self::below(folder) }
+    }
+
+    /// What progressive validation says so far.
+    #[must_use]
+    pub fn progressive(&self) -> Option<Estimate> {
+        self.progressive.as_ref().and_then(Progressive::estimate)
+    }
+
     /// Reads what was added since the last look. A segment that cannot be read now is tried again at the next look.
     pub fn look(&mut self) {
         self.look_at(&mut |_| {});
@@ -142,9 +159,16 @@ impl LiveRecord {
                     }
                     Frame::Metrics(metrics) => {
                         self.shown.take(metrics, &followed.names);
+                        let rank = self.ranks.get(&followed.pid).copied().unwrap_or(0);
+                        if let Some(progressive) = &mut self.progressive
+                            && let Some(loss) = progressive_loss(metrics, &followed.names)
+                            && *self.progressive_rank.get_or_insert(rank) == rank
+                        {
+                            progressive.take(metrics.step, loss);
+                        }
                         see(&Seen {
                             segment: followed.number,
-                            rank: self.ranks.get(&followed.pid).copied().unwrap_or(0),
+                            rank,
                             from_sdk: followed.origin == Some(Origin::Sdk),
                             metrics,
                             names: &followed.names,
@@ -318,6 +342,11 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
             .map(|(id, value)| (names.name_or_placeholder(*id).to_string(), *value))
             .collect();
     }
+}
+
+fn progressive_loss(metrics: &Metrics, names: &NameTable) -> Option<f64> {
+    let named = |(id, _): &&(NameId, f64)| names.name_or_placeholder(*id) == PROGRESSIVE_LOSS;
+    metrics.values.iter().find(named).map(|(_, value)| *value)
 }
 
 /// The rank that a process says it is.

@@ -5,7 +5,7 @@ use trackway_app::App;
 use trackway_app::explain::page::DetectionSeverity;
 use trackway_app::watch::View;
 
-use super::explain_machine;
+use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone, visible};
@@ -67,6 +67,9 @@ fn show(view: &View, printer: Printer) {
     printer.line(&format!("  step       {step}{of}{rate}{left}"));
     if let Some((name, value)) = &progress.loss {
         printer.line(&format!("  {name:<11}{} {}", metric(*value), sparkline(&view.curve, CURVE_WIDTH)));
+    }
+    for (place, line) in view.progressive.iter().flat_map(progressive::lines).enumerate() {
+        printer.line(&format!("  {:<11}{line}", if place == 0 { "unseen" } else { "" }));
     }
     if let Some(text) = explain_machine::now(&view.machine).filter(|_| !view.ended) {
         printer.line(&format!("  machine    {text}"));

@@ -12,6 +12,9 @@ pub const ARTIFACT_EVENT: &str = "artifact";
 /// An exception that nothing caught: fields `type`, `message`, `digest` and `trace`.
 pub const EXCEPTION_EVENT: &str = "exception";
 
+/// The metric that is the loss of a batch from before the model is trained on it.
+pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
+
 /// A file that was copied into the attempt's `artifacts` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactTold<'a> {
