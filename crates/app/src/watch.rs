@@ -11,6 +11,7 @@ use crate::error::AppError;
 use crate::home::attempt_file;
 use crate::progressive::{Estimate, ProgressiveCard, attempts_beside, card, window_of};
 use crate::report::Progress;
+pub use crate::run::curves::LiveCurve;
 use crate::run::detect::{Detection, detections_of};
 use crate::run::live_record::LiveRecord;
 use crate::run::remote::RemoteStatus;
@@ -19,6 +20,8 @@ use crate::run::stages::Ladder;
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
 
+/// Curves that are shown.
+const CURVES_SHOWN: usize = 6;
 /// Detections that are shown.
 const DETECTIONS_SHOWN: usize = 10;
 
@@ -51,8 +54,10 @@ pub struct View {
     pub total_steps: Option<u64>,
     /// Seconds left at the present rate.
     pub eta_seconds: Option<f64>,
-    /// The last values of the shown metric, oldest first.
+    /// The last values of the metric in `progress`, oldest first.
     pub curve: Vec<f64>,
+    /// The last values of the metrics that people look at first, that one among them.
+    pub curves: Vec<LiveCurve>,
     /// The loss on data that the model has not seen, by progressive validation, over this attempt.
     pub progressive: Option<ProgressiveCard>,
     /// What the machine did in the last second, by name (`docs/telemetry.md`); empty in the first one.
@@ -132,6 +137,7 @@ impl Watcher<'_> {
             total_steps: None,
             eta_seconds: None,
             curve: Vec::new(),
+            curves: Vec::new(),
             progressive: None,
             machine: BTreeMap::new(),
             budgets,
@@ -173,7 +179,9 @@ impl Watcher<'_> {
         }
         view.progress = record.progress(self.steps_per_second);
         view.total_steps = facts.total_steps;
-        view.curve = record.curve();
+        view.curves = record.curves(CURVES_SHOWN);
+        view.curve =
+            view.curves.first().map(|curve| curve.values.iter().copied().collect()).unwrap_or_default();
         view.machine.clone_from(record.machine());
         let left = facts.total_steps.zip(facts.last_step).map(|(total, step)| total.saturating_sub(step));
         view.eta_seconds = left

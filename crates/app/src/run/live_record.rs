@@ -1,20 +1,21 @@
 //! Follows the flight record of a live attempt: every segment in its folder, from where it was read last.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::record::{
-    CheckpointState, Event, Frame, Item, Metrics, NameId, NameTable, Origin, PROGRESSIVE_LOSS,
-    SEGMENT_EXTENSION, SegmentReader,
+    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SEGMENT_EXTENSION,
+    SegmentReader,
 };
 
 use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 use trackway_tower::detect::DataCursor;
 use trackway_tower::progressive::{Estimate, Progressive};
 
+use super::curves::{Curves, LiveCurve};
 use crate::explain::reason_in_words;
 use crate::report::Progress;
 
@@ -22,8 +23,6 @@ use crate::report::Progress;
 const LOOK_BYTES_MAX: u64 = 4 << 20;
 /// Most segments that are followed: one a process, and loader workers have their own.
 const SEGMENTS_MAX: usize = 4096;
-/// Points of the shown metric that are kept.
-const POINTS_MAX: usize = 512;
 /// Most checkpoints whose reasons are kept.
 const SAVE_REASONS_MAX: usize = 1024;
 /// Parameters that say how many steps there will be.
@@ -35,10 +34,10 @@ pub struct LiveRecord {
     folder: PathBuf,
     segments: BTreeMap<PathBuf, Followed>,
     ranks: BTreeMap<u32, u32>,
-    shown: Shown,
     progressive: Option<Progressive>,
     /// The rank whose progressive losses count: the first that recorded one.
     progressive_rank: Option<u32>,
+    curves: Curves,
     machine: BTreeMap<String, f64>,
     /// The newest facts.
     pub facts: Facts,
@@ -97,13 +96,6 @@ struct Followed {
     broken: bool,
 }
 
-/// The one metric that is shown: `loss`, else one whose name ends in it, else the first one.
-#[derive(Debug, Default)]
-struct Shown {
-    name: Option<String>,
-    points: VecDeque<(Step, f64)>,
-}
-
 impl LiveRecord {
     /// The record below `folder`, which need not exist yet.
     #[must_use]
@@ -158,13 +150,16 @@ impl LiveRecord {
                         }
                     }
                     Frame::Metrics(metrics) => {
-                        self.shown.take(metrics, &followed.names);
                         let rank = self.ranks.get(&followed.pid).copied().unwrap_or(0);
-                        if let Some(progressive) = &mut self.progressive
-                            && let Some(loss) = progressive_loss(metrics, &followed.names)
-                            && *self.progressive_rank.get_or_insert(rank) == rank
-                        {
-                            progressive.take(metrics.step, loss);
+                        for (id, value) in &metrics.values {
+                            let name = followed.names.name_or_placeholder(*id);
+                            self.curves.take(&name, metrics.step, *value);
+                            if let Some(progressive) = &mut self.progressive
+                                && *name == *PROGRESSIVE_LOSS
+                                && *self.progressive_rank.get_or_insert(rank) == rank
+                            {
+                                progressive.take(metrics.step, *value);
+                            }
                         }
                         see(&Seen {
                             segment: followed.number,
@@ -196,11 +191,11 @@ impl LiveRecord {
     /// The progress to show.
     #[must_use]
     pub fn progress(&self, steps_per_second: Option<f64>) -> Progress {
-        let last = self.shown.points.back().map(|(_, value)| *value);
+        let shown = self.curves.first();
         Progress {
             step: self.facts.last_step,
             steps_per_second,
-            loss: self.shown.name.clone().zip(last),
+            loss: shown.and_then(|curve| Some((curve.name.clone(), *curve.values.back()?))),
             last_committed_step: self.facts.last_committed_step,
             heartbeat_at: self.facts.heartbeat_at,
         }
@@ -212,10 +207,10 @@ impl LiveRecord {
         &self.machine
     }
 
-    /// The last values of the shown metric, oldest first.
+    /// The curves that people look at first.
     #[must_use]
-    pub fn curve(&self) -> Vec<f64> {
-        self.shown.points.iter().map(|(_, value)| *value).collect()
+    pub fn curves(&self, count: usize) -> Vec<LiveCurve> {
+        self.curves.shown(count).into_iter().cloned().collect()
     }
 }
 
@@ -316,24 +311,6 @@ impl Facts {
     }
 }
 
-impl Shown {
-    fn take(&mut self, metrics: &Metrics, names: &NameTable) {
-        for (id, value) in &metrics.values {
-            let name = names.name_or_placeholder(*id);
-            if rank_of(&name) > self.name.as_deref().map_or(0, rank_of) {
-                self.name = Some(name.to_string());
-                self.points.clear();
-            }
-            if self.name.as_deref() == Some(&*name) {
-                if self.points.len() == POINTS_MAX {
-                    self.points.pop_front();
-                }
-                self.points.push_back((metrics.step, *value));
-            }
-        }
-    }
-}
-
 fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameTable) {
     if let Frame::Metrics(metrics) = frame {
         *machine = metrics
@@ -344,23 +321,8 @@ fn take_sample(machine: &mut BTreeMap<String, f64>, frame: &Frame, names: &NameT
     }
 }
 
-fn progressive_loss(metrics: &Metrics, names: &NameTable) -> Option<f64> {
-    let named = |(id, _): &&(NameId, f64)| names.name_or_placeholder(*id) == PROGRESSIVE_LOSS;
-    metrics.values.iter().find(named).map(|(_, value)| *value)
-}
-
 /// The rank that a process says it is.
 fn rank_told(event: &Event) -> Option<u32> {
     let field = event.fields.iter().find(|(name, _)| event.kind == RANK_EVENT && name == "rank")?;
     field.1.parse().ok()
-}
-
-fn rank_of(name: &str) -> u8 {
-    match name {
-        // Trackway's own figures are shown elsewhere.
-        _ if name.starts_with("trackway/") => 0,
-        "loss" => 3,
-        _ if name.ends_with("loss") => 2,
-        _ => 1,
-    }
 }

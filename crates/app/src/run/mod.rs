@@ -1,5 +1,6 @@
 //! A run from start to end: plan, capture, launch, supervise, seal, decide, and again.
 
+pub(crate) mod curves;
 pub mod detect;
 mod drive;
 mod echo;

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use trackway_app::App;
 use trackway_app::explain::page::DetectionSeverity;
-use trackway_app::watch::View;
+use trackway_app::watch::{LiveCurve, View};
 
 use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
@@ -14,6 +14,8 @@ use crate::units::{duration, metric};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const CURVE_WIDTH: usize = 48;
+/// The names of the other lines are no longer.
+const NAME_WIDTH: usize = 10;
 
 pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
     let mut watcher = app.watch(&args.run)?;
@@ -65,8 +67,15 @@ fn show(view: &View, printer: Printer) {
     let rate = progress.steps_per_second.map(|rate| format!(", {rate:.1} steps/s")).unwrap_or_default();
     let left = view.eta_seconds.map(|seconds| format!(", {} left", duration(seconds))).unwrap_or_default();
     printer.line(&format!("  step       {step}{of}{rate}{left}"));
-    if let Some((name, value)) = &progress.loss {
-        printer.line(&format!("  {name:<11}{} {}", metric(*value), sparkline(&view.curve, CURVE_WIDTH)));
+    let value_of = |curve: &LiveCurve| curve.values.back().map_or_else(String::new, |value| metric(*value));
+    let widths = |part: &dyn Fn(&LiveCurve) -> usize| view.curves.iter().map(part).max().unwrap_or(0);
+    let name_width = widths(&|curve| visible(&curve.name).chars().count()).max(NAME_WIDTH);
+    let value_width = widths(&|curve| value_of(curve).chars().count());
+    for curve in &view.curves {
+        let (name, value) = (visible(&curve.name), value_of(curve));
+        let values: Vec<f64> = curve.values.iter().copied().collect();
+        let line = format!("  {name:<name_width$} {value:<value_width$} {}", sparkline(&values, CURVE_WIDTH));
+        printer.line(line.trim_end());
     }
     for (place, line) in view.progressive.iter().flat_map(progressive::lines).enumerate() {
         printer.line(&format!("  {:<11}{line}", if place == 0 { "unseen" } else { "" }));

@@ -191,6 +191,10 @@ fn a_ledger_locked_at_the_end_loses_nothing() {
     let home = Home::new();
     let supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 2; exit 5"]);
     script_pid(&home);
+    eventually("the attempt in the ledger", || {
+        let state = home.sql("select state from training_attempts").pop()?;
+        (state["state"] == "running").then_some(())
+    });
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
     // The script starts before the ledger is told so.
     eventually("the attempt to run in the ledger", || {

@@ -40,13 +40,14 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 5,
-        sqlite: include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
-        postgres: include_str!("../../migrations/postgres/0005_data_cursor.sql"),
-    },
-    Migration {
-        version: 6,
-        sqlite: include_str!("../../migrations/sqlite/0006_stages.sql"),
-        postgres: include_str!("../../migrations/postgres/0006_stages.sql"),
+        sqlite: concat!(
+            include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
+            include_str!("../../migrations/sqlite/0005_stages.sql")
+        ),
+        postgres: concat!(
+            include_str!("../../migrations/postgres/0005_data_cursor.sql"),
+            include_str!("../../migrations/postgres/0005_stages.sql")
+        ),
     },
 ];
 

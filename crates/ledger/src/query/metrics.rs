@@ -6,7 +6,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, Scalar, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, Scalar, StringArray,
+};
 use arrow::array::{AsArray, Float64Array, TimestampMicrosecondArray};
 use arrow::compute::kernels::cmp;
 use arrow::compute::{and, filter_record_batch};
@@ -109,13 +111,55 @@ impl Rows {
         if self == Self::Telemetry { Points::Telemetry } else { Points::Metrics }
     }
 
-    /// The rows of a record as this table's.
-    fn shaped(self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-        if self != Self::Telemetry {
-            return Ok(batch);
-        }
-        let columns = TELEMETRY_FROM.iter().map(|place| Arc::clone(batch.column(*place))).collect();
-        RecordBatch::try_new(schema_of(TELEMETRY_COLUMNS), columns)
+    /// Where a column of this table stands in the rows of a record.
+    fn place(self, column: usize) -> usize {
+        if self == Self::Telemetry { TELEMETRY_FROM[column] } else { column }
+    }
+}
+
+/// The columns of a table that a query needs, in the table's order.
+struct Needed {
+    rows: Rows,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl Needed {
+    /// What is asked for, what the filters test, and the step where later attempts void steps.
+    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter]) -> Self {
+        let all = rows.columns();
+        let asked = |index: &usize| {
+            projection.is_none_or(|projection| projection.contains(index))
+                || filters.iter().any(|filter| filter.column == all[*index].name)
+                || (rows == Rows::Effective && *index == STEP_COLUMN)
+        };
+        let columns: Vec<usize> = (0..all.len()).filter(asked).collect();
+        let fields: Vec<Column> = columns.iter().map(|&index| all[index]).collect();
+        Self { rows, schema: schema_of(&fields), columns }
+    }
+
+    /// Their names in a record, in its order.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().map(|&column| METRIC_COLUMNS[self.rows.place(column)].name)
+    }
+
+    /// All columns of a record cut down to these.
+    fn cut(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let places: Vec<usize> = self.columns.iter().map(|&column| self.rows.place(column)).collect();
+        self.named(&batch.project(&places)?)
+    }
+
+    /// These columns of a record under the table's names.
+    fn named(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), batch.columns().to_vec(), &options)
+    }
+
+    /// What was asked for, of these.
+    fn asked(&self, batch: &RecordBatch, projection: Option<&Vec<usize>>) -> Result<RecordBatch, ArrowError> {
+        let Some(projection) = projection else { return Ok(batch.clone()) };
+        let place = |index: &usize| self.columns.iter().position(|column| column == index);
+        batch.project(&projection.iter().filter_map(place).collect::<Vec<usize>>())
     }
 }
 
@@ -186,22 +230,22 @@ impl MetricsTable {
         filters: &[Filter],
         projection: Option<&Vec<usize>>,
     ) -> Result<Vec<RecordBatch>, LedgerError> {
+        let sources = self.sources(filters)?;
+        let filters = &left_to_rows(filters);
+        let needed = Needed::of(self.rows, projection, filters);
         let mut batches = Vec::new();
-        for source in self.sources(filters)? {
+        for source in sources {
             let points = self.rows.points();
             let path = points.path(&self.home, source.subject.attempt_id);
             let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
-                let kept = keep(&self.rows.shaped(batch)?, filters, source.last_effective_step)?;
+                let kept = keep(&batch, filters, source.last_effective_step)?;
                 if kept.num_rows() > 0 {
-                    batches.push(match projection {
-                        Some(indexes) => kept.project(indexes)?,
-                        None => kept,
-                    });
+                    batches.push(needed.asked(&kept, projection)?);
                 }
                 Ok(())
             };
             match File::open(&path) {
-                Ok(file) => read_closed(file, &mut take).map_err(|why| LedgerError::Parquet {
+                Ok(file) => read_closed(file, &needed, &mut take).map_err(|why| LedgerError::Parquet {
                     doing: "read",
                     path,
                     why,
@@ -211,6 +255,7 @@ impl MetricsTable {
                     segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
                     for named in segments {
                         metric_batch(&source.subject, &named)
+                            .and_then(|batch| needed.cut(&batch))
                             .and_then(&mut take)
                             .map_err(|error| LedgerError::Query(error.to_string()))?;
                     }
@@ -282,11 +327,28 @@ fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
 
 /// The texts that the filters admit for a column; `None` when they admit any.
 fn texts_of(filters: &[Filter], column: &str) -> Option<Vec<String>> {
-    filters.iter().filter(|filter| filter.column == column).find_map(|filter| match &filter.test {
+    filters.iter().filter(|filter| filter.column == column).find_map(|filter| texts_in(&filter.test))
+}
+
+fn texts_in(test: &Test) -> Option<Vec<String>> {
+    match test {
         Test::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
         Test::In(texts) => Some(texts.clone()),
         _ => None,
-    })
+    }
+}
+
+/// The filters without those that the choice of the records has answered: a column that is the same in every row of one
+/// need not be read for them.
+fn left_to_rows(filters: &[Filter]) -> Vec<Filter> {
+    let answered = |index: usize, filter: &Filter| {
+        let of_same = |other: &&Filter| other.column == filter.column && texts_in(&other.test).is_some();
+        ["run_id", "attempt_id"].contains(&filter.column)
+            && texts_in(&filter.test).is_some()
+            && !filters[..index].iter().any(|other| of_same(&other))
+    };
+    let left = filters.iter().enumerate().filter(|(index, filter)| !answered(*index, filter));
+    left.map(|(_, filter)| filter.clone()).collect()
 }
 
 fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
@@ -295,17 +357,15 @@ fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
 
 fn read_closed(
     file: File,
+    needed: &Needed,
     take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>,
 ) -> Result<(), String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| error.to_string())?;
-    let names = METRIC_COLUMNS.iter().map(|column| column.name);
-    let mask = ProjectionMask::columns(builder.parquet_schema(), names);
+    let mask = ProjectionMask::columns(builder.parquet_schema(), needed.names());
     let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
     for batch in reader.map_err(|error| error.to_string())? {
         let batch = batch.map_err(|error| error.to_string())?;
-        // The file's schema carries metadata of its own; the rows are the same.
-        let batch = RecordBatch::try_new(metric_schema(), batch.columns().to_vec());
-        batch.and_then(&mut *take).map_err(|error| error.to_string())?;
+        needed.named(&batch).and_then(&mut *take).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -321,8 +381,8 @@ fn keep(batch: &RecordBatch, filters: &[Filter], last_step: Option<i64>) -> Resu
             });
         }
     }
-    if let Some(last_step) = last_step {
-        let steps = batch.column(STEP_COLUMN).as_primitive::<Int64Type>();
+    if let (Some(last_step), Some(steps)) = (last_step, batch.column_by_name("step")) {
+        let steps = steps.as_primitive::<Int64Type>();
         let admitted = cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?;
         mask = Some(match mask {
             Some(mask) => and(&mask, &admitted)?,

@@ -313,13 +313,6 @@ class Run(Recorder):
                 return
             step += 1
 
-    def _note_share(self) -> None:
-        """Says once how much of the data a stage trains on."""
-        share = self._cursor.share
-        if share is not None and not self._share_told:
-            self._share_told = True
-            self.event("stage_cut", stage=f"{stage():.12g}", rows=share.kept, rows_total=share.total)
-
     def _tell_place(self, step: int, told: Place) -> Place:
         """Says which batch a step trains on, where that does not follow from what was said before; answers with what
         was said last. A batch costs nothing as long as each step takes the next one of the same epoch."""
@@ -328,6 +321,13 @@ class Run(Recorder):
             return told
         self._event(DATA_CURSOR_EVENT, step, {"batch": batch, "epoch": self.epoch})
         return Place(step, self.epoch, batch)
+
+    def _note_share(self) -> None:
+        """Says once how much of the data a stage trains on."""
+        share = self._cursor.share
+        if share is not None and not self._share_told:
+            self._share_told = True
+            self.event("stage_cut", stage=f"{stage():.12g}", rows=share.kept, rows_total=share.total)
 
     def _rehearse(
         self, rehearsal: Rehearsal, loader: Iterable[Batch], step: int, steps: int | None

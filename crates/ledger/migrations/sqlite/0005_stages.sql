@@ -42,7 +42,7 @@ END;
 
 -- SQLite changes no CHECK: the table is made anew, with its rows and its rules.
 
-ALTER TABLE retries RENAME TO retries_of_version_5;
+ALTER TABLE retries RENAME TO retries_of_version_4;
 
 DROP INDEX retries_by_run_id;
 
@@ -65,9 +65,9 @@ CREATE TABLE retries (
 CREATE INDEX retries_by_run_id ON retries (run_id);
 
 INSERT INTO retries (attempt_id, run_id, at, decision, rule, why, delay_seconds, budget_name, budget_spent, budget_limit, changes_json, next_attempt_id)
-SELECT attempt_id, run_id, at, decision, rule, why, delay_seconds, budget_name, budget_spent, budget_limit, changes_json, next_attempt_id FROM retries_of_version_5;
+SELECT attempt_id, run_id, at, decision, rule, why, delay_seconds, budget_name, budget_spent, budget_limit, changes_json, next_attempt_id FROM retries_of_version_4;
 
-DROP TABLE retries_of_version_5;
+DROP TABLE retries_of_version_4;
 
 CREATE TRIGGER retries_append_only_update BEFORE UPDATE OF attempt_id, run_id, at, decision, rule, why, delay_seconds, budget_name, budget_spent, budget_limit, changes_json ON retries
 BEGIN
