@@ -124,7 +124,7 @@ impl BandStop {
 
     fn why(&self, fall: &Fall) -> String {
         format!(
-            "the loss on unseen batches went from {} to {} within a window: {} % less at most, at {} % confidence, and {} % are asked for",
+            "the loss on unseen batches was {} in one window and {} in the next: at most {} % less, at {} % confidence, and {} % are asked for",
             rounded(fall.from),
             rounded(fall.to),
             rounded(100.0 * fall.share_at_most().max(0.0)),

@@ -75,7 +75,7 @@ fn a_loss_that_stands_still_ends_the_run() {
         (&json!("own_action.early_stop"), &json!(0))
     );
     let evidence = receipt["evidence"].as_str().unwrap();
-    assert!(evidence.contains("the loss on unseen batches went from 1"), "{evidence}");
+    assert!(evidence.contains("the loss on unseen batches was 1"), "{evidence}");
     assert!((1_500..STEPS).contains(&receipt["last_step"].as_u64().unwrap()), "{receipt}");
     let stopped = home.sql("select value from parameters where name = 'stopped_at'");
     assert_eq!(stopped.len(), 1, "the script was told: {stopped:?}");
