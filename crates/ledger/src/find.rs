@@ -353,6 +353,21 @@ fn end_count(values: Vec<Value>) -> Option<EndCount> {
 }
 
 /// The lists that hang from a run or an attempt.
+impl Ledger {
+    /// What happened of one kind in an attempt.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn events_of_attempt_of_kind(
+        &self,
+        attempt_id: AttemptId,
+        kind: &str,
+    ) -> Result<Vec<EventRow>, LedgerError> {
+        let tail = "WHERE attempt_id = ? AND kind = ? ORDER BY at, event_id";
+        self.backend().select(tail, &[attempt_id.to_value(), Value::from(kind)])
+    }
+}
+
 macro_rules! lists {
     ($($(#[$doc:meta])* $name:ident($id:ident: $type:ty) -> $row:ty, $order:literal;)+) => {
         impl Ledger { $(

@@ -17,6 +17,7 @@ from trackway import callbacks
 
 os.environ["KERAS_BACKEND"] = "jax"
 TIMES = {"step_seconds", "batch_wait_seconds", "samples_per_second"}
+DIGESTS = {"batch_digest", "input_digest"}
 GRADIENTS = {"grad_norm", "nonfinite_gradients"}
 
 
@@ -82,6 +83,15 @@ def test_batches_are_told_apart():
     assert digest([]) is None and digest(["text", numpy.zeros(0)]) is None
 
 
+def test_the_inputs_of_a_batch() -> None:
+    """Proves that the inputs are the tensor that holds most, the first of equal ones, and none where nothing is beside it."""
+    from trackway.callbacks._watch import largest
+
+    labels, inputs, mask = numpy.zeros(4), numpy.ones((4, 3)), numpy.ones((4, 3))
+    assert largest([labels, inputs, mask]) is inputs
+    assert largest([inputs]) is None and largest([inputs, "text", 7]) is None
+
+
 # PyTorch
 
 
@@ -116,7 +126,7 @@ def test_a_loop_in_pytorch(attempt, tmp_path):
     run.finish()
     record = record_of(tmp_path)
     told_nothing_failed(record)
-    assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate", "batch_digest"}
+    assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate"} | DIGESTS
     assert record.metric("grad_norm") == pytest.approx(norms) and record.metric("loss") == losses
     assert set(record.metric("nonfinite_gradients").values()) == {0}
     assert set(record.metric("learning_rate").values()) == {0.125}
@@ -242,7 +252,7 @@ def test_a_loop_in_jax(attempt, tmp_path):
     run.finish()
     record = record_of(tmp_path)
     told_nothing_failed(record)
-    assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate", "batch_digest"}
+    assert record.names == TIMES | GRADIENTS | {"loss", "learning_rate"} | DIGESTS
     assert list(record.metric("loss").items())[:6] == [(step, float(losses[step])) for step in range(1, 7)]
     for step in range(1, 7):
         assert record.metric("grad_norm")[step] == pytest.approx(float(norms[step]))
@@ -319,7 +329,7 @@ def test_lightning(attempt, tmp_path):
     run.finish()
     record = record_of(tmp_path)
     told_nothing_failed(record)
-    assert record.names == TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate", "batch_digest"}
+    assert record.names == TIMES | GRADIENTS | {"loss", "val_loss", "learning_rate"} | DIGESTS
     assert set(record.metric("loss")) == set(range(1, 9))
     assert record.metric("grad_norm") == pytest.approx(module.norms), "the norm from before the clipping"
     assert set(record.metric("val_loss")) == {4, 8}
@@ -421,7 +431,7 @@ def test_keras(tmp_path):
     lines = keras_training(tmp_path, epochs=2)
     record = record_of(tmp_path)
     told_nothing_failed(record)
-    assert record.names == TIMES | GRADIENTS | {"loss", "epoch_loss", "val_loss", "learning_rate", "batch_digest"}
+    assert record.names == TIMES | GRADIENTS | {"loss", "epoch_loss", "val_loss", "learning_rate"} | DIGESTS
     steps = set(range(1, 33))
     assert set(record.metric("loss")) == set(record.metric("grad_norm")) == steps
     assert set(record.metric("val_loss")) == {8, 16, 24, 32}

@@ -1,6 +1,6 @@
 //! Finding, comparing, importing and clearing away runs.
 
-use crate::harness::Home;
+use crate::harness::{Home, eventually};
 
 /// A run that prints a falling loss.
 fn run(home: &Home, name: &str, steps: u32, start: f64) {
@@ -128,4 +128,30 @@ fn old_runs_lose_their_records() {
             .iter()
             .all(|row| row["step"].as_u64().is_some())
     );
+}
+
+/// Proves that points which a writer of event files took back count no more, while the run goes on and afterwards, and
+/// that all of them are kept.
+#[test]
+fn a_restart_of_a_writer_makes_points_void() {
+    let home = Home::new();
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../formats/tests/vectors/tensorboard/restarted");
+    let script = format!(
+        "mkdir logs; cat {vectors}/events* > logs/events.out.tfevents.$(date +%s).host; until [ -e done ]; do sleep 0.1; done"
+    );
+    let supervisor = home.spawn(&["run", "--", "sh", "-c", &script]);
+    let counts = |table: &str| -> Option<(u64, u64)> {
+        let asked = format!(
+            "select count(*) as points, count(distinct step) as steps from {table} where name = 'loss'"
+        );
+        let rows: serde_json::Value =
+            serde_json::from_str(&home.trackway(&["sql", "--json", &asked]).stdout).ok()?;
+        Some((rows[0]["points"].as_u64()?, rows[0]["steps"].as_u64()?))
+    };
+    let all = eventually("the points", || counts("metrics").filter(|(points, _)| *points == 14));
+    let effective = counts("effective_metrics").unwrap();
+    assert!(effective.0 == effective.1 && effective.0 < 14, "{effective:?}");
+    std::fs::write(home.path().join("done"), "").unwrap();
+    assert!(supervisor.wait_with_output().unwrap().status.success());
+    assert_eq!((counts("metrics"), counts("effective_metrics")), (Some(all), Some(effective)));
 }

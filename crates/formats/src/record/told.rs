@@ -12,6 +12,16 @@ pub const ARTIFACT_EVENT: &str = "artifact";
 /// An exception that nothing caught: fields `type`, `message`, `digest` and `trace`.
 pub const EXCEPTION_EVENT: &str = "exception";
 
+/// A writer of event files began again at `step`: its points of that step and later ones that stand before the event do not
+/// count. Fields `prefix`, which its names begin with, and `names`, a JSON list of the metrics it had written.
+pub const RESTART_EVENT: &str = "tensorboard_restart";
+
+/// The field `names` of [`RESTART_EVENT`]; `None` when it is no such list.
+#[must_use]
+pub fn restarted_names(field: &str) -> Option<Vec<String>> {
+    serde_json::from_str(field).ok()
+}
+
 /// The metric that is the loss of a batch from before the model is trained on it.
 pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
 

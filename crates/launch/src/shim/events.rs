@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use trackway_core::{Clock, Timestamp};
+use trackway_formats::record::RESTART_EVENT;
 use trackway_formats::tensorboard::{EventItem, EventReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
@@ -40,8 +41,8 @@ const LAST_LOOK: Duration = Duration::from_secs(20);
 const PASSED_FOLDERS: [&str; 5] = ["node_modules", "site-packages", "__pycache__", "target", "venv"];
 /// The mark in the name of every event file; the time of its making in seconds follows.
 const MARK: &str = "tfevents.";
-/// The event in the record for a writer that began again: points of its step and later ones before it do not count.
-pub const RESTART_EVENT: &str = "tensorboard_restart";
+/// At most so many metrics of one event file are remembered for a restart.
+const NAMES_MAX: usize = 1024;
 
 /// The thread that follows the event files of one attempt.
 #[derive(Debug)]
@@ -113,6 +114,8 @@ struct Followed {
     read_bytes: u64,
     /// Stands before every name; empty, or ends in a slash.
     prefix: String,
+    /// The metrics that were found.
+    names: BTreeSet<String>,
 }
 
 impl Follower {
@@ -173,11 +176,11 @@ impl Follower {
             followed.read_bytes += count as u64;
             let mut items = Vec::new();
             followed.reader.push(&bytes, |item| items.push(item));
-            items.into_iter().for_each(|item| self.write(&followed.prefix, item));
+            items.into_iter().for_each(|item| self.write(&followed.prefix, &mut followed.names, item));
         }
     }
 
-    fn write(&mut self, prefix: &str, item: EventItem) {
+    fn write(&mut self, prefix: &str, names: &mut BTreeSet<String>, item: EventItem) {
         let writer = self.writer.get_or_insert_with(|| {
             SegmentWriter::create(&self.records, self.info.clone(), Arc::clone(&self.clock))
         });
@@ -188,10 +191,14 @@ impl Follower {
                     self.values += 1;
                     let at = Timestamp::from_micros((scalar.wall_seconds * 1e6) as i64);
                     writer.metrics_at(at, scalar.step, &[(&name, scalar.value)]);
+                    if names.len() < NAMES_MAX {
+                        names.insert(name);
+                    }
                 }
             }
             EventItem::Restart { step, .. } => {
-                writer.event(RESTART_EVENT, Some(step), &[("prefix", prefix)]);
+                let names = serde_json::json!(names).to_string();
+                writer.event(RESTART_EVENT, Some(step), &[("prefix", prefix), ("names", &names)]);
             }
             EventItem::Parameter { name, value } => {
                 let value = self.redactor.value(&name, &value).into_owned();

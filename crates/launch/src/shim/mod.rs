@@ -37,7 +37,6 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Clock, Timestamp};
 use trackway_recorder::SystemClock;
 
-pub use events::RESTART_EVENT;
 pub use log::BACKLOG_BYTES_MAX;
 pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 

@@ -1,5 +1,5 @@
 //! `metrics`: every value that was ever recorded, from closed Parquet files and from segments still being written.
-//! `effective_metrics`: without the steps that a later attempt trained again. `telemetry`: what the machine said meanwhile.
+//! `effective_metrics`: without the steps that a later attempt trained again, or that a writer of event files made void. `telemetry`: what the machine said meanwhile.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,12 +26,13 @@ use trackway_core::{LaunchKind, RunId};
 
 use super::arrow_rows::{BATCH_ROWS, schema_of};
 use super::filters::{Comparison, Filter, Test};
+use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, usable};
-use crate::close::{Points, Subject, metric_batch, read_segments};
+use crate::close::{NamedSegment, Points, Subject, metric_batch, read_segments};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, LAUNCHES};
-use crate::value::{Column, ColumnKind, Record, Value};
+use crate::value::{Column, ColumnKind, Record as _, Value};
 
 /// Every value recorded.
 pub(super) const METRICS: &str = "metrics";
@@ -125,13 +126,15 @@ struct Needed {
 }
 
 impl Needed {
-    /// What is asked for, what the filters test, and the step where later attempts void steps.
-    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter]) -> Self {
+    /// What is asked for, what the filters test, and what tells void points.
+    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter], restarted: bool) -> Self {
         let all = rows.columns();
         let asked = |index: &usize| {
             projection.is_none_or(|projection| projection.contains(index))
                 || filters.iter().any(|filter| filter.column == all[*index].name)
-                || (rows == Rows::Effective && *index == STEP_COLUMN)
+                || (rows == Rows::Effective
+                    && (*index == STEP_COLUMN
+                        || (restarted && restarts::COLUMNS.contains(&all[*index].name))))
         };
         let columns: Vec<usize> = (0..all.len()).filter(asked).collect();
         let fields: Vec<Column> = columns.iter().map(|&index| all[index]).collect();
@@ -232,39 +235,72 @@ impl MetricsTable {
     ) -> Result<Vec<RecordBatch>, LedgerError> {
         let sources = self.sources(filters)?;
         let filters = &left_to_rows(filters);
-        let needed = Needed::of(self.rows, projection, filters);
         let mut batches = Vec::new();
         for source in sources {
-            let points = self.rows.points();
-            let path = points.path(&self.home, source.subject.attempt_id);
+            let record = self.record_of(&source)?;
+            let void =
+                Void { after_step: source.last_effective_step, restarts: self.restarts(&source, &record)? };
+            let needed = Needed::of(self.rows, projection, filters, !void.restarts.is_empty());
             let mut take = |batch: RecordBatch| -> Result<(), ArrowError> {
-                let kept = keep(&batch, filters, source.last_effective_step)?;
+                let kept = keep(&batch, filters, &void)?;
                 if kept.num_rows() > 0 {
                     batches.push(needed.asked(&kept, projection)?);
                 }
                 Ok(())
             };
-            match File::open(&path) {
-                Ok(file) => read_closed(file, &needed, &mut take).map_err(|why| LedgerError::Parquet {
-                    doing: "read",
-                    path,
-                    why,
-                })?,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    let mut segments = read_segments(&self.home, source.subject.attempt_id)?;
-                    segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
-                    for named in segments {
-                        metric_batch(&source.subject, &named)
+            match record {
+                Record::Closed(path, file) => read_closed(file, &needed, &mut take)
+                    .map_err(|why| LedgerError::Parquet { doing: "read", path, why })?,
+                Record::Live(segments) => {
+                    for named in &segments {
+                        metric_batch(&source.subject, named)
                             .and_then(|batch| needed.cut(&batch))
                             .and_then(&mut take)
                             .map_err(|error| LedgerError::Query(error.to_string()))?;
                     }
                 }
-                Err(source) => return Err(LedgerError::File { doing: "read", path, source }),
             }
         }
         Ok(batches)
     }
+
+    fn record_of(&self, source: &Source) -> Result<Record, LedgerError> {
+        let points = self.rows.points();
+        let path = points.path(&self.home, source.subject.attempt_id);
+        match File::open(&path) {
+            Ok(file) => Ok(Record::Closed(path, file)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let mut segments = read_segments(&self.home, source.subject.attempt_id)?;
+                segments.retain(|named| named.is_telemetry() == (points == Points::Telemetry));
+                Ok(Record::Live(segments))
+            }
+            Err(source) => Err(LedgerError::File { doing: "read", path, source }),
+        }
+    }
+
+    fn restarts(&self, source: &Source, record: &Record) -> Result<Vec<Restart>, LedgerError> {
+        match record {
+            _ if self.rows != Rows::Effective => Ok(Vec::new()),
+            Record::Closed(..) => Restart::of_events(&self.ledger, source.subject.attempt_id),
+            Record::Live(segments) => Ok(Restart::of_segments(segments)),
+        }
+    }
+}
+
+/// The record of an attempt.
+enum Record {
+    /// One Parquet file.
+    Closed(PathBuf, File),
+    /// Segments, some of them still written.
+    Live(Vec<NamedSegment>),
+}
+
+/// Which points of an attempt do not count.
+struct Void {
+    /// Those of later steps: another attempt trained them again.
+    after_step: Option<i64>,
+    /// Those that a writer took back.
+    restarts: Vec<Restart>,
 }
 
 #[async_trait]
@@ -371,7 +407,7 @@ fn read_closed(
 }
 
 /// The rows that the filters and the cut-off admit.
-fn keep(batch: &RecordBatch, filters: &[Filter], last_step: Option<i64>) -> Result<RecordBatch, ArrowError> {
+fn keep(batch: &RecordBatch, filters: &[Filter], void: &Void) -> Result<RecordBatch, ArrowError> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
         if let Some(admitted) = admitted(batch, filter)? {
@@ -381,9 +417,13 @@ fn keep(batch: &RecordBatch, filters: &[Filter], last_step: Option<i64>) -> Resu
             });
         }
     }
-    if let (Some(last_step), Some(steps)) = (last_step, batch.column_by_name("step")) {
+    let mut counting = Vec::new();
+    if let (Some(last_step), Some(steps)) = (void.after_step, batch.column_by_name("step")) {
         let steps = steps.as_primitive::<Int64Type>();
-        let admitted = cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?;
+        counting.push(cmp::lt_eq(steps, &Int64Array::new_scalar(last_step))?);
+    }
+    counting.extend(restarts::counting(batch, &void.restarts));
+    for admitted in counting {
         mask = Some(match mask {
             Some(mask) => and(&mask, &admitted)?,
             None => admitted,

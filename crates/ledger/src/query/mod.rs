@@ -8,6 +8,7 @@ mod arrow_rows;
 mod filters;
 mod metrics;
 mod predicate;
+mod restarts;
 mod tables;
 
 use std::path::Path;

@@ -38,6 +38,7 @@ struct Rank {
     step_seconds: f64,
     loss: f64,
     digest: f64,
+    input_digest: f64,
 }
 
 pub struct Run {
@@ -111,6 +112,7 @@ impl Run {
             step_seconds: 0.0,
             loss: 0.0,
             digest: 0.0,
+            input_digest: 0.0,
         };
         let mut detectors = Detectors::default();
         detectors.set_memory_limit(MEMORY_BYTES);
@@ -281,6 +283,7 @@ impl Run {
         let mut rng = SplitMix64::new(self.config.seed ^ (step * 64 + place as u64));
         let rank = &mut self.ranks[place];
         rank.digest = digest(&inputs, &targets);
+        rank.input_digest = digest(&inputs, &[]);
         if !keep {
             rank.net.gradients.fill(0.0);
         }
@@ -369,6 +372,7 @@ impl Run {
                     if skip { nonfinite.max(1) as f64 } else { nonfinite as f64 },
                 ),
                 ("batch_digest".to_owned(), self.ranks[place].digest),
+                ("input_digest".to_owned(), self.ranks[place].input_digest),
             ];
             if !skip {
                 values.extend(

@@ -1,7 +1,8 @@
 //! The same batch again and again.
 //!
 //! By its digest, where batches are recorded with one: equal digests in a row, after they had differed. A run that
-//! trains on all its data at each step has one digest from the beginning on; that is told as a note, after more of them.
+//! trains on all its data at each step has one digest from the beginning on; that is told as a note, after more of them. Inputs
+//! have a digest of their own (`input_digest`), since labels may go on changing when inputs do not.
 //! Without digests, by the loss: two different batches do not have the same loss to the last bit, five times in a row, and neither does
 //! the same batch while weights change. A loss of exactly 0 says nothing.
 
@@ -22,6 +23,9 @@ const CALM: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeated {
     Digest,
+    /// The digest of what the model is given, where labels go on changing: inputs that became all zero, a picture that could
+    /// not be decoded.
+    Inputs,
     Loss,
 }
 
@@ -39,7 +43,10 @@ impl DeadInput {
         let same =
             last.to_bits() == sample.value.to_bits() && !(what == Repeated::Loss && sample.value == 0.0);
         self.differed |= !same;
+        // Inputs that never differed may be meant: one prompt, one mask.
+        let same = same && (self.differed || what != Repeated::Inputs);
         let patience = match what {
+            Repeated::Inputs => rule.patience,
             Repeated::Loss => rule.patience * LOSS_FACTOR,
             Repeated::Digest if self.differed => rule.patience,
             Repeated::Digest => rule.patience * NEVER_DIFFERED_FACTOR,
@@ -49,6 +56,11 @@ impl DeadInput {
             Turn::Rearmed => Some(Change::Rearmed),
             Turn::Fires(first_step) => {
                 let evidence = match what {
+                    Repeated::Inputs => {
+                        format!(
+                            "the inputs of {patience} batches in a row are the same, though their labels are not"
+                        )
+                    }
                     Repeated::Digest if self.differed => {
                         format!("{patience} batches in a row are the same as the one before")
                     }

@@ -80,6 +80,12 @@ impl Rank {
         self.digests.push_back((sample.step, sample.value as u64));
     }
 
+    /// Whether the last two batches were the same.
+    pub(super) fn repeats_its_batch(&self) -> bool {
+        let mut newest = self.digests.iter().rev().map(|(_, digest)| digest);
+        newest.next().is_some_and(|last| newest.next() == Some(last))
+    }
+
     /// The digest of the batch of a step that is not long ago.
     pub(super) fn digest_of(&self, step: Step) -> Option<u64> {
         self.digests.iter().find(|(known, _)| *known == step).map(|(_, digest)| *digest)

@@ -16,6 +16,8 @@ pub(super) enum Role {
     UpdateRatio,
     LossScale,
     BatchDigest,
+    /// Of what the model is given, without the labels.
+    InputDigest,
     BatchWaitSeconds,
     StepSeconds,
     SamplesPerSecond,
@@ -35,6 +37,7 @@ pub(super) fn role_of(name: &str) -> Option<Role> {
         "update_ratio" => Some(Role::UpdateRatio),
         "loss_scale" => Some(Role::LossScale),
         "batch_digest" => Some(Role::BatchDigest),
+        "input_digest" => Some(Role::InputDigest),
         "batch_wait_seconds" => Some(Role::BatchWaitSeconds),
         "step_seconds" => Some(Role::StepSeconds),
         "samples_per_second" => Some(Role::SamplesPerSecond),

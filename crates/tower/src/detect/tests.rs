@@ -187,6 +187,24 @@ fn repeated_batches_are_told() {
     assert_eq!(equal, [(Detector::DeadInput, 70)]);
 }
 
+/// Proves that inputs which stop changing are told although labels go on, that a batch which repeats as a whole is told once,
+/// and that inputs which never differed are meant.
+#[test]
+fn repeated_inputs_are_told() {
+    let run =
+        |inputs: fn(Step) -> f64, batch: fn(Step) -> f64| {
+            told(&stream((0..200).map(|step| {
+                (step, vec![(0, "batch_digest", batch(step)), (0, "input_digest", inputs(step))])
+            })))
+        };
+    let differs = |step: Step| step as f64;
+    let stuck = |step: Step| step.min(100) as f64;
+    assert_eq!(run(stuck, differs), [(Detector::DeadInput, 105)]);
+    assert_eq!(run(stuck, stuck), [(Detector::DeadInput, 105)]);
+    assert_eq!(run(|_| 7.0, differs), []);
+    assert_eq!(run(differs, differs), []);
+}
+
 /// Proves that waiting is told by its share, and not when it is short, rare or at the beginning.
 #[test]
 fn waiting_for_batches_is_told() {

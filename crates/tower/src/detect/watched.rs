@@ -61,7 +61,7 @@ impl Watched {
             Role::LearningRate => State::LearningRate(LearningRateWatch::default()),
             Role::UpdateRatio => State::UpdateRatio(Box::default()),
             Role::LossScale => State::LossScale(Box::default()),
-            Role::BatchDigest => State::Digest(DeadInput::default()),
+            Role::BatchDigest | Role::InputDigest => State::Digest(DeadInput::default()),
             Role::MemoryBytes => State::Memory(MemoryCreep::default()),
             _ => State::None,
         };
@@ -153,6 +153,11 @@ impl Watched {
             (State::LossScale(state), _) => {
                 rank.loss_scale(sample.value);
                 changes[1] = on(rules, D::LossScaleCollapse, |rule| state.take(rule, sample));
+            }
+            (State::Digest(state), Role::InputDigest) => {
+                // Batches that are the same as a whole are told by their own digest.
+                let mut ask = || on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs));
+                changes[1] = if rank.repeats_its_batch() { None } else { ask() };
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);

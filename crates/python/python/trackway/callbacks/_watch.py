@@ -61,6 +61,7 @@ class Watch:
         self._waited: float | None = None
         self._samples = 0
         self._digest: int | None = None
+        self._input_digest: int | None = None
         self._memory_at = -MEMORY_SECONDS
 
     @property
@@ -97,6 +98,7 @@ class Watch:
         found = leaves(batch)
         self._samples += next((int(value.shape[0]) for _, value in found if getattr(value, "shape", None)), 0)
         self._digest = digest(value for _, value in found)
+        self._input_digest = digest([inputs]) if (inputs := largest(value for _, value in found)) is not None else None
 
     def measured(self, samples: int | None = None) -> dict[str, float]:
         """What was measured of the step that ends now; the next one begins."""
@@ -112,7 +114,10 @@ class Watch:
             values["batch_wait_seconds"] = self._waited
         if self._digest is not None:
             values["batch_digest"] = self._digest
-        self._began, self._waited, self._samples, self._digest = now, None, 0, None
+        if self._input_digest is not None:
+            values["input_digest"] = self._input_digest
+        self._began, self._waited, self._samples = now, None, 0
+        self._digest = self._input_digest = None
         return values
 
     def measured_batches(self, batches: Iterable[Batch], batch_of: Callable[[Batch], Any]) -> Iterator[Batch]:
@@ -185,6 +190,17 @@ def digest(values: Iterable[Any]) -> int | None:
         if (sample := _sample(value)) is not None:
             found = crc32(sample, found or 0)
     return found
+
+
+def largest(values: Iterable[Any]) -> Any | None:
+    """The tensor that holds most, of equal ones the first: what the model is given. None unless there are others, such as
+    labels, to tell it from."""
+    tensors = [value for value in values if _arrays.is_tensor(value)][:DIGEST_TENSORS]
+    return max(tensors, key=_size_bytes) if len(tensors) > 1 else None
+
+
+def _size_bytes(tensor: Any) -> int:
+    return int(getattr(tensor, "nbytes", 0))
 
 
 def _sample(value: Any) -> bytes | None:

@@ -32,7 +32,7 @@ class JaxLoop(Watch):
             params, state, loss, metrics = update(params, state, batch)
             watch.step(step, loss=loss, **metrics)
 
-    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest` and what is
+    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest` and what is
     given to `step`; `gradient_metrics(gradients)` within the jitted `update` makes `grad_norm` and
     `nonfinite_gradients`. Once a second `memory_allocated_bytes` and `memory_reserved_bytes` of a device that tells
     them.

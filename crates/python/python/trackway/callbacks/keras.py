@@ -20,7 +20,7 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     """Records a training with Keras 3: `model.fit(..., callbacks=[trackway.callbacks.KerasCallback()])`.
 
     With the JAX backend at each step: `loss` of its batch, `grad_norm`, `nonfinite_gradients`, `step_seconds`,
-    `batch_wait_seconds`, `samples_per_second`, `batch_digest`. The gradients are looked at within the compiled step,
+    `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`. The gradients are looked at within the compiled step,
     and what it returns is recorded when it has arrived: the loop never waits for the device. With every backend at
     the end of an epoch what Keras tells of it, such as `val_loss` and, as `epoch_loss`, the mean of the epoch, and
     `learning_rate`. The step is that of the optimizer. Ends the training when Trackway asks for a stop."""

@@ -23,7 +23,7 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
     """Records a training with Lightning: `Trainer(callbacks=[trackway.callbacks.LightningCallback()])`.
 
     At each update: `loss`, `learning_rate`, `grad_norm` (before clipping), `nonfinite_gradients`, `step_seconds`,
-    `batch_wait_seconds`, `samples_per_second`, `batch_digest`; with fp16 `loss_scale`; of a CUDA device once a second
+    `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`; with fp16 `loss_scale`; of a CUDA device once a second
     `memory_allocated_bytes` and `memory_reserved_bytes`; after a validation what `self.log` was given in it. The step
     is `trainer.global_step`. Ends the training when Trackway asks for a stop. The loop never waits for the device."""
 

@@ -22,7 +22,7 @@ class TorchLoop(Watch):
             watch.step(step, loss=loss)
             run.checkpoint(step)
 
-    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`,
+    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`,
     `learning_rate`, what is given to `step`, and of the gradients that `optimizer.step()` meets `grad_norm` (their
     norm taken together) and `nonfinite_gradients` (how many of them hold NaN or infinities); with a `scaler` also
     `loss_scale`; of a CUDA device once a second `memory_allocated_bytes` and `memory_reserved_bytes`.

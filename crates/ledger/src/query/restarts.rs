@@ -1,0 +1,108 @@
+//! Points that a writer of event files made void when it began again at an earlier step: `effective_metrics` leaves them out.
+
+use std::collections::HashSet;
+
+use arrow::array::{Array as _, AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use serde_json::Value as Json;
+use trackway_core::AttemptId;
+use trackway_formats::record::{Frame, RESTART_EVENT, restarted_names};
+
+use crate::close::NamedSegment;
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::records::EventRow;
+
+/// The columns that tell whether a point is void.
+pub(super) const COLUMNS: [&str; 4] = ["segment", "name", "step", "sequence"];
+
+/// A writer began again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Restart {
+    /// Where in the record it is said: points behind it count. The segments of one writer sort by name.
+    segment: String,
+    sequence: i64,
+    /// Points of this step and later ones before it are void.
+    step: i64,
+    /// The metrics it is about.
+    names: HashSet<String>,
+}
+
+impl Restart {
+    /// Those of a sealed attempt, from its events.
+    pub(super) fn of_events(ledger: &Ledger, attempt_id: AttemptId) -> Result<Vec<Self>, LedgerError> {
+        let events = ledger.events_of_attempt_of_kind(attempt_id, RESTART_EVENT)?;
+        Ok(events.iter().filter_map(Self::of_event).collect())
+    }
+
+    /// The id of an event is its place in the record: attempt, segment, frame.
+    fn of_event(event: &EventRow) -> Option<Self> {
+        let mut place = event.event_id.splitn(3, ':').skip(1);
+        let fields = event.fields_json.as_ref()?;
+        Self::new(
+            place.next()?,
+            place.next()?.parse().ok()?,
+            event.step?,
+            fields.get("names").and_then(Json::as_str)?,
+        )
+    }
+
+    /// Those of an attempt that is not sealed.
+    pub(super) fn of_segments(segments: &[NamedSegment]) -> Vec<Self> {
+        let frames = segments.iter().flat_map(|named| {
+            let frames = named.segment.iter().flat_map(|segment| &segment.frames);
+            frames.map(move |located| (named.name.as_str(), located))
+        });
+        frames
+            .filter_map(|(segment, located)| match &located.frame {
+                Frame::Event(event) if event.kind == RESTART_EVENT => {
+                    Self::new(segment, i64::from(located.sequence), event.step?, event.field("names")?)
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn new(segment: &str, sequence: i64, step: u64, names: &str) -> Option<Self> {
+        let (segment, step) = (segment.to_owned(), i64::try_from(step).ok()?);
+        Some(Self { segment, sequence, step, names: restarted_names(names)?.into_iter().collect() })
+    }
+
+    fn makes_void(&self, segment: &str, name: &str, step: i64, sequence: i64) -> bool {
+        step >= self.step
+            && (segment, sequence) < (self.segment.as_str(), self.sequence)
+            && self.names.contains(name)
+    }
+}
+
+/// Which of these rows count; `None` when all of them do.
+pub(super) fn counting(batch: &RecordBatch, restarts: &[Restart]) -> Option<BooleanArray> {
+    if restarts.is_empty() {
+        return None;
+    }
+    let [segments, names, steps, sequences] = COLUMNS.map(|column| batch.column_by_name(column));
+    let (segments, names) = (segments?.as_string_opt::<i32>()?, names?.as_string_opt::<i32>()?);
+    let (steps, sequences) =
+        (steps?.as_primitive_opt::<Int64Type>()?, sequences?.as_primitive_opt::<Int64Type>()?);
+    let counts = |row: usize| {
+        let place = (segments.value(row), names.value(row), steps.value(row), sequences.value(row));
+        !restarts.iter().any(|restart| restart.makes_void(place.0, place.1, place.2, place.3))
+    };
+    Some((0..segments.len()).map(|row| Some(counts(row))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only earlier points of the same metrics, from the step on, are void.
+    #[test]
+    fn a_restart_makes_earlier_points_void() {
+        let restart = Restart::new("b.tkr", 10, 4, r#"["loss", "a/b"]"#).unwrap();
+        assert!(restart.makes_void("b.tkr", "loss", 4, 9) && restart.makes_void("a.tkr", "a/b", 7, 900));
+        assert!(!restart.makes_void("b.tkr", "loss", 3, 9));
+        assert!(!restart.makes_void("b.tkr", "loss", 4, 11) && !restart.makes_void("c.tkr", "loss", 4, 1));
+        assert!(!restart.makes_void("b.tkr", "b", 4, 9));
+        assert_eq!(Restart::new("b", 1, 4, "loss"), None);
+    }
+}
