@@ -17,6 +17,7 @@ pub mod import;
 pub mod logs;
 pub mod memory;
 pub mod preflight;
+pub mod progressive;
 pub mod prove;
 mod query;
 mod reconcile;

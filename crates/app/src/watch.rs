@@ -9,6 +9,7 @@ use trackway_ledger::StageRow;
 use crate::App;
 use crate::error::AppError;
 use crate::home::attempt_file;
+use crate::progressive::{Estimate, ProgressiveCard, attempts_beside, card, window_of};
 use crate::report::Progress;
 pub use crate::run::curves::LiveCurve;
 use crate::run::detect::{Detection, detections_of};
@@ -57,6 +58,8 @@ pub struct View {
     pub curve: Vec<f64>,
     /// The last values of the metrics that people look at first, that one among them.
     pub curves: Vec<LiveCurve>,
+    /// The loss on data that the model has not seen, by progressive validation, over this attempt.
+    pub progressive: Option<ProgressiveCard>,
     /// What the machine did in the last second, by name (`docs/telemetry.md`); empty in the first one.
     pub machine: BTreeMap<String, f64>,
     /// Budgets that were spent from.
@@ -84,6 +87,7 @@ pub struct Budget {
 pub struct Watcher<'a> {
     app: &'a App,
     run_id: RunId,
+    window: u64,
     followed: Option<(AttemptId, LiveRecord)>,
     rate_from: Option<(i64, u64)>,
     steps_per_second: Option<f64>,
@@ -95,8 +99,15 @@ impl App {
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`] when there is no such run.
     pub fn watch(&self, run: &str) -> Result<Watcher<'_>, AppError> {
-        let run_id = self.find_run(run)?.run_id;
-        Ok(Watcher { app: self, run_id, followed: None, rate_from: None, steps_per_second: None })
+        let run = self.find_run(run)?;
+        Ok(Watcher {
+            app: self,
+            run_id: run.run_id,
+            window: window_of(&run),
+            followed: None,
+            rate_from: None,
+            steps_per_second: None,
+        })
     }
 }
 
@@ -107,7 +118,7 @@ impl Watcher<'_> {
     /// When the ledger cannot be read.
     pub fn look(&mut self) -> Result<View, AppError> {
         let run = self.app.find_run(&self.run_id.to_string())?;
-        let attempt = self.app.attempts_of(self.run_id)?.pop();
+        let attempts = self.app.attempts_of(self.run_id)?;
         let budgets = self.app.budgets_of(&run)?;
         let has_ladder = Ladder::of(&run)?.named;
         let mut view = View {
@@ -127,12 +138,13 @@ impl Watcher<'_> {
             eta_seconds: None,
             curve: Vec::new(),
             curves: Vec::new(),
+            progressive: None,
             machine: BTreeMap::new(),
             budgets,
-            detections: self.detections()?,
+            detections: detections_of(self.app, self.run_id)?,
             remote: RemoteStatus::read(&self.app.home.run_folder(self.run_id)),
         };
-        let Some(attempt) = attempt else { return Ok(view) };
+        let Some(attempt) = attempts.last() else { return Ok(view) };
         let now = self.app.clock.now();
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
@@ -141,24 +153,20 @@ impl Watcher<'_> {
             .wall_seconds
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
         view.attempt_state = attempt.state.to_string();
-        self.follow(attempt.attempt_id, &mut view);
+        let estimate = self.follow(attempt.attempt_id, &mut view);
+        view.progressive = card(estimate, &view.detections, &attempts_beside(attempt, &attempts));
+        view.detections.drain(..view.detections.len().saturating_sub(DETECTIONS_SHOWN));
         Ok(view)
     }
 
-    fn detections(&self) -> Result<Vec<Detection>, AppError> {
-        let mut detections = detections_of(self.app, self.run_id)?;
-        detections.drain(..detections.len().saturating_sub(DETECTIONS_SHOWN));
-        Ok(detections)
-    }
-
-    fn follow(&mut self, attempt_id: AttemptId, view: &mut View) {
+    fn follow(&mut self, attempt_id: AttemptId, view: &mut View) -> Option<Estimate> {
         if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt_id) {
             let folder = self.app.home.attempt_folder(attempt_id).join(attempt_file::RECORDS);
-            self.followed = Some((attempt_id, LiveRecord::below(&folder)));
+            self.followed = Some((attempt_id, LiveRecord::with_window(&folder, self.window)));
             self.rate_from = None;
         }
         let now_micros = self.app.clock.monotonic_micros();
-        let Some((_, record)) = &mut self.followed else { return };
+        let (_, record) = self.followed.as_mut()?;
         record.look();
         let facts = &record.facts;
         if let Some(step) = facts.last_step {
@@ -180,5 +188,6 @@ impl Watcher<'_> {
             .zip(self.steps_per_second.filter(|rate| *rate > 0.0))
             .map(|(left, rate)| left as f64 / rate)
             .filter(|_| !view.ended);
+        record.progressive()
     }
 }

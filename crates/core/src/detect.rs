@@ -23,6 +23,8 @@ closed_list!(
         ValidationDivergence = "validation_divergence",
         /// The same batch comes again and again.
         DeadInput = "dead_input",
+        /// A batch whose loss counts as one on unseen data came before.
+        SeenBefore = "seen_before",
         /// The step waits for its batch.
         DataStarvation = "data_starvation",
         /// Steps take longer than they did.

@@ -61,8 +61,7 @@ pub use cadence::{
 pub use data_stage::DataStage;
 pub use exception::record_panics;
 pub use recorder::{
-    CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, PROGRESSIVE_LOSS, RANK_EVENT, Recorder,
-    WARM_START_EVENT,
+    CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, RANK_EVENT, Recorder, WARM_START_EVENT,
 };
 pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};

@@ -10,7 +10,9 @@ use trackway_checkpoint::{
     RankGroup, RankedRoot, RankedSave,
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
-use trackway_formats::record::{CheckpointFrame, CheckpointState, ControlOutcome, Origin, TAG_EVENT};
+use trackway_formats::record::{
+    CheckpointFrame, CheckpointState, ControlOutcome, Origin, PROGRESSIVE_LOSS, TAG_EVENT,
+};
 
 use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
 use crate::control::{Asked, Command, ControlReader};
@@ -28,9 +30,6 @@ pub const WARM_START_EVENT: &str = "warm_start";
 
 /// The control file is looked at so often at most.
 pub const CONTROL_POLL_MICROS: i64 = 100_000;
-
-/// The metric that [`Recorder::progressive`] records.
-pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
 
 /// How long `TRACKWAY_HOLD_AT_STEP` and `TRACKWAY_HOLD_IN_SAVE` hold at most, so that nothing hangs when nobody comes to kill it.
 pub const HOLD_SECONDS_MAX: u64 = 60;

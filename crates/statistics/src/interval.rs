@@ -62,7 +62,7 @@ pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence:
     Interval { low: mean - half, high: mean + half }
 }
 
-fn normal_quantile(share: f64) -> f64 {
+pub(crate) fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 

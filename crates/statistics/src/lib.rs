@@ -19,7 +19,7 @@ pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_st
 pub use interval::{Interval, clopper_pearson, mean_interval, wilson};
 pub use noise::noise_floor;
 pub use sample::WeightedSample;
-pub use sequence::{BoundedMean, NARROWEST_AT, RunningMean, VALUES_MIN};
+pub use sequence::{BoundedMean, NARROWEST_AT, RunningMean, VALUES_MIN, fall_between};
 pub use significance::{
     ChiSquare, chi_square, chi_square_p_value, kolmogorov_smirnov_p_value, student_t_p_value,
 };

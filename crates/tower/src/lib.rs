@@ -1,7 +1,7 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
 //! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), what goes wrong while it trains ([`detect`]),
-//! and whether a stage is good enough for the next ([`stages`]). No clock, no I/O, no randomness: time and jitter come in as
+//! whether more training is worth it ([`early_stop`]), and whether a stage is good enough for the next ([`stages`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
@@ -20,10 +20,12 @@ pub mod cost;
 pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
 pub mod detect;
+pub mod early_stop;
 pub mod imbalance;
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
+pub mod progressive;
 pub mod rehearsal;
 pub mod retention;
 pub mod roll_back;

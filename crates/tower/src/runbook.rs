@@ -218,6 +218,12 @@ pub const SYMPTOMS: &[Symptom] = &[
         "log the batch's identity; look at the sampler and at what resets it",
     ),
     symptom(
+        "batches_repeat",
+        "batches of the first pass repeat",
+        "rows that are in the data twice; a sampler that draws with replacement; shards that several workers or ranks read",
+        "do not trust `progressive_loss`; find rows that repeat with `trackway data check`; look at the sampler and the shards",
+    ),
+    symptom(
         "slower",
         "steps take longer than they did",
         "other work on the machine; a throttled device; longer batches; a leak; slower storage",
@@ -273,6 +279,7 @@ pub fn symptom_of_detector(detector: Detector) -> &'static Symptom {
         Detector::Plateau => "loss_flat",
         Detector::ValidationDivergence => "validation_rises",
         Detector::DeadInput => "same_batch",
+        Detector::SeenBefore => "batches_repeat",
         Detector::DataStarvation => "device_idle",
         Detector::ThroughputDrop => "slower",
         Detector::Straggler => "slow_rank",

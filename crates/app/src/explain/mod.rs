@@ -30,6 +30,7 @@ use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::logs::{LogSelection, visit_lines};
 use crate::preflight::{Recorded, recorded};
+use crate::progressive;
 use crate::report::Stream;
 use crate::run::detect::detections_of;
 use crate::run::remote::RemoteStatus;
@@ -91,6 +92,7 @@ impl App {
             retries: Vec::new(),
             evaluations: Vec::new(),
             metrics: Vec::new(),
+            progressive: None,
             machine: MachineCard::default(),
             tags: Vec::new(),
             artifacts: Vec::new(),
@@ -112,6 +114,8 @@ impl App {
             .parent_attempt_id
             .and_then(|parent| attempts.iter().find(|candidate| candidate.attempt_id == parent));
         let (machine, metrics) = machine_card(&summaries);
+        let detections = detections_of(self, run.run_id)?;
+        let estimate = self.progressive_of(run, attempt, &summaries)?;
         Ok(Explanation {
             run: run_card(run),
             attempt: Some(attempt_card(attempt)),
@@ -120,7 +124,12 @@ impl App {
             data: self.data_card(run.run_id)?,
             data_diff: last_good.as_ref().map(|good| self.data_diff(good, run)).transpose()?,
             preflight: recorded(self, run.run_id)?,
-            detections: detections_of(self, run.run_id)?,
+            progressive: progressive::card(
+                estimate,
+                &detections,
+                &progressive::attempts_beside(attempt, &attempts),
+            ),
+            detections,
             placement: Some(placement(attempt)),
             timeline: timeline::timeline(&attempts, &events, &retries),
             termination: termination(attempt),

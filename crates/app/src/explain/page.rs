@@ -12,6 +12,7 @@ use super::diff::Change;
 pub use super::machine::{MachineCard, MachineLine, WorkShares};
 use crate::checkpoints::FallBackCost;
 pub use crate::preflight::Recorded;
+use crate::progressive::ProgressiveCard;
 pub use crate::run::detect::Detection;
 use crate::run::remote::RemoteStatus;
 
@@ -62,6 +63,9 @@ pub struct Explanation {
     pub evaluations: Vec<Value>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
+    /// The loss on data that the model has not seen, by progressive validation, over the attempt's stage; none where nothing
+    /// was recorded.
+    pub progressive: Option<ProgressiveCard>,
     /// What the machine did meanwhile.
     pub machine: MachineCard,
     /// The attempt's tags.

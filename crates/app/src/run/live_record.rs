@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::record::{
-    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, SEGMENT_EXTENSION, SegmentReader,
+    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SEGMENT_EXTENSION,
+    SegmentReader,
 };
 
 use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 use trackway_tower::detect::DataCursor;
+use trackway_tower::progressive::{Estimate, Progressive};
 
 use super::curves::{Curves, LiveCurve};
 use crate::explain::reason_in_words;
@@ -32,6 +34,9 @@ pub struct LiveRecord {
     folder: PathBuf,
     segments: BTreeMap<PathBuf, Followed>,
     ranks: BTreeMap<u32, u32>,
+    progressive: Option<Progressive>,
+    /// The rank whose progressive losses count: the first that recorded one.
+    progressive_rank: Option<u32>,
     curves: Curves,
     machine: BTreeMap<String, f64>,
     /// The newest facts.
@@ -98,6 +103,18 @@ impl LiveRecord {
         Self { folder: folder.into(), ..Self::default() }
     }
 
+    /// The same, which also estimates the loss on unseen data, by windows of so many progressive losses.
+    #[must_use]
+    pub fn with_window(folder: &Path, window: u64) -> Self {
+        Self { progressive: Some(Progressive::new(window)), ..Self::below(folder) }
+    }
+
+    /// What progressive validation says so far.
+    #[must_use]
+    pub fn progressive(&self) -> Option<Estimate> {
+        self.progressive.as_ref().and_then(Progressive::estimate)
+    }
+
     /// Reads what was added since the last look. A segment that cannot be read now is tried again at the next look.
     pub fn look(&mut self) {
         self.look_at(&mut |_| {});
@@ -133,12 +150,20 @@ impl LiveRecord {
                         }
                     }
                     Frame::Metrics(metrics) => {
+                        let rank = self.ranks.get(&followed.pid).copied().unwrap_or(0);
                         for (id, value) in &metrics.values {
-                            self.curves.take(&followed.names.name_or_placeholder(*id), metrics.step, *value);
+                            let name = followed.names.name_or_placeholder(*id);
+                            self.curves.take(&name, metrics.step, *value);
+                            if let Some(progressive) = &mut self.progressive
+                                && *name == *PROGRESSIVE_LOSS
+                                && *self.progressive_rank.get_or_insert(rank) == rank
+                            {
+                                progressive.take(metrics.step, *value);
+                            }
                         }
                         see(&Seen {
                             segment: followed.number,
-                            rank: self.ranks.get(&followed.pid).copied().unwrap_or(0),
+                            rank,
                             from_sdk: followed.origin == Some(Origin::Sdk),
                             metrics,
                             names: &followed.names,

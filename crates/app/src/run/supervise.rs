@@ -224,12 +224,16 @@ impl Supervisor<'_> {
         for text in complaints.into_iter().flatten() {
             self.reporter.notice(&Notice::Note { text });
         }
+        let enough = detection.detecting.enough();
         for finding in findings {
             let text = format!("{}; likely: {}", finding.sentence(), finding.firing.cause);
             self.reporter.notice(&Notice::Note { text });
             if lives {
                 self.obey_policy(&finding);
             }
+        }
+        if let Some(why) = enough.filter(|_| lives && !self.stopping) {
+            self.stop(ActionKind::EarlyStop, &why);
         }
     }
 

@@ -8,9 +8,10 @@ use trackway_app::explain::page::{
 
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
+use trackway_app::progressive::ProgressiveCard;
 use trackway_ledger::StageRow;
 
-use super::explain_machine;
+use super::{explain_machine, progressive};
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
 
@@ -45,6 +46,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         page.cadence.iter().for_each(|advice| cadence(printer, advice));
         decisions(printer, &page.retries);
         metrics(printer, &page.metrics);
+        unseen(printer, page.progressive.as_ref());
         machine(printer, &page.machine);
         tags(printer, &page.tags);
         artifacts(printer, &page.artifacts);
@@ -589,6 +591,15 @@ fn artifacts(printer: Printer, artifacts: &[ArtifactLine]) {
     }
     if artifacts.len() > ARTIFACTS_MAX {
         printer.line(&printer.tone(Tone::Dim, &format!("  … {} more", artifacts.len() - ARTIFACTS_MAX)));
+    }
+}
+
+/// The loss on data that the model has not seen.
+fn unseen(printer: Printer, card: Option<&ProgressiveCard>) {
+    let Some(card) = card else { return };
+    section(printer, "Loss on unseen batches");
+    for line in progressive::lines(card) {
+        printer.line(&format!("  {line}"));
     }
 }
 

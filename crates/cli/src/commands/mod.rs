@@ -13,6 +13,7 @@ mod live;
 pub mod logs;
 pub mod memory;
 pub mod preflight;
+mod progressive;
 pub mod prove;
 pub mod rehearse;
 pub mod run;

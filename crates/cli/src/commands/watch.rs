@@ -5,7 +5,7 @@ use trackway_app::App;
 use trackway_app::explain::page::DetectionSeverity;
 use trackway_app::watch::{LiveCurve, View};
 
-use super::explain_machine;
+use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone, visible};
@@ -76,6 +76,9 @@ fn show(view: &View, printer: Printer) {
         let values: Vec<f64> = curve.values.iter().copied().collect();
         let line = format!("  {name:<name_width$} {value:<value_width$} {}", sparkline(&values, CURVE_WIDTH));
         printer.line(line.trim_end());
+    }
+    for (place, line) in view.progressive.iter().flat_map(progressive::lines).enumerate() {
+        printer.line(&format!("  {:<11}{line}", if place == 0 { "unseen" } else { "" }));
     }
     if let Some(text) = explain_machine::now(&view.machine).filter(|_| !view.ended) {
         printer.line(&format!("  machine    {text}"));

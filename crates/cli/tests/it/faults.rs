@@ -196,9 +196,14 @@ fn a_ledger_locked_at_the_end_loses_nothing() {
         (state["state"] == "running").then_some(())
     });
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    // The script starts before the ledger is told so.
+    eventually("the attempt to run in the ledger", || {
+        let query = "select count(*) from training_attempts where state = 'running'";
+        ledger.query_row(query, [], |row| row.get::<_, i64>(0)).ok().filter(|count| *count == 1)
+    });
     eventually("the lock", || ledger.execute_batch("begin exclusive").ok());
     // Longer than a writer waits for another one: the supervisor must come back for it.
-    std::thread::sleep(std::time::Duration::from_secs(8));
+    std::thread::sleep(std::time::Duration::from_secs(9));
     ledger.execute_batch("rollback").unwrap();
     let answer = answer(supervisor.wait_with_output().unwrap());
     assert_eq!(answer.code, 4, "{}", answer.stderr);

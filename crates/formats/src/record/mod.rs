@@ -32,4 +32,7 @@ pub use layout::{
 };
 pub use reader::{Damage, DamageKind, Item, Located, RecordError, SegmentReader, Tail};
 pub use segment::{MetricPoint, NameTable, Segment, read_segment};
-pub use told::{ARTIFACT_EVENT, ArtifactTold, EXCEPTION_EVENT, RESTART_EVENT, TAG_EVENT, restarted_names};
+pub use told::{
+    ARTIFACT_EVENT, ArtifactTold, EXCEPTION_EVENT, PROGRESSIVE_LOSS, RESTART_EVENT, TAG_EVENT,
+    restarted_names,
+};

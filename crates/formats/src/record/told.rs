@@ -22,6 +22,9 @@ pub fn restarted_names(field: &str) -> Option<Vec<String>> {
     serde_json::from_str(field).ok()
 }
 
+/// The metric that is the loss of a batch from before the model is trained on it.
+pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
+
 /// A file that was copied into the attempt's `artifacts` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArtifactTold<'a> {

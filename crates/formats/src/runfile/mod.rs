@@ -6,6 +6,7 @@
 
 mod checks;
 mod detect;
+mod early_stop;
 mod error;
 mod overrides;
 mod plan;
@@ -22,6 +23,7 @@ mod walker;
 
 pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
 pub use detect::{DetectSection, DetectorSettings};
+pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
 pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
 pub use read::INFRASTRUCTURE;

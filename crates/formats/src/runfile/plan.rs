@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
+use super::early_stop::EarlyStopSection;
 use super::sections::{
     CheckpointSection, ContainerSection, DataSpec, EvaluateSection, LaunchSection, OwnerSection,
     ResourcesSection, RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
@@ -49,6 +50,9 @@ pub struct Plan {
     /// What is done about what the detectors find.
     #[serde(default)]
     pub detect: DetectSection,
+    /// When more training is worth nothing.
+    #[serde(default)]
+    pub early_stop: Option<EarlyStopSection>,
     /// The evaluation.
     pub evaluate: Option<EvaluateSection>,
     /// Whose run it is.
@@ -73,6 +77,7 @@ impl From<RunFile> for Plan {
             retry: file.retry,
             supervise: file.supervise,
             detect: file.detect,
+            early_stop: file.early_stop,
             evaluate: file.evaluate,
             owner: file.owner,
             launch: file.launch,
@@ -100,6 +105,7 @@ impl Plan {
             retry: RetrySection::default(),
             supervise: SuperviseSection::default(),
             detect: DetectSection::default(),
+            early_stop: None,
             evaluate: None,
             owner: OwnerSection::default(),
             launch: LaunchSection::default(),
@@ -110,14 +116,14 @@ impl Plan {
     ///
     /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world
     /// size and the arithmetic); the image's digest; data sets but for what is only checked; stages; checkpoint cadence (it
-    /// decides where an interrupted run resumes). Out: names, family, owner, prices and budgets, retries,
+    /// decides where an interrupted run resumes); when a run stops early, where it says so. Out: names, family, owner, prices and budgets, retries,
     /// supervision, detectors, retention, checks before the launch, evaluation, launcher, `pass_environment` (it decides what is
     /// recorded). What a retry's `set` changed is recorded with that attempt.
     #[must_use]
     pub fn config(&self) -> Value {
         let data: BTreeMap<&String, DataSpec> =
             self.data.iter().map(|(name, set)| (name, set.without_checks())).collect();
-        json!({
+        let mut config = json!({
             "version": self.version,
             "command": self.run.command,
             "seed": self.run.seed,
@@ -132,7 +138,12 @@ impl Plan {
                 "every_steps": self.checkpoint.every_steps,
                 "every_seconds": self.checkpoint.every_seconds,
             },
-        })
+        });
+        // Runs that do not stop early keep the hash that they had before there was such a thing.
+        if let Some(early_stop) = &self.early_stop {
+            config["early_stop"] = json!(early_stop);
+        }
+        config
     }
 
     /// SHA-256, in hexadecimal, of the canonical JSON of [`Self::config`]: keys sorted, no blanks.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trackway_core::{Stage, TerminationReason};
 
 use super::detect::detect;
+use super::early_stop::early_stop;
 use super::read_checks::{governance, preflight, role, training};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
@@ -61,6 +62,7 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
             .map(|scope| supervise(&scope, problems))
             .unwrap_or_default(),
         detect: top.section("detect", problems).map(|scope| detect(&scope, problems)).unwrap_or_default(),
+        early_stop: top.section("early_stop", problems).map(|scope| early_stop(&scope, problems)),
         evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, problems)),
         owner: top.section("owner", problems).map(|scope| owner(&scope, problems)).unwrap_or_default(),
         launch: top.section("launch", problems).map(|scope| launch(&scope, problems)).unwrap_or_default(),
@@ -242,7 +244,7 @@ fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
 }
 
 /// `"val_loss"` or `"min val_loss"`: less is better; `"max accuracy"`: more is.
-fn keep_best(node: &Node) -> Result<KeepBest, Fault> {
+pub(super) fn keep_best(node: &Node) -> Result<KeepBest, Fault> {
     let given = text(node)?;
     let words: Vec<&str> = given.split_whitespace().collect();
     let (goal, metric) = match words.as_slice() {

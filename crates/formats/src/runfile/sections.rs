@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::{DataRole, GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
+use super::early_stop::EarlyStopSection;
 
 /// A run file that was read without a mistake.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,8 @@ pub struct RunFile {
     pub supervise: SuperviseSection,
     /// `[detect]`
     pub detect: DetectSection,
+    /// `[early_stop]`
+    pub early_stop: Option<EarlyStopSection>,
     /// `[evaluate]`
     pub evaluate: Option<EvaluateSection>,
     /// `[owner]`

@@ -645,3 +645,30 @@ fn detectors_are_read() {
     assert_eq!(known.keys, detectors.chain(["roll_back_steps", "skip_batches"]).collect::<Vec<_>>());
     assert!(read(&format!("{MINIMAL}[detect]\nhang = 5\n")).is_err());
 }
+
+/// Proves that `[early_stop]` is read with its defaults, must say when to stop, and counts in the config hash only where it is.
+#[test]
+fn early_stops_are_read() {
+    let file = read(&format!("{MINIMAL}[early_stop]\npatience = 5\n")).unwrap();
+    let found = file.early_stop.clone().unwrap();
+    assert_eq!(
+        (found.patience, found.progressive, found.window, found.improvement),
+        (Some(5), None, None, 0.0)
+    );
+    assert_eq!((found.metric.metric.as_str(), found.metric.goal), ("val_loss", Goal::Min));
+    let text = "[early_stop]\npatience = 2\nmetric = \"max accuracy\"\nimprovement = \"0.5%\"\nprogressive = \"1%\"\nwindow = 500\n";
+    let found = read(&format!("{MINIMAL}{text}")).unwrap().early_stop.unwrap();
+    assert_eq!((found.metric.goal, found.progressive, found.window), (Goal::Max, Some(0.01), Some(500)));
+    assert!((found.improvement - 0.005).abs() < 1e-12);
+    let without = Plan::from(read(MINIMAL).unwrap());
+    assert!(without.config().get("early_stop").is_none());
+    assert_ne!(Plan::from(file).config_sha256(), without.config_sha256());
+    for (text, told) in [
+        ("[early_stop]\nwindow = 500\n", "`[early_stop]` says not when to stop"),
+        ("[early_stop]\nprogressive = \"1%\"\nwindow = 50\n", "early_stop.window"),
+        ("[early_stop]\npatience = 0\n", "early_stop.patience"),
+    ] {
+        let errors = read(&format!("{MINIMAL}{text}")).unwrap_err();
+        assert!(errors.contains(told), "{errors:?}");
+    }
+}

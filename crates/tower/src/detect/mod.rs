@@ -21,6 +21,7 @@ mod rank;
 mod ranks;
 mod role;
 mod rules;
+mod seen_before;
 mod streak;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use rank::Rank;
 use ranks::{Agreement, Stragglers};
 use role::{Role, role_of};
 pub use rules::{Rule, Rules};
+use seen_before::SeenBefore;
 use watched::Watched;
 
 /// Metrics that are watched at most, over all ranks; the rest is counted by [`Detectors::not_watched`].
@@ -70,6 +72,7 @@ pub struct Detectors {
     rank_places: HashMap<u32, usize>,
     not_watched: u64,
     stragglers: Stragglers,
+    seen_before: SeenBefore,
     agreements: [Agreement; COMPARED.len()],
     episodes: [Episodes; Detector::ALL.len()],
 }
@@ -153,7 +156,26 @@ impl Detectors {
         for (detector, change) in changes.into_iter().flatten() {
             self.tell(detector, number, watch, sample, change, firings);
         }
+        self.look_for_repetition(watch, sample, firings);
         self.compare(watch, sample, firings);
+    }
+
+    /// What the batches of all ranks show.
+    fn look_for_repetition(&mut self, watch: Watch, sample: Sample, firings: &mut Vec<Firing>) {
+        let rule = self.rules.of(Detector::SeenBefore);
+        let watched = &self.watched[watch.0 as usize];
+        if !rule.enabled || !sample.value.is_finite() {
+            return;
+        }
+        let change = match watched.role {
+            Role::BatchDigest => self.seen_before.digest(rule, sample),
+            _ if watched.is_progressive => self.seen_before.progressive(rule, sample.step),
+            _ => return,
+        };
+        if let Some(change) = change {
+            let rank = self.ranks[watched.place].rank;
+            self.tell(Detector::SeenBefore, rank, watch, sample, change, firings);
+        }
     }
 
     /// What only all ranks together show.
@@ -212,6 +234,7 @@ impl Detectors {
     /// A new attempt of the run begins: what its processes are like is learned anew, what the model is like is not.
     pub fn begins_again(&mut self) {
         self.stragglers = Stragglers::default();
+        self.seen_before.begins_again();
         for rank in &mut self.ranks {
             rank.begins_again();
         }

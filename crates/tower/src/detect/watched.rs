@@ -1,6 +1,7 @@
 //! One metric of one rank, with the detectors that look at it.
 
 use trackway_core::detect::Detector;
+use trackway_formats::record::PROGRESSIVE_LOSS;
 
 use super::dead_input::{DeadInput, Repeated};
 use super::found::{Change, Sample};
@@ -30,6 +31,8 @@ pub(super) struct Watched {
     pub metric: Box<str>,
     /// Where its rank stands in the list of ranks.
     pub place: usize,
+    /// Its values are losses of batches from before they are trained on.
+    pub is_progressive: bool,
     non_finite: NonFinite,
     state: State,
 }
@@ -62,7 +65,8 @@ impl Watched {
             Role::MemoryBytes => State::Memory(MemoryCreep::default()),
             _ => State::None,
         };
-        Self { role, metric: metric.into(), place, non_finite: NonFinite::default(), state }
+        let is_progressive = metric == PROGRESSIVE_LOSS;
+        Self { role, metric: metric.into(), place, is_progressive, non_finite: NonFinite::default(), state }
     }
 
     /// Takes a value. `main`: it is the main training loss of its rank.
@@ -152,9 +156,8 @@ impl Watched {
             }
             (State::Digest(state), Role::InputDigest) => {
                 // Batches that are the same as a whole are told by their own digest.
-                if !rank.repeats_its_batch() {
-                    changes[1] = on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs));
-                }
+                let mut ask = || on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs));
+                changes[1] = if rank.repeats_its_batch() { None } else { ask() };
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);

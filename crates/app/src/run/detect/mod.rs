@@ -1,8 +1,9 @@
 //! The detectors over the live record of a run: what they are fed with, and what the run file says is done about what they
-//! find. `desk` writes it down; the supervisor carries it out.
+//! find; and whether more training is worth it. `desk` writes it down; the supervisor carries it out.
 
 mod desk;
 mod report;
+mod stopping;
 
 use std::collections::HashMap;
 
@@ -16,6 +17,7 @@ use trackway_tower::memory::Device;
 pub use desk::{Beside, Desk};
 pub use report::{Detection, detections_of};
 
+use self::stopping::Stopping;
 use super::live_record::Seen;
 use crate::actions::ActionKind;
 
@@ -32,6 +34,7 @@ pub struct Detecting {
     sdk_speaks: bool,
     told_not_watched: bool,
     firings: Vec<Firing>,
+    stopping: Stopping,
 }
 
 /// What was found, and what is done about it.
@@ -100,6 +103,7 @@ impl Detecting {
             sdk_speaks: false,
             told_not_watched: false,
             firings: Vec::new(),
+            stopping: Stopping::new(plan.early_stop.as_ref()),
         }
     }
 
@@ -108,6 +112,7 @@ impl Detecting {
     pub fn begins_again(&mut self, stage: Stage) {
         self.watches.clear();
         self.sdk_speaks = false;
+        self.stopping.begins_again(stage != self.stage);
         if stage == self.stage {
             self.detectors.begins_again();
         } else {
@@ -134,6 +139,10 @@ impl Detecting {
             });
             self.detectors.take(watch, seen.metrics.step, *value, at_seconds, &mut self.firings);
         }
+        if self.firings.iter().any(|firing| firing.detector == Detector::SeenBefore) {
+            self.stopping.batches_came_again();
+        }
+        self.stopping.take(seen);
     }
 
     /// Says how long nothing came, in seconds on a clock that does not jump.
@@ -146,6 +155,11 @@ impl Detecting {
         let policy = |firing: &Firing| self.section.policy_of(firing.detector);
         let finding = |firing: Firing| Finding { policy: policy(&firing), firing };
         std::mem::take(&mut self.firings).into_iter().map(finding).collect()
+    }
+
+    /// Why more training is worth nothing, once that is so.
+    pub fn enough(&mut self) -> Option<String> {
+        self.stopping.enough()
     }
 
     /// That some metrics are not watched, once.

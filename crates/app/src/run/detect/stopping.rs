@@ -1,0 +1,103 @@
+//! `[early_stop]` over the live record of a run.
+
+use std::collections::HashMap;
+
+use trackway_formats::record::{NameId, PROGRESSIVE_LOSS};
+use trackway_formats::runfile::{EarlyStopSection, Goal};
+use trackway_tower::early_stop::{BandStop, Patience};
+use trackway_tower::progressive::WINDOW_DEFAULT;
+
+use super::super::live_record::Seen;
+use super::WATCHES_MAX;
+
+/// The rules of one run, over the attempts of a stage.
+#[derive(Debug, Default)]
+pub(super) struct Stopping {
+    section: Option<EarlyStopSection>,
+    patience: Option<Patience>,
+    band: Option<BandStop>,
+    /// What the names of segments are to the rules.
+    roles: HashMap<(usize, NameId), Role>,
+    /// The rank whose values count: the first that recorded one.
+    rank: Option<u32>,
+    why: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Role {
+    Evaluation,
+    Progressive,
+    /// The metric of patience is the progressive loss.
+    Both,
+    None,
+}
+
+impl Stopping {
+    pub(super) fn new(section: Option<&EarlyStopSection>) -> Self {
+        let Some(section) = section else { return Self::default() };
+        let patience = section.patience.map(|evaluations| {
+            let greater_is_better = section.metric.goal == Goal::Max;
+            Patience::new(section.metric.metric.clone(), greater_is_better, evaluations, section.improvement)
+        });
+        let band = section
+            .progressive
+            .map(|least_fall| BandStop::new(section.window.unwrap_or(WINDOW_DEFAULT), least_fall));
+        Self { section: Some(section.clone()), patience, band, ..Self::default() }
+    }
+
+    /// An attempt begins; at another stage nothing of the one before counts.
+    pub(super) fn begins_again(&mut self, at_another_stage: bool) {
+        if at_another_stage {
+            *self = Self::new(self.section.take().as_ref());
+        }
+        self.roles.clear();
+        (self.rank, self.why) = (None, None);
+    }
+
+    pub(super) fn take(&mut self, seen: &Seen<'_>) {
+        if self.section.is_none() {
+            return;
+        }
+        if self.roles.len() > WATCHES_MAX {
+            self.roles.clear();
+        }
+        for (id, value) in &seen.metrics.values {
+            let patience = &self.patience;
+            let role = *self.roles.entry((seen.segment, *id)).or_insert_with(|| {
+                let name = seen.names.name_or_placeholder(*id);
+                role_of(&name, patience.as_ref())
+            });
+            if matches!(role, Role::None) || *self.rank.get_or_insert(seen.rank) != seen.rank {
+                continue;
+            }
+            let step = seen.metrics.step;
+            let by_patience =
+                self.patience.as_mut().filter(|_| matches!(role, Role::Evaluation | Role::Both));
+            let found = by_patience.and_then(|patience| patience.take(step, *value));
+            let by_band = self.band.as_mut().filter(|_| matches!(role, Role::Progressive | Role::Both));
+            let found = found.or(by_band.and_then(|band| band.take(step, *value)));
+            self.why = self.why.take().or(found);
+        }
+    }
+
+    /// The progressive losses are no longer those of unseen data.
+    pub(super) fn batches_came_again(&mut self) {
+        if let Some(band) = &mut self.band {
+            band.invalidate();
+        }
+    }
+
+    pub(super) fn enough(&mut self) -> Option<String> {
+        self.why.take()
+    }
+}
+
+fn role_of(name: &str, patience: Option<&Patience>) -> Role {
+    let evaluated = patience.is_some_and(|patience| patience.metric() == name);
+    match (evaluated, name == PROGRESSIVE_LOSS) {
+        (true, true) => Role::Both,
+        (true, false) => Role::Evaluation,
+        (false, true) => Role::Progressive,
+        (false, false) => Role::None,
+    }
+}
