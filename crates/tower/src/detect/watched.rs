@@ -156,8 +156,11 @@ impl Watched {
             }
             (State::Digest(state), Role::InputDigest) => {
                 // Batches that are the same as a whole are told by their own digest.
-                let mut ask = || on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs));
-                changes[1] = if rank.repeats_its_batch() { None } else { ask() };
+                changes[1] = if rank.repeats_its_batch() {
+                    None
+                } else {
+                    on(rules, D::DeadInput, |rule| state.take(rule, sample, Repeated::Inputs))
+                };
             }
             (State::Digest(state), _) => {
                 rank.batch_digest(sample);
