@@ -152,7 +152,10 @@ def main():
             firings = [json.loads(text) for text in told.splitlines()]
             healthy_until = STEPS if fault == "healthy" else FROM
             hits = [f for f in firings if f["detector"] in expected and f["step"] >= FROM - 1]
-            alarms += sum(f["step"] < healthy_until - (f["detector"] == "hang") for f in firings)
+            false = [f for f in firings if f["step"] < healthy_until - (f["detector"] == "hang")]
+            alarms += len(false)
+            for firing in false:
+                print(f"false alarm: {firing['detector']} at step {firing['step']}: {firing['evidence']}", file=sys.stderr)
             steps += healthy_until
             if hits:
                 delays.append(max(0, min(f["step"] for f in hits) - FROM))

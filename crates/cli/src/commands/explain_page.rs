@@ -356,17 +356,19 @@ fn same_inputs(printer: Printer, page: &Explanation) {
     }
     section(printer, "Same config, data and seed");
     for same in &page.same_inputs {
-        let result = if same.differing_metrics.is_empty() {
-            "same result".into()
+        let result = if same.state != "completed" {
+            String::new()
+        } else if same.differing_metrics.is_empty() {
+            ": same result".into()
         } else {
             let differing: Vec<String> = same
                 .differing_metrics
                 .iter()
                 .map(|(name, there, here)| format!("{name} {} there, {} here", metric(*there), metric(*here)))
                 .collect();
-            printer.tone(Tone::Warning, &format!("another result: {}", differing.join("; ")))
+            printer.tone(Tone::Warning, &format!(": another result: {}", differing.join("; ")))
         };
-        printer.line(&format!("  {} {}: {result}", same.run_id, same.state));
+        printer.line(&format!("  {} {}{result}", same.run_id, same.state));
     }
 }
 

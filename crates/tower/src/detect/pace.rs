@@ -3,7 +3,8 @@
 //! Starvation is the exposed wait for a batch, as a share of the step (TensorFlow's profiler calls 20 % input-bound), over an
 //! average of 16 steps, so that one slow batch, or an epoch's beginning, does not count; waits below a millisecond are measuring
 //! noise and not worth a person's time. A drop in speed is a row of medians of 8 steps that are each half as long again as the usual one:
-//! single slow steps (a checkpoint, an evaluation) do not move a median, and slow ones do not enter the usual time.
+//! single slow steps (a checkpoint, an evaluation) do not move a median, and slow ones do not enter the usual time. Slowness of
+//! less than a quarter of a second is a neighbour on the machine: steps of a millisecond see one now and then.
 
 use trackway_core::detect::DetectionSeverity::Warn;
 
@@ -20,6 +21,8 @@ const AVERAGE_STEPS: f64 = 16.0;
 const WAIT_SECONDS_MIN: f64 = 1e-3;
 /// Steps whose median is compared with the usual one.
 const RECENT_STEPS: usize = 8;
+/// Steps count as slow once they were so for as long as this.
+const SLOW_SECONDS_MIN: f64 = 0.25;
 /// Good looks in a row after which a drop is over.
 const CALM_LOOKS: u32 = 4;
 /// Good steps in a row after which starvation is over.
@@ -78,12 +81,21 @@ pub(super) struct Drop {
     seen: u32,
     seconds: Level,
     recent: [f64; RECENT_STEPS],
+    slow_seconds: f64,
     streak: Streak,
+}
+
+/// What the durations are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Each {
+    Step,
+    /// How long a step takes is not known then.
+    Sample,
 }
 
 impl Drop {
     /// Takes how long a step, or a sample, takes, in seconds. Looks at it every [`RECENT_STEPS`] steps.
-    pub(super) fn take(&mut self, rule: Rule, sample: Sample) -> Option<Change> {
+    pub(super) fn take(&mut self, rule: Rule, sample: Sample, each: Each) -> Option<Change> {
         self.seen = self.seen.saturating_add(1);
         if self.seen <= WARM_UP_STEPS || sample.value <= 0.0 {
             return None;
@@ -106,7 +118,9 @@ impl Drop {
         } else {
             self.seconds.accept(seconds);
         }
-        match self.streak.take(bad, sample.step, rule.patience, CALM_LOOKS) {
+        self.slow_seconds = if bad { self.slow_seconds + self.recent.iter().sum::<f64>() } else { 0.0 };
+        let lasts = bad && (each == Each::Sample || self.slow_seconds >= SLOW_SECONDS_MIN);
+        match self.streak.take(lasts, sample.step, rule.patience, CALM_LOOKS) {
             Turn::Nothing => None,
             Turn::Rearmed => Some(Change::Rearmed),
             Turn::Fires(first_step) => Some(Change::fires(Found {

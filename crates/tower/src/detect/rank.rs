@@ -7,7 +7,7 @@ use trackway_core::Step;
 use super::found::number;
 use super::found::{Change, Sample};
 use super::hang::Hang;
-use super::pace::{Drop, Starvation};
+use super::pace::{Drop, Each, Starvation};
 use super::rules::Rule;
 
 /// A rate that rises by more within a step is worth naming as a cause.
@@ -111,7 +111,7 @@ impl Rank {
         starvation: Rule,
         sample: Sample,
     ) -> [Option<Change>; 2] {
-        let change = if drop.enabled { self.drop.take(drop, sample) } else { None };
+        let change = if drop.enabled { self.drop.take(drop, sample, Each::Step) } else { None };
         let starved = if starvation.enabled { self.starvation.step(starvation, sample) } else { None };
         [change, starved]
     }

@@ -237,6 +237,17 @@ fn slower_steps_are_told() {
     );
 }
 
+/// Proves that steps of a millisecond which are slow for a tenth of a second are not told, and for longer they are.
+#[test]
+fn a_blip_of_short_steps_is_not_told() {
+    let run = |slow: std::ops::Range<Step>| {
+        let seconds = |step| if slow.contains(&step) { 0.002 } else { 0.001 };
+        told(&firings_of("step_seconds", (0..1000).map(seconds)))
+    };
+    assert_eq!(run(300..360), []);
+    assert_eq!(run(300..1000), [(Detector::ThroughputDrop, 441)]);
+}
+
 /// Proves that the slow rank is named, and that nobody is when all are slow.
 #[test]
 fn the_slow_rank_is_named() {

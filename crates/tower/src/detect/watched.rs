@@ -11,6 +11,7 @@ use super::loss::LossWatch;
 use super::loss_scale::LossScale;
 use super::memory::MemoryCreep;
 use super::non_finite::NonFinite;
+use super::pace::Each;
 use super::plateau::Plateau;
 use super::rank::Rank;
 use super::role::Role;
@@ -178,7 +179,7 @@ impl Watched {
             }
             (_, Role::SamplesPerSecond) if !rank.has_step_seconds && sample.value > 0.0 => {
                 let each = Sample { value: 1.0 / sample.value, ..sample };
-                changes[1] = on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, each));
+                changes[1] = on(rules, D::ThroughputDrop, |rule| rank.drop.take(rule, each, Each::Sample));
             }
             _ => {}
         }
