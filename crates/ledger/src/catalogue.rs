@@ -8,12 +8,6 @@ use crate::value::{Column, Table};
 
 const INTRODUCTION: &str = include_str!("catalogue/introduction.md");
 
-/// A table of the ledger by its name.
-#[must_use]
-pub fn table(name: &str) -> Option<&'static Table> {
-    TABLES.iter().copied().find(|table| table.name == name)
-}
-
 /// The text of `docs/ledger.md`.
 #[must_use]
 pub fn document() -> String {

@@ -25,7 +25,7 @@ mod seal;
 mod search;
 mod value;
 
-pub use catalogue::{document, table};
+pub use catalogue::document;
 pub use close::{ClosedRecords, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};

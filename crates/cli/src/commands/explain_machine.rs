@@ -18,32 +18,34 @@ pub fn lines(card: &MachineCard) -> Vec<(String, String)> {
     tell(
         "processor",
         vec![
-            mean(of("cpu_cores"), |cores| format!("{cores:.1} cores on average")),
-            max(of("cpu_cores"), |cores| format!("{cores:.1} at most")),
-            mean(of("machine_cpu_share"), |share| format!("the whole machine {}", percent(share))),
+            told(of("cpu_cores"), MEAN, |cores| format!("{cores:.1} cores on average")),
+            told(of("cpu_cores"), MAX, |cores| format!("{cores:.1} at most")),
+            told(of("machine_cpu_share"), MEAN, |share| format!("the whole machine {}", percent(share))),
         ],
     );
     tell(
         "memory",
         vec![
-            mean(of("rss_bytes"), |value| format!("{} on average", size(value))),
-            max(of("rss_bytes"), |value| format!("{} at most", size(value))),
-            min(of("machine_available_bytes"), |value| format!("the machine had {} left", size(value))),
+            told(of("rss_bytes"), MEAN, |value| format!("{} on average", size(value))),
+            told(of("rss_bytes"), MAX, |value| format!("{} at most", size(value))),
+            told(of("machine_available_bytes"), MIN, |value| format!("the machine had {} left", size(value))),
         ],
     );
     tell(
         "disk",
         vec![
-            mean(of("disk_read_bytes_per_second"), |value| format!("{}/s read", size(value))),
-            mean(of("disk_write_bytes_per_second"), |value| format!("{}/s written", size(value))),
-            min(of("disk_free_bytes"), |value| format!("{} free", size(value))),
+            told(of("disk_read_bytes_per_second"), MEAN, |value| format!("{}/s read", size(value))),
+            told(of("disk_write_bytes_per_second"), MEAN, |value| format!("{}/s written", size(value))),
+            told(of("disk_free_bytes"), MIN, |value| format!("{} free", size(value))),
         ],
     );
     tell(
         "network",
         vec![
-            mean(of("network_received_bytes_per_second"), |value| format!("{}/s received", size(value))),
-            mean(of("network_sent_bytes_per_second"), |value| {
+            told(of("network_received_bytes_per_second"), MEAN, |value| {
+                format!("{}/s received", size(value))
+            }),
+            told(of("network_sent_bytes_per_second"), MEAN, |value| {
                 format!("{}/s sent by the machine", size(value))
             }),
         ],
@@ -53,12 +55,13 @@ pub fn lines(card: &MachineCard) -> Vec<(String, String)> {
         tell(
             &format!("GPU {index}"),
             vec![
-                mean(of("kernel_share"), |share| format!("kernels ran {} of the time", percent(share))),
-                max(of("memory_used_bytes"), |value| format!("{} used at most", size(value))),
-                mean(of("power_watts"), |watts| format!("{watts:.0} W")),
-                max(of("temperature_celsius"), |degrees| format!("{degrees:.0} °C at most")),
-                mean(of("slowed_by_hardware"), |share| format!("slowed down {} of the time", percent(share)))
-                    .filter(|text| !text.contains("down 0 %")),
+                told(of("kernel_share"), MEAN, |share| format!("kernels ran {} of the time", percent(share))),
+                told(of("memory_used_bytes"), MAX, |value| format!("{} used at most", size(value))),
+                told(of("power_watts"), MEAN, |watts| format!("{watts:.0} W")),
+                told(of("temperature_celsius"), MAX, |degrees| format!("{degrees:.0} °C at most")),
+                told(of("slowed_by_hardware"), SOMETIMES, |share| {
+                    format!("slowed down {} of the time", percent(share))
+                }),
             ],
         );
     }
@@ -98,17 +101,20 @@ fn gpus(card: &MachineCard) -> Vec<u32> {
     indexes
 }
 
-fn mean(line: Option<&MachineLine>, text: impl Fn(f64) -> String) -> Option<String> {
-    line.and_then(|line| line.mean).map(text)
+/// One figure of a value in words; none where it was never read.
+fn told(
+    line: Option<&MachineLine>,
+    figure: fn(&MachineLine) -> Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> Option<String> {
+    line.and_then(figure).map(text)
 }
 
-fn max(line: Option<&MachineLine>, text: impl Fn(f64) -> String) -> Option<String> {
-    line.and_then(|line| line.max).map(text)
-}
-
-fn min(line: Option<&MachineLine>, text: impl Fn(f64) -> String) -> Option<String> {
-    line.and_then(|line| line.min).map(text)
-}
+const MEAN: fn(&MachineLine) -> Option<f64> = |line| line.mean;
+const MIN: fn(&MachineLine) -> Option<f64> = |line| line.min;
+const MAX: fn(&MachineLine) -> Option<f64> = |line| line.max;
+/// The mean, where it is not zero all the time.
+const SOMETIMES: fn(&MachineLine) -> Option<f64> = |line| line.mean.filter(|share| *share > 0.0);
 
 fn size(value: f64) -> String {
     bytes(value.max(0.0) as u64)

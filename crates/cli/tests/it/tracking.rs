@@ -155,3 +155,40 @@ fn a_restart_of_a_writer_makes_points_void() {
     assert!(supervisor.wait_with_output().unwrap().status.success());
     assert_eq!((counts("metrics"), counts("effective_metrics")), (Some(all), Some(effective)));
 }
+
+/// Proves that an infinite value is neither the least nor the greatest of a comparison, that filters which exclude one another
+/// find nothing, and that a run which failed is not called the same result.
+#[test]
+fn what_is_not_finite_or_not_done_is_not_compared() {
+    let home = Home::new();
+    let print = |name: &str, values: &[&str], code: i32| {
+        let lines: Vec<String> = (1..)
+            .zip(values)
+            .map(|(step, value)| format!(r#"echo '{{"step": {step}, "loss": {value}}}'"#))
+            .collect();
+        let script = format!("{}; exit {code}", lines.join("; "));
+        home.trackway(&["run", "--name", name, "--", "sh", "-c", &script]).code
+    };
+    assert_eq!(print("odd", &["Infinity", "2.0", "-Infinity", "1.5", "NaN"], 0), 0);
+    assert_eq!(print("even", &["3.0", "2.5"], 0), 0);
+    let compared = home.json(&["compare", "odd", "even", "--metrics", "loss"]);
+    let loss = &compared["metrics"][0]["values"][0];
+    assert_eq!((&loss["min"], &loss["max"]), (&1.5.into(), &2.0.into()), "{loss}");
+    assert_eq!((&loss["min_step"], &loss["max_step"]), (&4.into(), &2.into()), "{loss}");
+
+    let ids: Vec<String> = home
+        .sql("select run_id from runs")
+        .iter()
+        .map(|row| row["run_id"].as_str().unwrap().to_owned())
+        .collect();
+    let asked =
+        format!("select count(*) as n from metrics where run_id = '{}' and run_id = '{}'", ids[0], ids[1]);
+    assert_eq!(home.sql(&asked)[0]["n"], 0);
+
+    for code in [1, 1] {
+        print("fails", &["3.0"], code);
+    }
+    let page = home.trackway(&["explain", "last"]).stdout;
+    let same = page.split("\nSame config, data and seed\n").nth(1).unwrap_or_else(|| panic!("{page}"));
+    assert!(same.lines().next().unwrap().ends_with(" failed"), "{page}");
+}
