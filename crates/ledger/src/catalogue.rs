@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::query::{METRIC_COLUMNS, TELEMETRY_COLUMNS};
 use crate::records::TABLES;
-use crate::value::{Column, Table};
+use crate::value::Column;
 
 const INTRODUCTION: &str = include_str!("catalogue/introduction.md");
 
