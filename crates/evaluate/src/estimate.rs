@@ -1,0 +1,32 @@
+//! A number with its interval.
+
+use serde::{Deserialize, Serialize};
+
+/// What was estimated, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The number, of all rows it was computed from.
+    pub value: f64,
+    /// The lower end of the interval. `None` where no interval can be given (too few rows, one group).
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// The rows (or questions, or groups where they are what was drawn) behind it.
+    pub support: u64,
+    /// Where the interval comes from.
+    pub method: Method,
+}
+
+/// Where an interval comes from. All are two-sided, of the confidence that the whole table was judged with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// A formula for this metric.
+    Analytic,
+    /// Rows drawn again.
+    Bootstrap,
+    /// Whole groups of rows drawn again, or a variance summed by group.
+    Clustered,
+    /// There is none: the evaluator reported a bare number.
+    None,
+}
