@@ -21,6 +21,7 @@ pub mod decide;
 pub use decide::{Decision, History, PastAttempt, RetryPolicy, decide};
 pub mod detect;
 pub mod early_stop;
+pub mod gate;
 pub mod imbalance;
 mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
