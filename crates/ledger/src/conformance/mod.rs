@@ -3,6 +3,7 @@
 //! [`run_all`] panics at the first difference, naming it. It wants an empty ledger and leaves rows in it.
 #![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
 
+mod registry;
 mod rows;
 mod rules;
 mod sql;
