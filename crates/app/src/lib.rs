@@ -21,6 +21,7 @@ pub mod progressive;
 pub mod prove;
 mod query;
 mod reconcile;
+pub mod registry;
 pub mod rehearsal;
 pub mod report;
 mod roll_back;

@@ -109,8 +109,8 @@ CREATE TABLE gate_receipts (
     run_id TEXT NOT NULL REFERENCES runs (run_id),
     checkpoint_manifest_sha256 TEXT NOT NULL,
     baseline_evaluation_id TEXT,
-    baseline_model TEXT,
-    baseline_version INTEGER,
+    baseline_manifest_sha256 TEXT,
+    compares INTEGER NOT NULL CHECK (compares IN (0, 1)),
     verdict TEXT NOT NULL CHECK (verdict IN ('fail', 'inconclusive', 'pass')),
     gates_json TEXT NOT NULL,
     evidence_json TEXT NOT NULL,
@@ -132,8 +132,8 @@ END;
 CREATE TRIGGER gate_receipts_append_only_replace BEFORE INSERT ON gate_receipts
 WHEN EXISTS (
     SELECT 1 FROM gate_receipts WHERE gate_receipt_id = NEW.gate_receipt_id
-    AND (evaluation_id, run_id, checkpoint_manifest_sha256, baseline_evaluation_id, baseline_model, baseline_version, verdict, gates_json, evidence_json, judged_at, person)
-        IS NOT (NEW.evaluation_id, NEW.run_id, NEW.checkpoint_manifest_sha256, NEW.baseline_evaluation_id, NEW.baseline_model, NEW.baseline_version, NEW.verdict, NEW.gates_json, NEW.evidence_json, NEW.judged_at, NEW.person)
+    AND (evaluation_id, run_id, checkpoint_manifest_sha256, baseline_evaluation_id, baseline_manifest_sha256, compares, verdict, gates_json, evidence_json, judged_at, person)
+        IS NOT (NEW.evaluation_id, NEW.run_id, NEW.checkpoint_manifest_sha256, NEW.baseline_evaluation_id, NEW.baseline_manifest_sha256, NEW.compares, NEW.verdict, NEW.gates_json, NEW.evidence_json, NEW.judged_at, NEW.person)
 )
 BEGIN
     SELECT RAISE(ABORT, 'trackway integrity: gate_receipts is append-only');

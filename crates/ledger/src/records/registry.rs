@@ -115,12 +115,12 @@ record!(
         run_id: RunId,
         /// SHA-256 of the checkpoint's manifest.
         checkpoint_manifest_sha256: String,
-        /// The evaluation of the baseline; null: there was none to compare with.
+        /// The evaluation of the baseline; null: there was none to compare with, or no gate compares.
         baseline_evaluation_id: Option<String>,
-        /// The model whose version in production was the baseline; null: no gate was about one.
-        baseline_model: Option<String>,
-        /// That version; null: none was in production.
-        baseline_version: Option<u32>,
+        /// SHA-256 of the manifest of the weights it judged.
+        baseline_manifest_sha256: Option<String>,
+        /// Whether any gate compares with a baseline.
+        compares: bool,
         /// The worst of the gates.
         verdict: GateVerdict,
         /// Each gate with its verdict, interval and reason.
