@@ -2,6 +2,12 @@
 //!
 //! A table in memory is a [`trackway_data::model::Frame`]; a number is an [`Estimate`], never without its interval.
 
+mod assessment;
 mod estimate;
 
+pub use assessment::{
+    Assessment, Average, CURVE_POINTS_MAX, CalibrationBin, ClassMetrics, Columns, Compared, Comparison,
+    Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice, SliceCompared, Task,
+    Verdict,
+};
 pub use estimate::{Estimate, Method};
