@@ -11,6 +11,7 @@ pub mod data;
 pub mod error;
 pub mod explain;
 mod find;
+pub mod gates;
 pub mod gc;
 pub mod home;
 pub mod import;

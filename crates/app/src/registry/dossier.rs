@@ -99,7 +99,7 @@ fn evaluation_facts(row: &EvaluationRow) -> EvaluationFacts {
 }
 
 /// A gate is armed when it says `fail` of a bad model, as it was last asked. Tests come newest first.
-fn is_armed(tests: &[GateTestRow]) -> bool {
+pub(crate) fn is_armed(tests: &[GateTestRow]) -> bool {
     let mut last: BTreeMap<&str, GateVerdict> = BTreeMap::new();
     tests.iter().rev().for_each(|test| {
         last.insert(&test.fixture_sha256, test.verdict);

@@ -21,6 +21,8 @@ use trackway_tower::registry::{Change, Policy, Standing, Version};
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 
+pub(crate) use dossier::is_armed;
+
 pub use change::{AliasRequest, Approve, Approved, Changed, PolicyRequest, PromoteRequest, RollBackModel};
 pub use deploy::Deployed;
 pub use register::{RegisterRequest, Registered};
