@@ -6,9 +6,10 @@ use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
-    DataSnapshotFileRow, DataSnapshotRow, DetectionRow, EvaluationRow, EventRow, GateReceiptRow, GateTestRow,
-    LAUNCHES, MetricSummaryRow, ModelChangeRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
-    RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow, TagRow,
+    DataSnapshotFileRow, DataSnapshotRow, DetectionRow, EvaluationMetricRow, EvaluationRow,
+    EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow,
+    ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
+    RollBackRow, RunDataRow, RunRow, RunState, StageRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -408,6 +409,10 @@ lists! {
     amendments_of(attempt_id: AttemptId) -> AmendmentRow, "at, amendment_id";
     /// Evaluations of a run's checkpoints, oldest first.
     evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
+    /// The metrics of an evaluation, those of all rows first.
+    metrics_of_evaluation(evaluation_id: &str) -> EvaluationMetricRow, "slice, metric";
+    /// The slices of an evaluation, by name.
+    slices_of_evaluation(evaluation_id: &str) -> EvaluationSliceRow, "slice";
     /// The resume proofs of a config, newest first.
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `accuracy`, … | the metrics of all rows |
 //! | `slice.NAME.METRIC` | the curated slices |
-//! | `fairness.MEASURE`, `fairness.COLUMN.MEASURE` | fairness; without a column the worst of all columns; `equal_opportunity` is short for `equal_opportunity_difference` |
+//! | `fairness.MEASURE`, `fairness.COLUMN.MEASURE` | fairness; without a column the worst of all columns |
 //! | `size_bytes`, `weights_bytes`, `training_seconds`, `gpu_seconds`, `cost_usd` | facts, which need no interval |
 
 use serde::de::DeserializeOwned;
@@ -13,7 +13,6 @@ use trackway_evaluate::{Comparison, Estimate, Fairness, Metrics, Slice};
 use trackway_ledger::EvaluationRow;
 use trackway_tower::gate::{Evidence, Measured, Numbers};
 
-const DIFFERENCE: &str = "_difference";
 const RATIO: &str = "_ratio";
 
 /// What is known of a model beside its evaluation.
@@ -59,12 +58,9 @@ fn numbers(row: &EvaluationRow, facts: Facts) -> Numbers {
 fn take_fairness(fairness: &Fairness, numbers: &mut Numbers) {
     for (measure, estimate) in &fairness.measures {
         let measured = measured(estimate);
-        let short = measure.strip_suffix(DIFFERENCE);
-        for name in [Some(measure.as_str()), short].into_iter().flatten() {
-            numbers.insert(format!("fairness.{}.{name}", fairness.column), measured);
-            let all = numbers.entry(format!("fairness.{name}")).or_insert(measured);
-            *all = worse(*all, measured, measure.ends_with(RATIO));
-        }
+        numbers.insert(format!("fairness.{}.{measure}", fairness.column), measured);
+        let all = numbers.entry(format!("fairness.{measure}")).or_insert(measured);
+        *all = worse(*all, measured, measure.ends_with(RATIO));
     }
 }
 

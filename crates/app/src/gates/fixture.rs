@@ -81,7 +81,9 @@ impl Fixture {
             let Some(measured) = self.evidence.numbers.get_mut(name) else {
                 let known: Vec<&str> = self.evidence.numbers.keys().map(String::as_str).take(20).collect();
                 let message = format!("the evidence has no `{name}`");
-                return Err(AppError::new(ErrorKind::NotFound, message).hint(format!("it has {}", known.join(", "))));
+                return Err(
+                    AppError::new(ErrorKind::NotFound, message).hint(format!("it has {}", known.join(", ")))
+                );
             };
             let moved = |end: Option<f64>| Some(end? - measured.value? + value);
             let (low, high) = (moved(measured.low), moved(measured.high));
@@ -114,7 +116,8 @@ impl App {
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when it did not complete.
     pub fn fixture_of(&self, evaluation: &str, name: Option<&str>) -> Result<Fixture, AppError> {
         let row = self.completed_evaluation(evaluation)?;
-        let baseline = row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose()?;
+        let baseline =
+            row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose()?;
         let evidence = self.evidence_of(&row, baseline.as_ref())?;
         let named = name.map_or_else(|| format!("evaluation {}", row.evaluation_id), String::from);
         Ok(Fixture { name: named, evidence })

@@ -157,17 +157,17 @@ impl App {
         })
     }
 
-    fn baseline_of(&self, row: &EvaluationRow, named: Option<&str>) -> Result<Option<EvaluationRow>, AppError> {
+    fn baseline_of(
+        &self,
+        row: &EvaluationRow,
+        named: Option<&str>,
+    ) -> Result<Option<EvaluationRow>, AppError> {
         let id = named.map(str::to_owned).or_else(|| row.baseline_evaluation_id.clone());
         id.map(|id| self.completed_evaluation(&id)).transpose()
     }
 
     pub(crate) fn completed_evaluation(&self, id: &str) -> Result<EvaluationRow, AppError> {
-        let found = self.ledger_read(|ledger| ledger.evaluation(id))?;
-        let row = found.ok_or_else(|| {
-            AppError::new(ErrorKind::NotFound, format!("there is no evaluation `{id}`"))
-                .hint("see which there are with: trackway sql \"select evaluation_id, state from evaluations\"")
-        })?;
+        let row = self.ledger_read(|ledger| ledger.find_evaluation(id))?;
         if row.state == EvaluationState::Completed {
             return Ok(row);
         }

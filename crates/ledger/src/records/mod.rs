@@ -4,6 +4,7 @@
 mod attempt;
 mod data;
 mod detection;
+mod evaluation;
 mod history;
 mod preflight;
 mod progress;
@@ -14,8 +15,11 @@ mod run;
 mod stage;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
-pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
+pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow};
 pub use detection::DetectionRow;
+pub use evaluation::{
+    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
+};
 pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow};
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
@@ -46,6 +50,9 @@ pub const TABLES: &[&Table] = &[
     DataSnapshotFileRow::TABLE,
     RunDataRow::TABLE,
     EvaluationRow::TABLE,
+    EvaluationMetricRow::TABLE,
+    EvaluationSliceRow::TABLE,
+    TestSetUseRow::TABLE,
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
     DetectionRow::TABLE,
@@ -58,3 +65,6 @@ pub const TABLES: &[&Table] = &[
     GateTestRow::TABLE,
     ApprovalRow::TABLE,
 ];
+
+/// Views over them.
+pub const VIEWS: &[&Table] = &[TestSetRow::TABLE];
