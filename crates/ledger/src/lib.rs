@@ -22,6 +22,7 @@ mod import;
 mod ledger;
 mod query;
 mod records;
+mod registry;
 mod seal;
 mod search;
 mod value;
@@ -35,11 +36,12 @@ pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{
-    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
-    DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationMetricRow, EvaluationRow,
-    EvaluationSliceRow, EvaluationState, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow,
-    PreflightCheckRow, ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow,
-    RunRow, RunState, StageRow, StageVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState,
+    CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationMetricRow,
+    EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
+    MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
+    ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
+    StageRow, StageVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use search::{FoundRuns, RunSearch};

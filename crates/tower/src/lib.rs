@@ -27,6 +27,7 @@ mod load_crash;
 pub use load_crash::{LoadAttempt, LoadCrash, load_crash};
 pub mod memory;
 pub mod progressive;
+pub mod registry;
 pub mod rehearsal;
 pub mod retention;
 pub mod roll_back;

@@ -11,6 +11,7 @@ mod hold;
 mod house;
 mod lines;
 mod load_crash;
+mod loading;
 mod now;
 mod policy;
 mod reading;

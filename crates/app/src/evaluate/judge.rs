@@ -1,7 +1,7 @@
 //! From what the evaluator left to the numbers of the receipt.
 
-use serde_json::{Value as Json, json};
-use trackway_evaluate::{Estimate, Metrics};
+use serde_json::json;
+use trackway_evaluate::{Estimate, Metrics, Slice, Verdict};
 use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow};
 
 use super::Case;
@@ -10,23 +10,16 @@ use crate::error::AppError;
 
 /// What a slice is called whose rows only the evaluator knows.
 const TOLD: &str = "told by the evaluator";
+/// Why nothing is said of such a slice.
+const NOT_COMPARED: &str = "only the evaluator knows its rows, so it was not compared with the rest";
 
 /// The numbers of an evaluation.
 #[derive(Debug, Default)]
 pub struct Judged {
     metrics: Metrics,
-    slices: Vec<JudgedSlice>,
+    slices: Vec<Slice>,
     /// What a reader should know.
     pub notes: Vec<String>,
-}
-
-#[derive(Debug)]
-struct JudgedSlice {
-    name: String,
-    predicate: String,
-    support: u64,
-    verdict: Option<String>,
-    metrics: Metrics,
 }
 
 impl Judged {
@@ -36,12 +29,15 @@ impl Judged {
     /// A slice or a column that cannot be used.
     pub fn of(_case: &Case<'_>, _row: &EvaluationRow, outputs: &Outputs) -> Result<Self, AppError> {
         let told = &outputs.metrics;
-        let slice = |(name, metrics): (&String, &Metrics)| JudgedSlice {
+        let slice = |(name, metrics): (&String, &Metrics)| Slice {
             name: name.clone(),
             predicate: TOLD.into(),
             support: metrics.values().map(|estimate| estimate.support).max().unwrap_or(0),
-            verdict: None,
+            verdict: Verdict::Inconclusive,
+            why: Some(NOT_COMPARED.into()),
             metrics: metrics.clone(),
+            difference: None,
+            adjusted_p_value: None,
         };
         Ok(Self {
             metrics: told.metrics.clone(),
@@ -62,27 +58,16 @@ impl Judged {
             slice: slice.name.clone(),
             predicate: slice.predicate.clone(),
             support: slice.support,
-            verdict: slice.verdict.clone(),
+            verdict: Some(slice.verdict.as_str().into()),
         });
         let slices: Vec<EvaluationSliceRow> = slices.collect();
-        let slices_json: Vec<Json> = self.slices.iter().map(slice_json).collect();
         let evaluation = EvaluationRow {
             metrics_json: Some(json!(self.metrics)),
-            slices_json: Some(slices_json.into()),
+            slices_json: Some(json!(self.slices)),
             ..row.clone()
         };
         EvaluationEnd { evaluation, metrics, slices }
     }
-}
-
-fn slice_json(slice: &JudgedSlice) -> Json {
-    json!({
-        "name": slice.name,
-        "predicate": slice.predicate,
-        "support": slice.support,
-        "verdict": slice.verdict,
-        "metrics": slice.metrics,
-    })
 }
 
 fn metric_rows(evaluation_id: &str, slice: &str, metrics: &Metrics) -> Vec<EvaluationMetricRow> {

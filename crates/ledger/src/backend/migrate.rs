@@ -53,8 +53,14 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 6,
-        sqlite: concat!(include_str!("../../migrations/sqlite/0006_evaluations.sql")),
-        postgres: concat!(include_str!("../../migrations/postgres/0006_evaluations.sql")),
+        sqlite: concat!(
+            include_str!("../../migrations/sqlite/0006_evaluations.sql"),
+            include_str!("../../migrations/sqlite/0006_registry.sql")
+        ),
+        postgres: concat!(
+            include_str!("../../migrations/postgres/0006_evaluations.sql"),
+            include_str!("../../migrations/postgres/0006_registry.sql")
+        ),
     },
 ];
 

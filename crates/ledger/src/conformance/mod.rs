@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
 
 mod evaluations;
+mod registry;
 mod rows;
 mod rules;
 mod sql;

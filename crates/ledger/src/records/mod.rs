@@ -9,6 +9,7 @@ mod history;
 mod preflight;
 mod progress;
 mod proof;
+mod registry;
 mod roll_back;
 mod run;
 mod stage;
@@ -23,6 +24,7 @@ pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, Parame
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
+pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
 pub use roll_back::RollBackRow;
 pub use run::{RunRow, RunState};
 pub use stage::{StageRow, StageVerdict};
@@ -56,6 +58,12 @@ pub const TABLES: &[&Table] = &[
     DetectionRow::TABLE,
     RollBackRow::TABLE,
     StageRow::TABLE,
+    ModelRow::TABLE,
+    ModelVersionRow::TABLE,
+    ModelChangeRow::TABLE,
+    GateReceiptRow::TABLE,
+    GateTestRow::TABLE,
+    ApprovalRow::TABLE,
 ];
 
 /// Views over them.

@@ -19,6 +19,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use trackway_core::registry::GateVerdict;
 use trackway_formats::gate::{Gate, Number, Over, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
 
@@ -57,30 +58,6 @@ pub struct Evidence {
     /// Model − baseline, of numbers computed on the same rows.
     #[serde(default)]
     pub differences: Numbers,
-}
-
-/// What a gate says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GateVerdict {
-    /// It is not met.
-    Fail,
-    /// Nobody can tell from this evidence.
-    Inconclusive,
-    /// It is met.
-    Pass,
-}
-
-impl GateVerdict {
-    /// The word of the receipts.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Fail => "fail",
-            Self::Inconclusive => "inconclusive",
-            Self::Pass => "pass",
-        }
-    }
 }
 
 /// A gate that was judged.

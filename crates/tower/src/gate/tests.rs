@@ -1,5 +1,5 @@
 use super::*;
-use crate::gate::GateVerdict::{Fail, Inconclusive, Pass};
+use GateVerdict::{Fail, Inconclusive, Pass};
 
 fn between(value: f64, low: f64, high: f64) -> Measured {
     Measured { value: Some(value), low: Some(low), high: Some(high), support: Some(1_000), exact: false }
