@@ -1,6 +1,7 @@
 //! From what the evaluator left to the numbers of the receipt.
 
 use serde_json::json;
+use trackway_evaluate::told::ToldMetrics;
 use trackway_evaluate::{Estimate, Metrics, Slice, Verdict};
 use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow};
 
@@ -28,7 +29,11 @@ impl Judged {
     /// # Errors
     /// A slice or a column that cannot be used.
     pub fn of(_case: &Case<'_>, _row: &EvaluationRow, outputs: &Outputs) -> Result<Self, AppError> {
-        let told = &outputs.metrics;
+        Ok(Self::told(&outputs.metrics))
+    }
+
+    /// What the evaluator says itself.
+    pub fn told(told: &ToldMetrics) -> Self {
         let slice = |(name, metrics): (&String, &Metrics)| Slice {
             name: name.clone(),
             predicate: TOLD.into(),
@@ -39,11 +44,11 @@ impl Judged {
             difference: None,
             adjusted_p_value: None,
         };
-        Ok(Self {
+        Self {
             metrics: told.metrics.clone(),
             slices: told.slices.iter().map(slice).collect(),
             notes: Vec::new(),
-        })
+        }
     }
 
     /// The rows of the ledger.

@@ -7,6 +7,7 @@
 
 mod close;
 mod evaluator;
+mod import;
 mod judge;
 mod launches;
 mod list;
@@ -24,6 +25,7 @@ use trackway_evaluate::told::ToldEvaluation;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState, RunState};
 
+pub use self::import::{ImportRequest, ImportedEvaluation};
 pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
 pub use self::subject::EvaluationSubject;
 

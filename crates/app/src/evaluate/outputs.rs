@@ -227,10 +227,11 @@ fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), Ap
 pub fn sampled(frame: &Frame, section: &EvaluateSection, seed: u64) -> Option<Failures> {
     let index = |named: &Option<String>, usual: &str| frame.index_of(named.as_deref().unwrap_or(usual));
     let pair = index(&section.label, "label").zip(index(&section.prediction, "prediction"));
-    let wrong = match (pair, frame.index_of(CORRECT)) {
-        (Some((label, prediction)), _) if is_amount(frame, label) => Wrong::Far(label, prediction),
-        (Some((label, prediction)), _) => Wrong::Differs(label, prediction),
-        (None, Some(correct)) => Wrong::Correct(correct),
+    // The evaluator may take an answer for right that is not the label letter by letter.
+    let wrong = match (frame.index_of(CORRECT), pair) {
+        (Some(correct), _) => Wrong::Correct(correct),
+        (None, Some((label, prediction))) if is_amount(frame, label) => Wrong::Far(label, prediction),
+        (None, Some((label, prediction))) => Wrong::Differs(label, prediction),
         (None, None) => return None,
     };
     Some(failures(frame, wrong, seed))

@@ -3,12 +3,12 @@ use std::path::PathBuf;
 use serde_json::Value;
 use trackway_app::App;
 use trackway_app::checkpoints::CheckpointRef;
-use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject};
+use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
 use trackway_app::run::interrupt;
 use trackway_ledger::EvaluationState;
 
 use super::live::Live;
-use crate::args::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
+use crate::args::{EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs};
 use crate::exit::{Failure, NOT_COMPLETED};
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{metric, short_hash};
@@ -22,15 +22,18 @@ const FAILURE_CHARS_MAX: usize = 160;
 
 /// The run file, when the subject names one.
 pub fn file_of(args: &EvaluateArgs) -> Option<PathBuf> {
-    let path = PathBuf::from(&args.subject);
+    let path = PathBuf::from(args.subject.as_deref()?);
     path.is_file().then_some(path)
 }
 
 pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, Failure> {
+    if let Some(EvaluateCommand::Import(import)) = &args.command {
+        return take_over(app, import, printer);
+    }
     let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
     let subject = match file_of(args) {
         Some(path) => EvaluationSubject::File(path),
-        None => EvaluationSubject::Run(args.subject.clone()),
+        None => EvaluationSubject::Run(args.subject.clone().unwrap_or_default()),
     };
     let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
     interrupt::install();
@@ -44,6 +47,28 @@ pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, 
         page(printer, &receipt);
     }
     Ok(exit_code(&receipt))
+}
+
+fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = ImportRequest {
+        path: args.path.clone(),
+        run: args.run.clone(),
+        checkpoint: CheckpointRef::parse(&args.checkpoint)?,
+    };
+    let imported = app.import_evaluations(&request)?;
+    if printer.is_json() {
+        printer.document(&imported);
+        return Ok(0);
+    }
+    for one in &imported {
+        let receipt = &one.receipt;
+        let what = if one.is_new { "imported" } else { "known already" };
+        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_str()).unwrap_or_default();
+        let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
+        let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
+        printer.line(&visible(&text));
+    }
+    Ok(0)
 }
 
 /// Whether the evaluator gave an answer.

@@ -406,3 +406,43 @@ fn checkpoints_are_found_or_refused() {
     assert_eq!(home.json(&["evaluations"])[0]["state"], "failed");
     assert!(pins(&home).is_empty());
 }
+
+/// Proves that logs of Inspect and of lm-evaluation-harness become receipts of a checkpoint, each once, with their examples and
+/// numbers where Trackway's own are, and that what is no log changes nothing.
+#[test]
+fn other_tools_logs_are_taken_over() {
+    let home = trained(GOOD, "");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../evaluate/tests/vectors");
+    let import = |path: &str| {
+        let path = format!("{vectors}/{path}");
+        home.json(&["evaluate", "import", &path, "--run", "last", "--checkpoint", "2"])
+    };
+    let inspect = import("inspect/capitals.eval")[0].clone();
+    assert_eq!(
+        (&inspect["is_new"], &inspect["origin"], &inspect["step"]),
+        (&json!(true), &json!("inspect"), &json!(2))
+    );
+    assert_eq!(
+        (&inspect["raw_outputs"]["rows"], &inspect["task_set"]["version"]),
+        (&json!(3), &json!("2")),
+        "{inspect}"
+    );
+    assert_eq!(inspect["sampled_failures"]["wrong"], 1, "{inspect}");
+    assert_eq!(inspect["sampled_failures"]["sample"][0]["cells"]["prediction"], "Bonn");
+    let again = import("inspect/capitals.eval")[0].clone();
+    assert_eq!((&again["is_new"], &again["evaluation_id"]), (&json!(false), &inspect["evaluation_id"]));
+    let harness = import("lm_eval");
+    assert_eq!(harness.as_array().unwrap().len(), 2, "{harness}");
+    assert_eq!(harness[0]["metrics"]["accuracy"]["value"], 0.5);
+    assert_eq!(harness[1]["checkpoint_manifest_sha256"], inspect["checkpoint_manifest_sha256"]);
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
+    assert_eq!(home.sql("select count(*) as n from test_set_uses")[0]["n"], 3);
+    let page = home.trackway(&["evaluation", "show", inspect["evaluation_id"].as_str().unwrap()]).stdout;
+    assert!(page.contains("from inspect") && page.contains("the word of whoever imported it"), "{page}");
+    let file = home.write("broken.eval", "PK");
+    for (path, code) in [(file.to_str().unwrap(), 2), ("nowhere.eval", 6)] {
+        let refused = home.trackway(&["evaluate", "import", path, "--run", "last"]);
+        assert_eq!(refused.code, code, "{path}: {}", refused.stderr);
+    }
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
+}
