@@ -4,6 +4,7 @@ mod checkpoint;
 mod data;
 mod memory;
 mod preflight;
+mod registry;
 mod rehearse;
 mod tracking;
 
@@ -19,6 +20,10 @@ pub use data::{
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use registry::{
+    AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
+    JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
+};
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -86,6 +91,12 @@ pub enum Command {
     RollBack(RollBackArgs),
     /// Query every receipt, event and metric with SQL
     Sql(SqlArgs),
+    /// Judge evaluations by gates, and show that gates can say no
+    #[command(subcommand)]
+    Gates(GatesCommand),
+    /// Versions of models: register, promote through gates, roll back
+    #[command(subcommand)]
+    Registry(Box<RegistryCommand>),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
     /// Delete logs and records of old runs by rule; without --yes only say what would go

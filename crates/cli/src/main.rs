@@ -90,6 +90,8 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::RollBack(roll_back) => commands::roll_back(app, roll_back, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
+        Command::Gates(gates) => commands::gates::gates(app, gates, printer),
+        Command::Registry(registry) => commands::registry::registry(app, registry, printer),
         Command::Run(_)
         | Command::Preflight(_)
         | Command::Prove(_)

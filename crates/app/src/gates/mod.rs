@@ -3,6 +3,8 @@
 mod evidence;
 mod fixture;
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use trackway_core::Clock as _;
@@ -17,6 +19,7 @@ use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::registry::person;
+use crate::run::{Job, Source};
 use evidence::Facts;
 
 pub use fixture::{Fixture, GateTest, GateTests};
@@ -155,6 +158,22 @@ impl App {
             gpu_seconds: Some(gpu_seconds),
             cost_usd,
         })
+    }
+
+    /// The gates of a run file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`]: a run file with mistakes, or without gates.
+    pub fn gates_of_file(&self, path: &Path, overrides: &[String]) -> Result<Vec<String>, AppError> {
+        let source = Source::File { path: path.to_owned(), overrides: overrides.to_vec() };
+        let job = Job::read(&source, &self.redactor)?;
+        let gates = job.plan.evaluate.map(|evaluate| evaluate.gates).unwrap_or_default();
+        if gates.is_empty() {
+            let message = format!("`{}` has no gates", path.display());
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint("write `gates = [\"accuracy >= 0.84\"]` into `[evaluate]`"));
+        }
+        Ok(gates)
     }
 
     fn baseline_of(
