@@ -9,6 +9,7 @@ pub mod compare;
 pub mod control;
 pub mod data;
 pub mod error;
+pub mod evaluate;
 pub mod explain;
 mod find;
 pub mod gates;

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod data;
+mod evaluate;
 mod memory;
 mod preflight;
 mod registry;
@@ -18,6 +19,7 @@ pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
+pub use evaluate::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use registry::{
@@ -71,6 +73,13 @@ pub enum Command {
     Prove(ProveArgs),
     /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
     Rehearse(RehearseArgs),
+    /// Evaluate a checkpoint: verify it, hold it, launch the evaluator, and leave a receipt
+    Evaluate(EvaluateArgs),
+    /// List evaluations, newest first
+    Evaluations(EvaluationsArgs),
+    /// Look at one evaluation
+    #[command(subcommand)]
+    Evaluation(EvaluationCommand),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first; search and sort by metrics, parameters and tags

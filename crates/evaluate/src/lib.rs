@@ -4,6 +4,8 @@
 
 mod assessment;
 mod estimate;
+pub mod failures;
+pub mod told;
 
 pub use assessment::{
     Assessment, Average, CURVE_POINTS_MAX, CalibrationBin, ClassMetrics, Columns, Compared, Comparison,

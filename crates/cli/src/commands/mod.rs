@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub mod classify;
 pub mod compare;
 pub mod data;
+pub mod evaluate;
 mod explain_machine;
 mod explain_page;
 pub mod gates;
