@@ -24,6 +24,7 @@ mod preflight;
 mod progressive;
 mod prove;
 mod receipts;
+mod registry;
 mod rehearsals;
 mod remote;
 mod retries;
