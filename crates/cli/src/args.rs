@@ -5,6 +5,7 @@ mod data;
 mod memory;
 mod preflight;
 mod rehearse;
+mod slices;
 mod tracking;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub use data::{
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -100,6 +102,9 @@ pub enum Command {
     /// Look at data: what is in it, and what is wrong with it
     #[command(subcommand)]
     Data(DataCommand),
+    /// Look at slices of a table of predictions
+    #[command(subcommand)]
+    Slices(SlicesCommand),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

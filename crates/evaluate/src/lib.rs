@@ -3,5 +3,6 @@
 //! A table in memory is a [`trackway_data::model::Frame`]; a number is an [`Estimate`], never without its interval.
 
 mod estimate;
+pub mod search;
 
 pub use estimate::{Estimate, Method};

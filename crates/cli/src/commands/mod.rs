@@ -17,6 +17,7 @@ mod progressive;
 pub mod prove;
 pub mod rehearse;
 pub mod run;
+pub mod slices;
 pub mod sql;
 pub mod watch;
 
