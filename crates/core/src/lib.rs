@@ -7,6 +7,7 @@ mod clock;
 pub mod detect;
 mod id;
 mod reason;
+pub mod registry;
 mod sign_off;
 mod stage;
 mod time;

@@ -10,6 +10,7 @@ mod fall_back;
 mod house;
 mod lines;
 mod load_crash;
+mod loading;
 mod now;
 mod policy;
 mod reading;

@@ -1,0 +1,342 @@
+//! What is found about the rows of an evaluation, as plain data. All of it can be written as JSON and read back: no
+//! number here is NaN; what could not be computed is absent and told in [`Assessment::notes`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Estimate;
+
+/// Numbers by the name of the metric, each with its interval.
+pub type Metrics = BTreeMap<String, Estimate>;
+
+/// What a table of predictions shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// What kind of predictions they are.
+    pub task: Task,
+    /// Which column was taken for what.
+    pub columns: Columns,
+    /// Rows that were judged.
+    pub rows: u64,
+    /// Rows that the table has: more than were judged where it is too large for memory, or where rows lack something.
+    pub rows_seen: u64,
+    /// Rows without a label, a prediction or whatever else the task needs. They are in no number.
+    pub rows_left_out: u64,
+    /// Different values of the group column; rows that share one were drawn together.
+    pub groups: Option<u64>,
+    /// How sure the intervals are, such as 0.95.
+    pub confidence: f64,
+    /// How often rows were drawn again where an interval comes from drawing.
+    pub resamples: u32,
+    /// What the draws began with. The same seed gives the same numbers on any number of cores.
+    pub seed: u64,
+    /// The metric by which slices are judged.
+    pub main_metric: String,
+    /// The class that counts as positive, with two classes.
+    pub positive_class: Option<String>,
+    /// How numbers of classes were put together into `precision`, `recall` and `f1`.
+    pub average: Option<Average>,
+    /// All rows.
+    pub metrics: Metrics,
+    /// Each class by itself.
+    pub classes: Vec<ClassMetrics>,
+    /// Rows by label and prediction.
+    pub confusion: Option<Confusion>,
+    /// Points to draw.
+    pub curves: Curves,
+    /// Parts of the rows that were asked for, in that order.
+    pub slices: Vec<Slice>,
+    /// One for each column that was asked for.
+    pub fairness: Vec<Fairness>,
+    /// Against a baseline on the same rows.
+    pub comparison: Option<Comparison>,
+    /// What was guessed, left out or could not be computed: sentences for people.
+    pub notes: Vec<String>,
+}
+
+/// What kind of predictions a table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// One of a few classes; with a score of the positive class also detection.
+    Classification,
+    /// An amount.
+    Regression,
+    /// The loss of texts; answers that match exactly or not; several completions of a task.
+    LanguageModel,
+    /// What was heard against what was said.
+    Transcription,
+    /// Documents in an order for each query.
+    Ranking,
+}
+
+impl Task {
+    /// The word in JSON and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Classification => "classification",
+            Self::Regression => "regression",
+            Self::LanguageModel => "language_model",
+            Self::Transcription => "transcription",
+            Self::Ranking => "ranking",
+        }
+    }
+}
+
+/// Which column holds what. Absent: there is none, or the task has no use for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Columns {
+    /// What is true.
+    pub label: Option<String>,
+    /// What the model said.
+    pub prediction: Option<String>,
+    /// How sure the model is of the positive class, or where it ranks a document: more is surer.
+    pub score: Option<String>,
+    /// A score for each class, by its name.
+    pub class_scores: BTreeMap<String, String>,
+    /// Predicted quantiles, by the share (`0.9`) below them.
+    pub quantiles: BTreeMap<String, String>,
+    /// What names a row; of completions, the task that they are for.
+    pub id: Option<String>,
+    /// Rows that share a value are not independent.
+    pub group: Option<String>,
+    /// The loss of a row in nats: of a token, or summed over its tokens where there is a column of tokens.
+    pub loss: Option<String>,
+    /// Tokens of a row.
+    pub tokens: Option<String>,
+    /// Bytes of a row's text.
+    pub bytes: Option<String>,
+    /// Whether a completion is right.
+    pub correct: Option<String>,
+    /// What was said.
+    pub reference: Option<String>,
+    /// What was heard.
+    pub hypothesis: Option<String>,
+    /// What is searched for.
+    pub query: Option<String>,
+    /// How relevant a document is: 0 is not.
+    pub relevance: Option<String>,
+    /// The place of a document, 1 first.
+    pub rank: Option<String>,
+}
+
+/// How numbers of classes become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Average {
+    /// They are the positive class's.
+    Binary,
+    /// The mean over the classes, each with the same weight.
+    Macro,
+}
+
+/// One class against all others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClassMetrics {
+    /// The class.
+    pub name: String,
+    /// Rows with this label.
+    pub support: u64,
+    /// `precision`, `recall` and `f1`.
+    pub metrics: Metrics,
+}
+
+/// Rows by label and prediction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confusion {
+    /// Of rows and columns, sorted.
+    pub classes: Vec<String>,
+    /// `counts[label][prediction]`.
+    pub counts: Vec<Vec<u64>>,
+}
+
+/// Points to draw, at most [`CURVE_POINTS_MAX`] of each curve. Empty where there are no scores of two classes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curves {
+    /// Predicted probability against what came true, by bins of the same width.
+    pub calibration: Vec<CalibrationBin>,
+    /// Share of negatives (x) and of positives (y) at or above a score, from (0, 0) to (1, 1).
+    pub roc: Vec<Point>,
+    /// Recall (x) and precision (y) at or above a score, from the highest score on.
+    pub precision_recall: Vec<Point>,
+}
+
+/// The most points of a curve.
+pub const CURVE_POINTS_MAX: usize = 200;
+
+/// A point of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Upwards.
+    pub y: f64,
+}
+
+/// Rows whose probability lies in one bin.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationBin {
+    /// Where the bin begins; it holds what is above this.
+    pub from: f64,
+    /// Where it ends, this included.
+    pub to: f64,
+    /// The mean of the probabilities in it.
+    pub predicted: f64,
+    /// The share that came true.
+    pub observed: Estimate,
+}
+
+/// What is said of two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The difference is real and to the good.
+    Better,
+    /// The difference is real and to the bad.
+    Worse,
+    /// There are enough rows to show a difference that matters, and none is shown.
+    NoDifferenceShown,
+    /// Too few rows: a difference that matters may be there or not.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The word in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NoDifferenceShown => "no_difference_shown",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// A part of the rows against the rest of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Its name.
+    pub name: String,
+    /// The condition on columns that its rows meet.
+    pub predicate: String,
+    /// Its rows.
+    pub support: u64,
+    /// Against the rest of the rows, by the main metric.
+    pub verdict: Verdict,
+    /// Why it is inconclusive.
+    pub why: Option<String>,
+    /// Its numbers.
+    pub metrics: Metrics,
+    /// The main metric here less that of the rest. The interval is for this slice alone.
+    pub difference: Option<Estimate>,
+    /// The chance of such a difference where there is none, corrected for the number of slices (Holm).
+    pub adjusted_p_value: Option<f64>,
+}
+
+/// How groups of rows fare.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fairness {
+    /// The column whose values are the groups.
+    pub column: String,
+    /// `demographic_parity`, `equal_opportunity`, `equalized_odds`, `calibration` (the largest difference between two
+    /// groups) and `demographic_parity_ratio`, `equal_opportunity_ratio`, `equalized_odds_ratio` (the least ratio).
+    pub measures: Metrics,
+    /// Each group, the largest first.
+    pub groups: Vec<FairnessGroup>,
+    /// Rows whose group is missing: they are in no group.
+    pub rows_without_group: u64,
+}
+
+/// One group of rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FairnessGroup {
+    /// The value of the column.
+    pub name: String,
+    /// Its rows.
+    pub support: u64,
+    /// Whether it is too small to say anything of it; the measures' intervals are wide because of it.
+    pub inconclusive: bool,
+    /// Why.
+    pub why: Option<String>,
+    /// `accuracy`, `selection_rate`, `true_positive_rate`, `false_positive_rate`, and with probabilities
+    /// `calibration_bias` (mean probability less the share that is positive) and `ece`.
+    pub metrics: Metrics,
+}
+
+/// A candidate against a baseline on the same rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// How rows found each other.
+    pub pairing: Pairing,
+    /// By the name of the metric.
+    pub metrics: BTreeMap<String, Compared>,
+    /// McNemar's test of which side is right more often; with labels of classes only.
+    pub mcnemar: Option<McNemar>,
+    /// The main metric of each slice.
+    pub slices: Vec<SliceCompared>,
+}
+
+/// How the rows of two tables found each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairing {
+    /// The column of ids; absent where rows were taken in their order.
+    pub id: Option<String>,
+    /// Rows on both sides, which are compared.
+    pub pairs: u64,
+    /// Rows of the baseline that the candidate lacks.
+    pub only_baseline: u64,
+    /// Rows of the candidate that the baseline lacks.
+    pub only_candidate: u64,
+    /// Rows whose id is there more than once on a side, or missing: they are not compared.
+    pub repeated_ids: u64,
+    /// Pairs whose labels are not the same: they are not compared.
+    pub different_labels: u64,
+}
+
+/// One metric on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Of the baseline, over the rows that are on both sides.
+    pub baseline: f64,
+    /// Of the candidate.
+    pub candidate: f64,
+    /// Candidate less baseline.
+    pub difference: Estimate,
+    /// What it says.
+    pub verdict: Verdict,
+    /// A difference below this does not matter.
+    pub margin: f64,
+    /// About how many rows (groups, where they are drawn) would show it: such a difference, or one of the margin where
+    /// that is larger, with a chance of 80 %. Only where the verdict is inconclusive.
+    pub settles_at: Option<u64>,
+}
+
+/// Of the rows on which the sides part, who is right?
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct McNemar {
+    /// Rows that only the baseline has right.
+    pub only_baseline_right: u64,
+    /// Rows that only the candidate has right.
+    pub only_candidate_right: u64,
+    /// The chance of this, or more, if both were right equally often.
+    pub p_value: f64,
+    /// Whether the binomial distribution itself was taken.
+    pub exact: bool,
+}
+
+/// One slice on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceCompared {
+    /// The slice.
+    pub name: String,
+    /// Its pairs.
+    pub support: u64,
+    /// The main metric in it. The verdict takes the corrected p-value.
+    pub compared: Compared,
+    /// The chance of such a difference where there is none, corrected for the number of slices (Holm).
+    pub adjusted_p_value: f64,
+}
