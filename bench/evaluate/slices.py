@@ -97,9 +97,9 @@ def wide(folder: Path) -> None:
     import numpy as np
     import pandas as pd
 
-    random = np.random.default_rng(3)
-    columns = {f"f{index}": random.integers(0, 23, 60).astype(str) for index in range(13)}
-    columns["error"] = (random.random(60) < 0.3).astype(float)
+    random = np.random.default_rng(0)
+    columns = {f"f{index}": random.integers(0, 10, 60).astype(str) for index in range(30)}
+    columns["error"] = random.exponential(1, 60)
     pd.DataFrame(columns).to_parquet(folder / "wide.parquet")
 
 
