@@ -7,6 +7,7 @@ mod memory;
 mod preflight;
 mod registry;
 mod rehearse;
+mod slices;
 mod tracking;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use registry::{
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -120,6 +122,9 @@ pub enum Command {
     /// Look at data: what is in it, and what is wrong with it
     #[command(subcommand)]
     Data(DataCommand),
+    /// Look at slices of a table of predictions
+    #[command(subcommand)]
+    Slices(SlicesCommand),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

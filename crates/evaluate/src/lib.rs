@@ -5,6 +5,7 @@
 mod assessment;
 mod estimate;
 pub mod failures;
+pub mod search;
 pub mod told;
 
 pub use assessment::{

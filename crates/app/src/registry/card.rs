@@ -83,7 +83,8 @@ pub(super) fn card(facts: &Facts) -> String {
 
 fn front_matter(facts: &Facts) -> String {
     let Facts { version, run, evaluation, .. } = facts;
-    let metrics = numbers(facts).into_iter().filter(|(name, measured)| !name.contains('.') && !measured.exact);
+    let metrics =
+        numbers(facts).into_iter().filter(|(name, measured)| !name.contains('.') && !measured.exact);
     let results: Vec<Value> = metrics
         .filter_map(|(name, measured)| Some(json!({ "type": name, "name": name, "value": measured.value? })))
         .collect();

@@ -30,6 +30,7 @@ mod remote;
 mod retries;
 mod roll_backs;
 mod sdk;
+mod slices;
 mod stages;
 mod telemetry;
 mod tracking;
