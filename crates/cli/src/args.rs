@@ -5,7 +5,9 @@ mod data;
 mod evaluate;
 mod memory;
 mod preflight;
+mod registry;
 mod rehearse;
+mod slices;
 mod tracking;
 
 use std::path::PathBuf;
@@ -21,7 +23,12 @@ pub use data::{
 pub use evaluate::{EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs};
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use registry::{
+    AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
+    JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
+};
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -95,6 +102,12 @@ pub enum Command {
     RollBack(RollBackArgs),
     /// Query every receipt, event and metric with SQL
     Sql(SqlArgs),
+    /// Judge evaluations by gates, and show that gates can say no
+    #[command(subcommand)]
+    Gates(GatesCommand),
+    /// Versions of models: register, promote through gates, roll back
+    #[command(subcommand)]
+    Registry(Box<RegistryCommand>),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
     /// Delete logs and records of old runs by rule; without --yes only say what would go
@@ -109,6 +122,9 @@ pub enum Command {
     /// Look at data: what is in it, and what is wrong with it
     #[command(subcommand)]
     Data(DataCommand),
+    /// Look at slices of a table of predictions
+    #[command(subcommand)]
+    Slices(SlicesCommand),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

@@ -42,6 +42,7 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let home = Home::new(home_folder(&cli.global, None), cli.global.ledger.clone());
             commands::data::data(data, &home, || open(&cli.global, None, true, printer), printer)
         }
+        Command::Slices(slices) => commands::slices::slices(slices, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
@@ -95,6 +96,8 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::RollBack(roll_back) => commands::roll_back(app, roll_back, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
+        Command::Gates(gates) => commands::gates::gates(app, gates, printer),
+        Command::Registry(registry) => commands::registry::registry(app, registry, printer),
         Command::Evaluations(list) => commands::evaluate::evaluations(app, list, printer),
         Command::Evaluation(evaluation) => commands::evaluate::evaluation(app, evaluation, printer),
         Command::Run(_)
@@ -107,6 +110,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Memory(_)
         | Command::Checkpoint(_)
         | Command::Data(_)
+        | Command::Slices(_)
         | Command::Shim(_) => Ok(0),
     }
 }

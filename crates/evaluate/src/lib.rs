@@ -6,6 +6,7 @@ mod assessment;
 mod estimate;
 pub mod failures;
 pub mod import;
+pub mod search;
 pub mod told;
 
 pub use assessment::{

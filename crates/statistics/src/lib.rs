@@ -7,6 +7,7 @@
 mod association;
 mod correction;
 mod distance;
+mod exact;
 mod interval;
 mod noise;
 mod sample;
@@ -16,6 +17,7 @@ mod significance;
 pub use association::{Association, Table};
 pub use correction::{benjamini_hochberg, holm};
 pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_stability_index};
+pub use exact::{binomial_p_value, hypergeometric_p_value};
 pub use interval::{Interval, clopper_pearson, mean_interval, wilson};
 pub use noise::noise_floor;
 pub use sample::WeightedSample;

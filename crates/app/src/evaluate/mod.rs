@@ -90,7 +90,11 @@ impl App {
         let subject = EvaluationSubject::Run(run.run_id.to_string());
         let subject = Subject::find(self, &subject, &[], reporter)?;
         let receipt = evaluate(self, &subject, &CheckpointRef::Latest, reporter)?;
-        Ok(RunOutcome { evaluation: Some(receipt), ..outcome })
+        Ok(RunOutcome {
+            gates: receipt.gates.as_array().cloned().unwrap_or_default(),
+            evaluation: Some(receipt),
+            ..outcome
+        })
     }
 }
 
@@ -158,7 +162,10 @@ fn evaluate(
     case.let_go(reporter);
     match error {
         Some(error) => Err(error),
-        None => receipt::of(app, &stored),
+        None => {
+            app.keep_verdicts(&stored)?;
+            receipt::of(app, &stored)
+        }
     }
 }
 
@@ -267,6 +274,7 @@ impl Case<'_> {
         end.evaluation.state = EvaluationState::Completed;
         end.evaluation.ended_at = Some(self.app.clock.now());
         end.evaluation.notes_json = (!notes.is_empty()).then(|| json!(notes));
+        end.evaluation.gates_json = Some(json!(self.app.verdicts(&end.evaluation)?));
         Ok(end)
     }
 

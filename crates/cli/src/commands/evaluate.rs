@@ -9,7 +9,7 @@ use trackway_ledger::EvaluationState;
 
 use super::live::Live;
 use crate::args::{EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs};
-use crate::exit::{Failure, NOT_COMPLETED};
+use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{metric, short_hash};
 
@@ -71,9 +71,13 @@ fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u
     Ok(0)
 }
 
-/// Whether the evaluator gave an answer.
+/// Whether the evaluator gave an answer, and every gate passes.
 fn exit_code(receipt: &EvaluationReceipt) -> u8 {
-    if receipt.state == EvaluationState::Completed { 0 } else { NOT_COMPLETED }
+    match receipt.state {
+        EvaluationState::Completed if receipt.gates_pass() => 0,
+        EvaluationState::Completed => REFUSED,
+        EvaluationState::Running | EvaluationState::Failed => NOT_COMPLETED,
+    }
 }
 
 pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Result<u8, Failure> {
@@ -151,12 +155,35 @@ fn page(printer: Printer, receipt: &EvaluationReceipt) {
     let slices = receipt.slices.as_array().into_iter().flatten();
     let named = |slice| (text_at(slice, "name"), &slice["metrics"]);
     estimates(printer, "Slices", slices.map(named).collect());
+    gates(printer, &receipt.gates);
     failures(printer, &receipt.sampled_failures);
     let notes: Vec<&str> = receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !notes.is_empty() {
         heading(printer, "Notes");
         notes.iter().for_each(|note| printer.line(&format!("  - {}", visible(note))));
     }
+}
+
+fn gates(printer: Printer, gates: &Value) {
+    let gates = gates.as_array().map(Vec::as_slice).unwrap_or_default();
+    if gates.is_empty() {
+        return;
+    }
+    heading(printer, "Gates");
+    let tone = |verdict: &str| match verdict {
+        "pass" => Tone::Good,
+        "fail" => Tone::Bad,
+        _ => Tone::Warning,
+    };
+    let row = |gate: &Value| {
+        let verdict = text_at(gate, "verdict");
+        vec![
+            format!("  {}", text_at(gate, "rule")),
+            printer.tone(tone(&verdict), &verdict),
+            text_at(gate, "why"),
+        ]
+    };
+    printer.table(&["  gate", "verdict", "why"], gates.iter().map(row).collect());
 }
 
 fn text_at(value: &Value, member: &str) -> String {

@@ -7,6 +7,7 @@ pub mod data;
 pub mod evaluate;
 mod explain_machine;
 mod explain_page;
+pub mod gates;
 pub mod gc;
 pub mod import;
 pub mod list;
@@ -16,8 +17,10 @@ pub mod memory;
 pub mod preflight;
 mod progressive;
 pub mod prove;
+pub mod registry;
 pub mod rehearse;
 pub mod run;
+pub mod slices;
 pub mod sql;
 pub mod watch;
 

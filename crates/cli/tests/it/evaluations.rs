@@ -12,7 +12,7 @@ use crate::harness::{Answer, Home, answer, eventually, signal};
 /// Set for the training script of these tests.
 const STEPS: &str = "EVALUATED_STEPS";
 /// What every good evaluator of these tests leaves: two rows right, one wrong, one with a secret.
-const GOOD: &str = r#"
+pub(crate) const GOOD: &str = r#"
 test "$(cat "$TRACKWAY_CHECKPOINT_DIR/weights.bin")" = "step $TRACKWAY_CHECKPOINT_STEP" || exit 3
 printf 'id,label,prediction,text\n1,a,a,x\n2,b,b,x\n3,a,b,password=hunter2\n4,b,a,x\n' > "$TRACKWAY_EVALUATION_OUT/predictions.csv"
 echo '{"agreement": 0.5, "f1": {"value": 0.5, "stderr": 0.1, "support": 4}, "slices": {"women": {"f1": 0.25}}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
@@ -51,14 +51,14 @@ fn home_with(script: &str, evaluate: &str) -> Home {
 }
 
 /// The same, trained.
-fn trained(script: &str, evaluate: &str) -> Home {
+pub(crate) fn trained(script: &str, evaluate: &str) -> Home {
     let home = home_with(script, &format!("after = false\n{evaluate}"));
     let run = home.json(&["run", "job.toml"]);
     assert_eq!((&run["state"], &run["evaluation"]), (&json!("completed"), &Value::Null), "{run}");
     home
 }
 
-fn evaluate(home: &Home, options: &[&str]) -> (i32, Value) {
+pub(crate) fn evaluate(home: &Home, options: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["evaluate", "job.toml", "--json"], options].concat()))
 }
 
@@ -68,7 +68,7 @@ fn document(answer: &Answer) -> (i32, Value) {
     (answer.code, document)
 }
 
-fn checkpoints(home: &Home) -> Vec<Value> {
+pub(crate) fn checkpoints(home: &Home) -> Vec<Value> {
     home.json(&["checkpoint", "ls", "last"])["checkpoints"].as_array().unwrap().clone()
 }
 
@@ -88,7 +88,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     let home = trained(
         GOOD,
         "task_set = \"tasks-v3.jsonl\"\ndecoding = { temperature = 0.0 }\nseed = 5\n\
-         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"f1 >= 0.4\"]\n",
+         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"f1 >= 0.3\"]\n",
     );
     home.write("rubric.md", "be strict");
     let (code, receipt) = evaluate(&home, &[]);
