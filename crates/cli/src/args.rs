@@ -3,6 +3,7 @@
 mod checkpoint;
 mod data;
 mod memory;
+mod metrics;
 mod preflight;
 mod rehearse;
 mod tracking;
@@ -18,6 +19,7 @@ pub use data::{
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use memory::MemoryArgs;
+pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
@@ -100,6 +102,8 @@ pub enum Command {
     /// Look at data: what is in it, and what is wrong with it
     #[command(subcommand)]
     Data(DataCommand),
+    /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
+    Metrics(Box<MetricsArgs>),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

@@ -43,6 +43,7 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             commands::data::data(data, &home, || open(&cli.global, None, true, printer), printer)
         }
         Command::Memory(memory) => commands::memory::memory(memory, printer),
+        Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let app = open(&cli.global, run.file.as_deref(), true, printer)?;
@@ -97,6 +98,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Classify(_)
         | Command::Import(_)
         | Command::Memory(_)
+        | Command::Metrics(_)
         | Command::Checkpoint(_)
         | Command::Data(_)
         | Command::Shim(_) => Ok(0),

@@ -44,7 +44,7 @@ impl TableRequest {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a path that names nothing; [`ErrorKind::Usage`] for data that is no table.
-    pub(super) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
+    pub(crate) fn open(&self, base: &Path, set: &str) -> Result<Source, AppError> {
         self.source(base, set).map_err(data_error)
     }
 

@@ -46,11 +46,11 @@ pub fn data(
     }
 }
 
-fn table(args: &TableArgs) -> TableRequest {
+pub(super) fn table(args: &TableArgs) -> TableRequest {
     request(&args.paths, &args.reading)
 }
 
-fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
+pub(super) fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
     TableRequest {
         paths: paths.to_vec(),
         format: None,
@@ -62,7 +62,7 @@ fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
 
 /// Calls `read` with a progress bar that looks on, and with the first interrupt as a wish to end. What will take long is
 /// told before it begins.
-fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
+pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T) -> T {
     let (bar, begun) = (BytesBar::new("reading"), Once::new());
     read(&Onlooker {
         progress: &|done_bytes, total_bytes| {
