@@ -1,9 +1,12 @@
 //! Which column holds what, where nobody said so: by the names that people and tools give them.
 
+use std::collections::BTreeMap;
+
 use trackway_data::model::{CLASS_NUMBERS_MAX, Cells, Frame, FrameColumn};
 
 use crate::assess::AssessError;
 use crate::metrics::CLASSES_MAX;
+use crate::metrics::rows::values_of;
 use crate::{Columns, Task};
 
 /// Names of columns, the usual one first. Letters' case does not matter.
@@ -59,15 +62,12 @@ impl Columns {
         ] {
             fill(role, names);
         }
+        if self.class_scores.is_empty() {
+            self.class_scores = class_scores(frame, self.label.as_deref());
+        }
         for column in frame.columns() {
-            let rest = |prefix: &&str| Some(column.name.strip_prefix(*prefix)?.to_owned());
-            if self.class_scores.is_empty() || !taken.contains(&column.name) {
-                if let Some(class) = CLASS_SCORE.iter().find_map(|prefix| rest(prefix)) {
-                    self.class_scores.entry(class).or_insert_with(|| column.name.clone());
-                }
-            }
-            if let Some(share) = rest(&QUANTILE).filter(|share| is_share(share)) {
-                self.quantiles.entry(share).or_insert_with(|| column.name.clone());
+            if let Some(share) = column.name.strip_prefix(QUANTILE).filter(|share| is_share(share)) {
+                self.quantiles.entry(share.to_owned()).or_insert_with(|| column.name.clone());
             }
         }
         Ok(self)
@@ -153,6 +153,19 @@ impl Columns {
         }
         kept
     }
+}
+
+/// The columns that are named like a score of a class, if every class of the label has one: a column such as `score_old`
+/// is none.
+fn class_scores(frame: &Frame, label: Option<&str>) -> BTreeMap<String, String> {
+    let Some(label) = label.and_then(|label| frame.index_of(label)) else { return BTreeMap::new() };
+    let named = |column: &FrameColumn| {
+        let class = CLASS_SCORE.iter().find_map(|prefix| column.name.strip_prefix(prefix))?;
+        Some((class.to_owned(), column.name.clone()))
+    };
+    let found: BTreeMap<String, String> = frame.columns().iter().filter_map(named).collect();
+    let (classes, _) = values_of(&frame.columns()[label]);
+    if classes.iter().all(|class| found.contains_key(class)) { found } else { BTreeMap::new() }
 }
 
 fn is_share(text: &str) -> bool {

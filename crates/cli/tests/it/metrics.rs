@@ -11,7 +11,8 @@ fn table(rows: usize, shift: usize, better: bool) -> String {
     for row in 0..rows {
         let (kind, age) = (if row % 3 == 0 { "b" } else { "a" }, 20 + row * 7 % 60);
         let is_hard = kind == "b" && age >= 60 && !better;
-        let right = if is_hard { (row + shift) % 2 == 0 } else { (row * 13 + shift) % 10 != 0 };
+        let right =
+            if is_hard { (row + shift).is_multiple_of(2) } else { !(row * 13 + shift).is_multiple_of(10) };
         let label = row % 2;
         let prediction = if right { label } else { 1 - label };
         let score =
@@ -54,7 +55,7 @@ fn a_table_is_judged() {
     assert_eq!(document["metrics"]["average_precision"]["method"], "bootstrap");
     let hard = &document["slices"][0];
     assert_eq!((hard["name"].as_str(), hard["verdict"].as_str()), (Some("hard"), Some("worse")));
-    let is_hard = |row: &usize| row % 3 == 0 && 20 + row * 7 % 60 >= 60;
+    let is_hard = |row: &usize| row.is_multiple_of(3) && 20 + row * 7 % 60 >= 60;
     assert_eq!(hard["support"].as_u64(), Some((0..3_000).filter(is_hard).count() as u64));
     assert_eq!(document["fairness"][0]["groups"].as_array().unwrap().len(), 2);
     assert_eq!(document, home.json(&words), "the same seed gives the same numbers");

@@ -134,7 +134,7 @@ impl Ratio {
         let value = self.link.apply(ratio);
         let support = if self.is_share { below.round() as u64 } else { items as u64 };
         let method = if is_alone { Method::Analytic } else { Method::Clustered };
-        value.is_finite().then(|| Estimate { value, low, high, support, method })
+        value.is_finite().then_some(Estimate { value, low, high, support, method })
     }
 
     /// The variance of the ratio, and how many independent units are behind it.

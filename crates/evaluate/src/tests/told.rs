@@ -236,3 +236,16 @@ fn the_same_on_any_number_of_threads() {
     assert_eq!(back.metrics.keys().collect::<Vec<_>>(), found.metrics.keys().collect::<Vec<_>>());
     assert_eq!(back.comparison.unwrap().pairing, found.comparison.unwrap().pairing);
 }
+
+/// Proves that a column named like a score is a class's only if every class of the label has one.
+#[test]
+fn scores_of_classes_are_found_by_the_label() {
+    let with = |names: [&str; 2]| {
+        let scores = names.map(|name| numbers(name, [0.7, 0.2, 0.6, 0.4]));
+        let mut columns =
+            vec![texts("label", ["a", "b", "a", "b"]), texts("prediction", ["a", "b", "b", "b"])];
+        columns.extend(scores);
+        assess(&frame(columns), &Spec::default(), None).unwrap().columns.class_scores.len()
+    };
+    assert_eq!((with(["score_a", "score_b"]), with(["score_a", "score_old"])), (2, 0));
+}
