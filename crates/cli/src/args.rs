@@ -2,9 +2,11 @@
 
 mod checkpoint;
 mod data;
+mod evaluate;
 mod memory;
 mod metrics;
 mod preflight;
+mod registry;
 mod rehearse;
 mod tracking;
 
@@ -18,9 +20,14 @@ pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
+pub use evaluate::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use registry::{
+    AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
+    JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
+};
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -68,6 +75,13 @@ pub enum Command {
     Prove(ProveArgs),
     /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
     Rehearse(RehearseArgs),
+    /// Evaluate a checkpoint: verify it, hold it, launch the evaluator, and leave a receipt
+    Evaluate(EvaluateArgs),
+    /// List evaluations, newest first
+    Evaluations(EvaluationsArgs),
+    /// Look at one evaluation
+    #[command(subcommand)]
+    Evaluation(EvaluationCommand),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first; search and sort by metrics, parameters and tags
@@ -88,6 +102,12 @@ pub enum Command {
     RollBack(RollBackArgs),
     /// Query every receipt, event and metric with SQL
     Sql(SqlArgs),
+    /// Judge evaluations by gates, and show that gates can say no
+    #[command(subcommand)]
+    Gates(GatesCommand),
+    /// Versions of models: register, promote through gates, roll back
+    #[command(subcommand)]
+    Registry(Box<RegistryCommand>),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
     /// Delete logs and records of old runs by rule; without --yes only say what would go

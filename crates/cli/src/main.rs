@@ -67,6 +67,11 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
         }
+        Command::Evaluate(evaluate) => {
+            let file = commands::evaluate::file_of(evaluate);
+            let app = open(&cli.global, file.as_deref(), false, printer)?;
+            commands::evaluate::evaluate(&app, evaluate, printer)
+        }
         Command::Rehearse(rehearse) => {
             let app = open(&cli.global, Some(&rehearse.file), true, printer)?;
             commands::rehearse::rehearse(&app, rehearse, printer)
@@ -91,10 +96,15 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::RollBack(roll_back) => commands::roll_back(app, roll_back, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
+        Command::Gates(gates) => commands::gates::gates(app, gates, printer),
+        Command::Registry(registry) => commands::registry::registry(app, registry, printer),
+        Command::Evaluations(list) => commands::evaluate::evaluations(app, list, printer),
+        Command::Evaluation(evaluation) => commands::evaluate::evaluation(app, evaluation, printer),
         Command::Run(_)
         | Command::Preflight(_)
         | Command::Prove(_)
         | Command::Rehearse(_)
+        | Command::Evaluate(_)
         | Command::Classify(_)
         | Command::Import(_)
         | Command::Memory(_)

@@ -7,13 +7,14 @@ mod clock;
 pub mod detect;
 mod id;
 mod reason;
+pub mod registry;
 mod sign_off;
 mod stage;
 mod time;
 
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
-pub use id::{AttemptId, IdError, ProofId, RunId};
+pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use sign_off::{SignOff, SignOffError};
 pub use stage::{Stage, StageError};

@@ -10,9 +10,11 @@ pub mod comparison;
 mod curves;
 mod differences;
 mod estimate;
+pub mod failures;
 pub mod fairness;
 pub mod metrics;
 pub mod slices;
+pub mod told;
 
 pub use assess::{AssessError, Baseline, Spec, assess};
 pub use assessment::{

@@ -2,11 +2,13 @@
 //! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
+pub mod gate;
 pub mod hash;
 pub mod printed;
 pub mod promotion;
 pub mod record;
 pub mod rehearsal;
+pub mod rule;
 pub mod runfile;
 pub mod subset;
 pub mod tensorboard;

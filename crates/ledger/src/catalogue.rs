@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::query::{METRIC_COLUMNS, TELEMETRY_COLUMNS};
-use crate::records::TABLES;
+use crate::records::{TABLES, VIEWS};
 use crate::value::Column;
 
 const INTRODUCTION: &str = include_str!("catalogue/introduction.md");
@@ -12,7 +12,7 @@ const INTRODUCTION: &str = include_str!("catalogue/introduction.md");
 #[must_use]
 pub fn document() -> String {
     let mut text = INTRODUCTION.trim_end().to_owned();
-    for table in TABLES {
+    for table in TABLES.iter().chain(VIEWS) {
         let key = table.key.join("`, `");
         let _ = write!(text, "\n\n### `{}`\n{} Key: `{key}`.\n\n", table.name, table.doc.trim());
         if table.name == "launches" {

@@ -5,10 +5,11 @@ use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Tim
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{
-    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, DataSnapshotFileRow,
-    DataSnapshotRow, DetectionRow, EvaluationRow, EventRow, LAUNCHES, MetricSummaryRow, ParameterRow,
-    PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    StageRow, TagRow,
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
+    DataSnapshotFileRow, DataSnapshotRow, DetectionRow, EvaluationMetricRow, EvaluationRow,
+    EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow,
+    ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
+    RollBackRow, RunDataRow, RunRow, RunState, StageRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Record, Value};
 
@@ -408,6 +409,10 @@ lists! {
     amendments_of(attempt_id: AttemptId) -> AmendmentRow, "at, amendment_id";
     /// Evaluations of a run's checkpoints, oldest first.
     evaluations_of_run(run_id: RunId) -> EvaluationRow, "started_at, evaluation_id";
+    /// The metrics of an evaluation, those of all rows first.
+    metrics_of_evaluation(evaluation_id: &str) -> EvaluationMetricRow, "slice, metric";
+    /// The slices of an evaluation, by name.
+    slices_of_evaluation(evaluation_id: &str) -> EvaluationSliceRow, "slice";
     /// The resume proofs of a config, newest first.
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.
@@ -420,6 +425,18 @@ lists! {
     detections_of_attempt(attempt_id: AttemptId) -> DetectionRow, "at, detection_id";
     /// Where a run went back to, oldest first.
     roll_backs_of_run(run_id: RunId) -> RollBackRow, "at, roll_back_id";
+    /// Evaluations of exactly these weights, oldest first.
+    evaluations_of_checkpoint(checkpoint_manifest_sha256: &str) -> EvaluationRow, "started_at, evaluation_id";
+    /// The versions of a model, from the first.
+    versions_of_model(model: &str) -> ModelVersionRow, "version";
+    /// What happened to a model, oldest first.
+    changes_of_model(model: &str) -> ModelChangeRow, "number";
+    /// Approvals of versions of a model, oldest first.
+    approvals_of_model(model: &str) -> ApprovalRow, "at, approval_id";
+    /// What gates said of an evaluation, newest first.
+    gate_receipts_of_evaluation(evaluation_id: &str) -> GateReceiptRow, "judged_at DESC, gate_receipt_id";
+    /// What a gate said of bad models, newest first.
+    gate_tests_of_rule(rule: &str) -> GateTestRow, "at DESC, gate_test_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
     /// The snapshot with this hash, if it is known.

@@ -16,11 +16,13 @@ mod catalogue;
 mod close;
 pub mod conformance;
 mod error;
+mod evaluations;
 mod find;
 mod import;
 mod ledger;
 mod query;
 mod records;
+mod registry;
 mod seal;
 mod search;
 mod value;
@@ -28,16 +30,18 @@ mod value;
 pub use catalogue::document;
 pub use close::{ClosedRecords, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
+pub use evaluations::EvaluationEnd;
 pub use find::{AttemptFilter, EndCount, Found, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, RowPredicate, sql};
 pub use records::{
-    AmendmentRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, CostRow,
-    DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow,
-    LAUNCHES, MetricSummaryRow, ParameterRow, PreflightCheckRow, ProofVerdict, RecordSegmentRow,
-    ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict, TABLES,
-    TagRow,
+    AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState,
+    CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationMetricRow,
+    EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
+    MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
+    ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
+    StageRow, StageVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
 };
 pub use seal::{AttemptSeal, Sealed};
 pub use search::{FoundRuns, RunSearch};

@@ -84,15 +84,15 @@ impl AttemptSeal {
     /// were listed. Null columns do not count, so a later version may add columns.
     #[must_use]
     pub fn receipt_sha256(&self) -> String {
-        let mut lines = lines_of(std::slice::from_ref(&self.attempt));
-        lines.extend(lines_of(&self.metric_summaries));
-        lines.extend(lines_of(&self.parameters));
-        lines.extend(lines_of(&self.tags));
-        lines.extend(lines_of(&self.artifacts));
-        lines.extend(lines_of(&self.segments));
-        lines.extend(lines_of(&self.costs));
-        let digest = Sha256::digest(lines.join("\n").as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest_of(&[
+            lines_of(std::slice::from_ref(&self.attempt)),
+            lines_of(&self.metric_summaries),
+            lines_of(&self.parameters),
+            lines_of(&self.tags),
+            lines_of(&self.artifacts),
+            lines_of(&self.segments),
+            lines_of(&self.costs),
+        ])
     }
 }
 
@@ -208,8 +208,14 @@ fn sealed_receipt(backend: &mut Backend, attempt: &AttemptRow) -> Result<Option<
     Ok(stored.and_then(|stored| stored.receipt_sha256))
 }
 
+/// SHA-256 over the lines of several tables.
+pub(crate) fn digest_of(tables: &[Vec<String>]) -> String {
+    let digest = Sha256::digest(tables.concat().join("\n").as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// One line per row, sorted: `table column=value …` without nulls.
-fn lines_of<R: Record>(rows: &[R]) -> Vec<String> {
+pub(crate) fn lines_of<R: Record>(rows: &[R]) -> Vec<String> {
     let mut lines: Vec<String> = rows
         .iter()
         .map(|row| {

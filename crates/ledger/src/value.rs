@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
+use trackway_core::registry::{GateVerdict, ModelChange, ModelStage};
 use trackway_core::{
     AttemptId, Confidence, Domain, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
@@ -240,6 +241,9 @@ word_field!(Verdict, Verdict::NotRun);
 word_field!(Detector, Detector::NonFinite);
 word_field!(DetectionSeverity, DetectionSeverity::Note);
 word_field!(DetectionPolicy, DetectionPolicy::Note);
+word_field!(GateVerdict, GateVerdict::Inconclusive);
+word_field!(ModelStage, ModelStage::Candidate);
+word_field!(ModelChange, ModelChange::Register);
 
 /// 26 zeros behind the place of a prefix.
 const ZERO_ULID: &str = "_00000000000000000000000000";

@@ -8,6 +8,7 @@ mod data;
 mod data_check;
 mod data_sets;
 mod detectors;
+mod evaluations;
 mod examples;
 mod faults;
 mod hangs;

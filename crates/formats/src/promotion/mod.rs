@@ -1,96 +1,20 @@
 //! The rule that promotes a run from one stage of its ladder to the next, such as `val_loss < 0.95 * previous`.
 //!
-//! Comparisons (`<` `<=` `>` `>=` `==` `!=`) of sums, differences, products and quotients, put together with `and` and
-//! `or`. A name is the last value of that metric in the stage; `last(name)` says the same; `best(name)` is its least
-//! value and `best(max name)` its greatest. `previous` is what the metric of the same comparison was in the stage before;
-//! `previous(…)` names it. A name that is no identifier stands in backticks: `` `val/loss` ``.
-//!
-//! Text in, rule or one mistake with its place out. What a rule says of numbers is decided elsewhere.
+//! A [rule](crate::rule) in which a name is the last value of that metric in the stage; `last(name)` says the same;
+//! `best(name)` is its least value and `best(max name)` its greatest. `previous` is what the metric of the same comparison was
+//! in the stage before; `previous(…)` names it.
 
-mod lexer;
-mod parser;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::ops::Range;
 
-/// A longer text is no rule.
-pub const MAX_RULE_BYTES: usize = 1_000;
+use crate::rule::{self, Parser, RuleError, quoted_name};
 
-/// A rule.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
-    /// When it is met.
-    pub condition: Condition,
-}
+/// The rule of a ladder.
+pub type Rule = rule::Rule<Operand>;
 
-/// What holds or does not.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Condition {
-    /// All of them.
-    All(Vec<Self>),
-    /// One of them at least.
-    Any(Vec<Self>),
-    /// Two numbers compared.
-    Compare(Comparison),
-}
-
-/// Two numbers compared.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// The left side.
-    pub left: Expression,
-    /// How they are compared.
-    pub relation: Relation,
-    /// The right side.
-    pub right: Expression,
-    /// As it stands in the rule.
-    pub text: String,
-}
-
-/// How two numbers are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relation {
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-    /// `==`
-    Equal,
-    /// `!=`
-    NotEqual,
-}
-
-/// A number that is worked out.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Expression {
-    /// A number as written.
-    Number(f64),
-    /// A value of a metric.
-    Value(Operand),
-    /// With the other sign.
-    Negative(Box<Self>),
-    /// Two numbers put together.
-    Binary(Box<Self>, Operator, Box<Self>),
-}
-
-/// How two numbers are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-}
+const KEYWORDS: &[&str] = &["previous", "best", "last", "max", "min"];
 
 /// A value of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,111 +38,42 @@ pub enum Which {
     Greatest,
 }
 
-/// A mistake in a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleError {
-    /// What is wrong.
-    pub message: String,
-    /// The bytes at fault in the rule's text.
-    pub span: Range<usize>,
-    /// What to do about it.
-    pub hint: Option<String>,
-}
+impl rule::Operand for Operand {
+    const OTHER: &'static str = "previous";
+    const EXAMPLE: &'static str = "val_loss";
 
-impl Rule {
-    /// Reads a rule.
-    ///
-    /// # Errors
-    /// The first mistake.
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        if text.len() > MAX_RULE_BYTES {
-            let message = format!("has {} bytes; a rule has at most {MAX_RULE_BYTES}", text.len());
-            return Err(RuleError { message, span: 0..text.len(), hint: None });
-        }
-        parser::parse(text).map(|condition| Self { condition })
-    }
-
-    /// Its comparisons, from left to right.
-    #[must_use]
-    pub fn comparisons(&self) -> Vec<&Comparison> {
-        let mut found = Vec::new();
-        self.condition.visit(&mut |comparison| found.push(comparison));
-        found
-    }
-}
-
-impl Condition {
-    fn visit<'c>(&'c self, take: &mut impl FnMut(&'c Comparison)) {
-        match self {
-            Self::Compare(comparison) => take(comparison),
-            Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.visit(take)),
-        }
-    }
-}
-
-impl Comparison {
-    /// The values it is about, each once, from left to right.
-    #[must_use]
-    pub fn operands(&self) -> Vec<&Operand> {
-        let mut found = Vec::new();
-        for side in [&self.left, &self.right] {
-            side.visit(&mut |operand| {
-                if !found.contains(&operand) {
-                    found.push(operand);
+    /// `name`, `last(name)`, `best(name)`, `best(max name)`, `best(min name)`.
+    fn parse(words: &mut Parser) -> Result<Self, RuleError> {
+        let value = |metric, which| Self { metric, which, previous: false };
+        match words.call().as_deref() {
+            None => Ok(value(words.metric(KEYWORDS)?, Which::Last)),
+            Some("last") => words.argument(|words| Ok(value(words.metric(KEYWORDS)?, Which::Last))),
+            Some("best") => words.argument(|words| {
+                let which = if words.take_word("max") { Which::Greatest } else { Which::Least };
+                if which == Which::Least {
+                    words.take_word("min");
                 }
-            });
-        }
-        found
-    }
-}
-
-impl Expression {
-    fn visit<'e>(&'e self, take: &mut impl FnMut(&'e Operand)) {
-        match self {
-            Self::Number(_) => {}
-            Self::Value(operand) => take(operand),
-            Self::Negative(inner) => inner.visit(take),
-            Self::Binary(left, _, right) => {
-                left.visit(take);
-                right.visit(take);
-            }
+                Ok(value(words.metric(KEYWORDS)?, which))
+            }),
+            Some(word) => Err(words
+                .wrong(&format!("asks for `{word}(…)`, which there is not"))
+                .hint("there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`")),
         }
     }
-}
 
-impl Relation {
-    /// Whether it holds; of a NaN only `!=` does.
-    #[must_use]
-    pub fn holds(self, left: f64, right: f64) -> bool {
-        match self {
-            Self::Less => left < right,
-            Self::LessOrEqual => left <= right,
-            Self::Greater => left > right,
-            Self::GreaterOrEqual => left >= right,
-            Self::Equal => left == right,
-            Self::NotEqual => left != right,
-        }
+    fn of_other(self) -> Self {
+        Self { previous: true, ..self }
     }
-}
 
-impl fmt::Display for Relation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-        })
+    fn is_of_other(&self) -> bool {
+        self.previous
     }
 }
 
 /// As a rule names it, such as `previous(best(max accuracy))`.
 impl fmt::Display for Operand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = lexer::is_plain_name(&self.metric);
-        let metric = if plain { self.metric.clone() } else { format!("`{}`", self.metric) };
+        let metric = quoted_name(&self.metric, KEYWORDS);
         let value = match self.which {
             Which::Last => metric,
             Which::Least => format!("best({metric})"),

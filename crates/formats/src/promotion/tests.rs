@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rule::{Condition, Expression, MAX_RULE_BYTES};
 
 /// The rule as brackets, or the mistake with its place marked.
 fn read(text: &str) -> String {
@@ -13,8 +14,8 @@ fn read(text: &str) -> String {
     }
 }
 
-fn shown(condition: &Condition) -> String {
-    let list = |parts: &[Condition]| parts.iter().map(shown).collect::<Vec<_>>().join(" ");
+fn shown(condition: &Condition<Operand>) -> String {
+    let list = |parts: &[Condition<Operand>]| parts.iter().map(shown).collect::<Vec<_>>().join(" ");
     match condition {
         Condition::All(parts) => format!("(and {})", list(parts)),
         Condition::Any(parts) => format!("(or {})", list(parts)),
@@ -22,7 +23,7 @@ fn shown(condition: &Condition) -> String {
     }
 }
 
-fn number(expression: &Expression) -> String {
+fn number(expression: &Expression<Operand>) -> String {
     match expression {
         Expression::Number(number) => number.to_string(),
         Expression::Value(operand) => operand.to_string(),

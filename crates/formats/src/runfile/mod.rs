@@ -8,6 +8,7 @@ mod checks;
 mod detect;
 mod early_stop;
 mod error;
+mod evaluate;
 mod overrides;
 mod plan;
 mod read;
@@ -25,14 +26,15 @@ pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, Ski
 pub use detect::{DetectSection, DetectorSettings};
 pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
+pub use evaluate::{DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection};
 pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
 pub use read::INFRASTRUCTURE;
 pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
-    CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, EvaluateSection, Goal,
-    KeepBest, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile,
-    RunSection, StagesSection, SuperviseSection, Unsupported,
+    CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal, KeepBest,
+    LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
+    StagesSection, SuperviseSection, Unsupported,
 };
 pub use values::{MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;

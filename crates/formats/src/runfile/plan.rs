@@ -8,9 +8,10 @@ use sha2::{Digest, Sha256};
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
 use super::early_stop::EarlyStopSection;
+use super::evaluate::EvaluateSection;
 use super::sections::{
-    CheckpointSection, ContainerSection, DataSpec, EvaluateSection, LaunchSection, OwnerSection,
-    ResourcesSection, RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
+    CheckpointSection, ContainerSection, DataSpec, LaunchSection, OwnerSection, ResourcesSection,
+    RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
 };
 
 /// The version of the plan's layout.

@@ -6,12 +6,13 @@ use trackway_core::{Stage, TerminationReason};
 
 use super::detect::detect;
 use super::early_stop::early_stop;
+use super::evaluate::evaluate;
 use super::read_checks::{governance, preflight, role, training};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
-    CheckpointSection, ContainerSection, DataFormat, DataSpec, EvaluateSection, Goal, KeepBest, LaunchOn,
-    LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
-    StagesSection, SuperviseSection,
+    CheckpointSection, ContainerSection, DataFormat, DataSpec, Goal, KeepBest, LaunchOn, LaunchSection,
+    OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection, StagesSection,
+    SuperviseSection,
 };
 use super::tree::{Node, Value};
 use super::unsupported;
@@ -184,7 +185,7 @@ fn delimiter(node: &Node) -> Result<char, Fault> {
     }
 }
 
-fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
+pub(super) fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
     match &node.value {
         Value::Text(text) => Ok(vec![text.clone()]),
         Value::List(_) => list(0, plain_text)(node),
@@ -336,14 +337,22 @@ fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
 }
 
 fn retry_rule(scope: &Scope, problems: &mut Problems) -> RetryRule {
+    RetryRule {
+        plan: retry_plan(scope, problems),
+        max_usd: scope.read("max_usd", problems, amount(true)),
+        max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
+        ..attempts_and_backoff(scope, problems)
+    }
+}
+
+/// How often, and how patiently; what a launch that is repeated as it is has to say.
+pub(super) fn attempts_and_backoff(scope: &Scope, problems: &mut Problems) -> RetryRule {
     let backoff = scope.read("backoff", problems, duration_range);
     RetryRule {
         attempts: scope.read("attempts", problems, count(0)),
         backoff_min_seconds: backoff.map(|(low, _)| low),
         backoff_max_seconds: backoff.map(|(_, high)| high),
-        plan: retry_plan(scope, problems),
-        max_usd: scope.read("max_usd", problems, amount(true)),
-        max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
+        ..RetryRule::default()
     }
 }
 
@@ -382,25 +391,6 @@ pub(super) fn positive_duration(node: &Node) -> Result<f64, Fault> {
     } else {
         Err(node.fault("must be more than nothing").hint("leave the key out for no limit"))
     }
-}
-
-fn evaluate(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
-    scope.require("command", "[\"python\", \"eval.py\"]", problems);
-    let slices = scope.section("slices", problems);
-    EvaluateSection {
-        command: scope.read("command", problems, command).unwrap_or_default(),
-        task_set: scope.read("task_set", problems, text),
-        slices: slices.map(|slices| predicates(&slices, problems)).unwrap_or_default(),
-        gates: scope.read("gates", problems, list(0, text)).unwrap_or_default(),
-    }
-}
-
-fn predicates(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, String> {
-    let mut predicates = BTreeMap::new();
-    for (name, _) in scope.entries() {
-        predicates.extend(scope.read(name, problems, text).map(|predicate| (name.clone(), predicate)));
-    }
-    predicates
 }
 
 fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::{DataRole, GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
 use super::early_stop::EarlyStopSection;
+use super::evaluate::EvaluateSection;
 
 /// A run file that was read without a mistake.
 #[derive(Debug, Clone, PartialEq)]
@@ -270,19 +271,6 @@ impl Default for SuperviseSection {
     fn default() -> Self {
         Self { grace_seconds: DEFAULT_GRACE_SECONDS, timeout_seconds: None, hang_after_seconds: None }
     }
-}
-
-/// The evaluation of committed checkpoints.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct EvaluateSection {
-    /// The evaluator's argument vector.
-    pub command: Vec<String>,
-    /// The file of tasks or prompts.
-    pub task_set: Option<String>,
-    /// Named predicates over rows.
-    pub slices: BTreeMap<String, String>,
-    /// Rules that block promotion.
-    pub gates: Vec<String>,
 }
 
 /// Whose run it is.

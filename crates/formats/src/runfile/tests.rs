@@ -88,8 +88,21 @@ hang_after = "30m"
 [evaluate]
 command = ["python", "eval.py"]
 task_set = "eval/tasks-v3.jsonl"
+task_set_version = "3.1"
 slices  = { women = "sex = 'Female'", older = "age >= 60" }
 gates   = ["accuracy >= 0.84"]
+label   = "income"
+prediction = "predicted"
+score   = "probability"
+group   = "household"
+fairness = ["sex", "race"]
+baseline = "last"
+decoding = { temperature = 0.0, stop = ["END"], nested = { n = 1 } }
+judge   = { model = "big-judge", rubric = "rubrics/v2.md" }
+seed    = 3
+timeout = "1h"
+retry   = { attempts = 2, backoff = "1s..5s" }
+after   = false
 
 [owner]
 name = "ana"
@@ -178,11 +191,7 @@ fn what_is_not_done_is_named() {
         .into_iter()
         .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
         .collect();
-    let expected = [
-        "retry.infrastructure.max_usd at \"max_usd\"",
-        "evaluate at \"evaluate\"",
-        "launch.on = \"ray\" at \"\\\"ray\\\"\"",
-    ];
+    let expected = ["retry.infrastructure.max_usd at \"max_usd\"", "launch.on = \"ray\" at \"\\\"ray\\\"\""];
     assert_eq!(named, expected);
 }
 
@@ -670,5 +679,40 @@ fn early_stops_are_read() {
     ] {
         let errors = read(&format!("{MINIMAL}{text}")).unwrap_err();
         assert!(errors.contains(told), "{errors:?}");
+    }
+}
+
+/// Proves that `[evaluate]` keeps what it says, in the documented units, and what it does not say has its default.
+#[test]
+fn evaluations_are_read() {
+    let found = read(FULL).unwrap().evaluate.unwrap();
+    assert_eq!((found.task_set_version.as_deref(), found.slices.len()), (Some("3.1"), 2));
+    let columns = [&found.label, &found.prediction, &found.score, &found.group].map(|it| it.as_deref());
+    assert_eq!(columns, [Some("income"), Some("predicted"), Some("probability"), Some("household")]);
+    assert_eq!((found.fairness.len(), found.baseline.as_deref()), (2, Some("last")));
+    assert_eq!(
+        serde_json::json!(found.decoding).to_string(),
+        r#"{"nested":{"n":1},"stop":["END"],"temperature":0.0}"#
+    );
+    let judge = found.judge.unwrap();
+    assert_eq!((judge.model.as_str(), judge.rubric.as_deref()), ("big-judge", Some("rubrics/v2.md")));
+    assert_eq!((found.seed, found.timeout_seconds, found.after), (Some(3), 3600.0, false));
+    let retry = found.retry.unwrap();
+    assert_eq!((retry.attempts, retry.backoff_max_seconds), (Some(2), Some(5.0)));
+    let least = read(&format!("{MINIMAL}[evaluate]\ncommand = [\"true\"]\n")).unwrap().evaluate.unwrap();
+    let expected =
+        super::EvaluateSection { command: vec!["true".into()], ..super::EvaluateSection::default() };
+    assert_eq!(least, expected);
+    assert!(least.after && least.timeout_seconds == 86_400.0);
+    for (text, told) in [
+        ("command = \"true\"", "must be a list of texts"),
+        ("command = [\"true\"]\ndecoding = 3", "evaluate.decoding"),
+        ("command = [\"true\"]\ndecoding = { t = nan }", "a finite number"),
+        ("command = [\"true\"]\njudge = { rubric = \"r\" }", "`evaluate.judge.model` is missing"),
+        ("command = [\"true\"]\nretry = { plan = [] }", "unknown key `plan` in `evaluate.retry`"),
+        ("task_set = \"t\"", "`evaluate.command` is missing"),
+    ] {
+        let errors = read(&format!("{MINIMAL}[evaluate]\n{text}\n")).unwrap_err();
+        assert!(errors.contains(told), "{errors}");
     }
 }

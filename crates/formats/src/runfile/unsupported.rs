@@ -17,9 +17,7 @@ pub(super) fn is_url(text: &str) -> bool {
 pub(super) fn find(top: &Scope) -> Vec<Unsupported> {
     let mut found = Vec::new();
     for (key, entry) in top.entries() {
-        let place = &entry.key_place;
         match key.as_str() {
-            "evaluate" => found.push(note(place, key, "remove the section and evaluate by hand")),
             "launch" => found.extend(launcher(&entry.node)),
             "retry" => found.extend(retry(&entry.node)),
             _ => {}

@@ -51,6 +51,17 @@ const MIGRATIONS: &[Migration] = &[
             include_str!("../../migrations/postgres/0005_stages.sql")
         ),
     },
+    Migration {
+        version: 6,
+        sqlite: concat!(
+            include_str!("../../migrations/sqlite/0006_evaluations.sql"),
+            include_str!("../../migrations/sqlite/0006_registry.sql")
+        ),
+        postgres: concat!(
+            include_str!("../../migrations/postgres/0006_evaluations.sql"),
+            include_str!("../../migrations/postgres/0006_registry.sql")
+        ),
+    },
 ];
 
 /// The version that this program writes.

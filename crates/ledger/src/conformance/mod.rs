@@ -3,6 +3,8 @@
 //! [`run_all`] panics at the first difference, naming it. It wants an empty ledger and leaves rows in it.
 #![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
 
+mod evaluations;
+mod registry;
 mod rows;
 mod rules;
 mod sql;
@@ -14,7 +16,7 @@ use std::path::Path;
 use crate::backend::{Backend, SCHEMA_VERSION};
 use crate::error::{ErrorKind, LedgerError};
 use crate::ledger::{Ledger, OpenOptions};
-use crate::records::TABLES;
+use crate::records::{TABLES, VIEWS};
 use crate::value::{ColumnKind, Table, Value};
 
 /// Opens the ledger under test: always the same one, empty at first.
@@ -30,6 +32,8 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     the_database_has_the_columns_of_the_catalogue(&ledger);
     a_newer_ledger_is_refused(open, &ledger);
     rows::every_row_comes_back_as_it_was_written(&ledger);
+    evaluations::evaluations_come_back(&ledger, home);
+    evaluations::an_ended_evaluation_does_not_change(&ledger);
     rows::names_find_runs_and_attempts(&ledger);
     rows::ends_are_counted(&ledger);
     rules::a_sealed_receipt_does_not_change(&ledger);
@@ -72,9 +76,15 @@ fn the_database_has_the_columns_of_the_catalogue(ledger: &Ledger) {
     let tables = match &*ledger.backend() {
         Backend::Sqlite(_) => "SELECT count(*) FROM sqlite_master WHERE type = 'table'",
         Backend::Postgres(_) => {
-            "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema()"
+            "SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
         }
     };
+    for view in VIEWS {
+        let found = columns_in_database(ledger, view);
+        let names: Vec<&str> = found.iter().filter_map(|column| column.split(' ').next()).collect();
+        let expected: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
+        assert_eq!(names, expected, "view {}", view.name);
+    }
     // Nothing but the catalogue and `schema_version`.
     assert_eq!(numbers(ledger, tables), [TABLES.len() as i64 + 1]);
 }

@@ -15,9 +15,8 @@ use crate::find::{AttemptFilter, Found, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
-    DataSnapshotRow, Decision, DetectionRow, EvaluationRow, EvaluationState, EventRow, PreflightCheckRow,
-    ProofVerdict, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow,
-    StageVerdict,
+    DataSnapshotRow, Decision, DetectionRow, EventRow, PreflightCheckRow, ProofVerdict, ResumeProofRow,
+    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict,
 };
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
@@ -154,7 +153,9 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     checks_come_back(ledger);
     detections_come_back(ledger);
     roll_backs_come_back(ledger);
-    data_and_evaluations_come_back(ledger, &run);
+    super::registry::models_change_one_after_the_other(ledger);
+    super::registry::what_gates_said_stays(ledger);
+    data_comes_back(ledger);
 }
 
 fn children_come_back(ledger: &Ledger, run: &RunRow) {
@@ -399,7 +400,7 @@ pub(super) fn ends_are_counted(ledger: &Ledger) {
     assert!(ledger.ends_like(&run, "local", at(0)).unwrap().is_empty());
 }
 
-fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {
+fn data_comes_back(ledger: &Ledger) {
     let snapshot = DataSnapshotRow {
         data_sha256: "d1".into(),
         name: "train".into(),
@@ -437,35 +438,6 @@ fn data_and_evaluations_come_back(ledger: &Ledger, run: &RunRow) {
     };
     ledger.insert_run(&reader, std::slice::from_ref(&data)).unwrap();
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
-    let mut evaluation = EvaluationRow {
-        evaluation_id: format!("eval-{}", run.run_id),
-        run_id: run.run_id,
-        attempt_id: None,
-        checkpoint_manifest_sha256: "aa".into(),
-        state: EvaluationState::Running,
-        evaluator_name: "accuracy".into(),
-        evaluator_digest: None,
-        task_set_version: Some("3".into()),
-        task_set_sha256: None,
-        judge_model: None,
-        judge_rubric: None,
-        raw_outputs_location: None,
-        started_at: at(3),
-        ended_at: None,
-        decoding_json: None,
-        sampled_failures_json: None,
-        metrics_json: None,
-        slices_json: None,
-        gates_json: None,
-    };
-    ledger.upsert_evaluation(&evaluation).unwrap();
-    evaluation.state = EvaluationState::Completed;
-    evaluation.ended_at = Some(at(4));
-    evaluation.metrics_json = Some(json!({ "accuracy": 0.9 }));
-    ledger.upsert_evaluation(&evaluation).unwrap();
-    let late = ledger.upsert_evaluation(&evaluation).unwrap_err();
-    assert_eq!(late.kind(), ErrorKind::Integrity, "{late}");
-    assert_eq!(ledger.evaluations_of_run(run.run_id).unwrap(), [evaluation]);
 }
 
 /// `last`, ids, parts of ids, names and `RUN/NUMBER` find what they mean; anything else says what is near.

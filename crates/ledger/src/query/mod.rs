@@ -30,7 +30,7 @@ pub use self::predicate::RowPredicate;
 use self::tables::LedgerTable;
 use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
-use crate::records::TABLES;
+use crate::records::{TABLES, VIEWS};
 
 /// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
 /// `attempts/`, which `metrics` and `effective_metrics` read.
@@ -107,7 +107,7 @@ fn register(
             METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::All)),
             EFFECTIVE_METRICS => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Effective)),
             TELEMETRY => Arc::new(MetricsTable::new(ledger.clone(), home, Rows::Telemetry)),
-            name => match TABLES.iter().find(|table| table.name == name) {
+            name => match TABLES.iter().chain(VIEWS).find(|table| table.name == name) {
                 Some(table) => Arc::new(LedgerTable::new(ledger.clone(), table)),
                 None => return Err(no_table(name)),
             },
@@ -119,7 +119,7 @@ fn register(
 }
 
 fn known_names() -> impl Iterator<Item = &'static str> {
-    TABLES.iter().map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS, TELEMETRY])
+    TABLES.iter().chain(VIEWS).map(|table| table.name).chain([METRICS, EFFECTIVE_METRICS, TELEMETRY])
 }
 
 fn no_table(name: &str) -> LedgerError {

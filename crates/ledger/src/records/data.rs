@@ -1,7 +1,7 @@
 use serde_json::Value as Json;
-use trackway_core::{AttemptId, RunId, Timestamp};
+use trackway_core::{RunId, Timestamp};
 
-use crate::value::{record, words};
+use crate::value::record;
 
 record!(
     /// The content of a data set, named by its hash. Append-only.
@@ -60,61 +60,5 @@ record!(
         path: String,
         /// Its content.
         data_sha256: String,
-    }
-);
-
-words!(
-    /// Where an evaluation stands.
-    EvaluationState, "evaluation state", {
-        /// The evaluator runs.
-        Running = "running",
-        /// It gave a complete answer.
-        Completed = "completed",
-        /// It did not; the training attempt stays good.
-        Failed = "failed",
-    }
-);
-
-record!(
-    /// An evaluation of one checkpoint. Can no longer change once it completed or failed.
-    EvaluationRow, "evaluations", key ["evaluation_id"], {
-        /// Chosen by the writer.
-        evaluation_id: String,
-        /// The run whose checkpoint it judges.
-        run_id: RunId,
-        /// The attempt that wrote the checkpoint.
-        attempt_id: Option<AttemptId>,
-        /// SHA-256 of the checkpoint's manifest.
-        checkpoint_manifest_sha256: String,
-        /// running, completed or failed.
-        state: EvaluationState,
-        /// The evaluator.
-        evaluator_name: String,
-        /// The digest of its image or code.
-        evaluator_digest: Option<String>,
-        /// The version of the prompts or tasks.
-        task_set_version: Option<String>,
-        /// SHA-256 of the prompts or tasks.
-        task_set_sha256: Option<String>,
-        /// The judge model.
-        judge_model: Option<String>,
-        /// The version of the judge's rubric.
-        judge_rubric: Option<String>,
-        /// Where the raw outputs are.
-        raw_outputs_location: Option<String>,
-        /// When it began.
-        started_at: Timestamp,
-        /// When it ended.
-        ended_at: Option<Timestamp>,
-        /// Decoding parameters.
-        decoding_json: Option<Json>,
-        /// Failures to look at.
-        sampled_failures_json: Option<Json>,
-        /// Aggregate metrics with their intervals.
-        metrics_json: Option<Json>,
-        /// Metrics by slice.
-        slices_json: Option<Json>,
-        /// Verdicts of the gates.
-        gates_json: Option<Json>,
     }
 );

@@ -4,21 +4,27 @@
 mod attempt;
 mod data;
 mod detection;
+mod evaluation;
 mod history;
 mod preflight;
 mod progress;
 mod proof;
+mod registry;
 mod roll_back;
 mod run;
 mod stage;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
-pub use data::{DataSnapshotFileRow, DataSnapshotRow, EvaluationRow, EvaluationState, RunDataRow};
+pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow};
 pub use detection::DetectionRow;
+pub use evaluation::{
+    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
+};
 pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow};
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
+pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
 pub use roll_back::RollBackRow;
 pub use run::{RunRow, RunState};
 pub use stage::{StageRow, StageVerdict};
@@ -44,9 +50,21 @@ pub const TABLES: &[&Table] = &[
     DataSnapshotFileRow::TABLE,
     RunDataRow::TABLE,
     EvaluationRow::TABLE,
+    EvaluationMetricRow::TABLE,
+    EvaluationSliceRow::TABLE,
+    TestSetUseRow::TABLE,
     ResumeProofRow::TABLE,
     PreflightCheckRow::TABLE,
     DetectionRow::TABLE,
     RollBackRow::TABLE,
     StageRow::TABLE,
+    ModelRow::TABLE,
+    ModelVersionRow::TABLE,
+    ModelChangeRow::TABLE,
+    GateReceiptRow::TABLE,
+    GateTestRow::TABLE,
+    ApprovalRow::TABLE,
 ];
+
+/// Views over them.
+pub const VIEWS: &[&Table] = &[TestSetRow::TABLE];

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Stage;
-use trackway_formats::promotion::{Comparison, Condition, Expression, Operand, Operator, Rule, Which};
+use trackway_formats::promotion::{Operand, Rule, Which};
+use trackway_formats::rule::{Comparison, Condition, Expression, Operator};
 
 /// What the metrics of a stage were, by name.
 pub type StageMetrics = BTreeMap<String, MetricValues>;
@@ -82,7 +83,7 @@ pub fn judge(text: &str, rule: &Rule, end: &StageEnd) -> Judgement {
     let values = rule
         .comparisons()
         .into_iter()
-        .flat_map(Comparison::operands)
+        .flat_map(|it| it.operands())
         .map(|operand| (operand.to_string(), value_of(operand, end).ok().flatten()));
     let reasons: Vec<&str> = compared.iter().map(|compared| compared.why.as_str()).collect();
     let said = if promoted { "is met" } else { "is not met" };
@@ -112,7 +113,7 @@ pub fn judge_without_rule(stage: Stage) -> Judgement {
     clippy::unnecessary_fold,
     reason = "every part takes its comparisons, whatever the ones before it said"
 )]
-fn holds<'c>(condition: &Condition, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
+fn holds<'c>(condition: &Condition<Operand>, compared: &mut impl Iterator<Item = &'c Compared>) -> bool {
     match condition {
         Condition::Compare(_) => compared.next().is_some_and(|compared| compared.met),
         Condition::All(parts) => parts.iter().fold(true, |all, part| holds(part, compared) && all),
@@ -120,7 +121,7 @@ fn holds<'c>(condition: &Condition, compared: &mut impl Iterator<Item = &'c Comp
     }
 }
 
-fn compare(comparison: &Comparison, end: &StageEnd) -> Compared {
+fn compare(comparison: &Comparison<Operand>, end: &StageEnd) -> Compared {
     let told = |met, why: String| Compared { text: comparison.text.clone(), met, why };
     let operands = comparison.operands();
     let missing = operands.iter().find_map(|operand| value_of(operand, end).err());
@@ -166,7 +167,7 @@ fn value_of(operand: &Operand, end: &StageEnd) -> Result<Option<f64>, String> {
 }
 
 /// `None` where a value is no number or the result is not finite.
-fn worked_out(expression: &Expression, end: &StageEnd) -> Option<f64> {
+fn worked_out(expression: &Expression<Operand>, end: &StageEnd) -> Option<f64> {
     let number = match expression {
         Expression::Number(number) => *number,
         Expression::Value(operand) => value_of(operand, end).ok()??,

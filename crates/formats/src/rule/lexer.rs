@@ -4,11 +4,8 @@ use std::ops::Range;
 
 use super::{Operator, Relation, RuleError};
 
-/// Words that no metric is called without backticks.
-pub(super) const KEYWORDS: &[&str] = &["and", "or", "previous", "best", "last", "max", "min"];
-
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Number(f64),
     /// A name as it stands, a keyword perhaps.
     Word(String),
@@ -23,15 +20,21 @@ pub(super) enum Token {
 
 /// A word and its bytes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Lexeme {
+pub(crate) struct Lexeme {
     pub token: Token,
     pub span: Range<usize>,
 }
 
-/// Whether a metric's name needs no backticks.
-pub(super) fn is_plain_name(name: &str) -> bool {
+/// The name as a rule holds it: in backticks where it is no plain word, or one of the `keywords`.
+pub(crate) fn quoted_name(name: &str, keywords: &[&str]) -> String {
     let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
-    starts && name.chars().all(is_of_name) && !KEYWORDS.contains(&name)
+    let is_plain = starts && name.chars().all(is_of_name) && !is_keyword(name, keywords);
+    if is_plain { name.to_owned() } else { format!("`{name}`") }
+}
+
+/// Words that no metric is called without backticks.
+pub(super) fn is_keyword(word: &str, keywords: &[&str]) -> bool {
+    matches!(word, "and" | "or") || keywords.contains(&word)
 }
 
 fn is_of_name(letter: char) -> bool {

@@ -3,32 +3,32 @@
 
 use std::ops::Range;
 
-use super::lexer::{KEYWORDS, Lexeme, Token, words};
-use super::{Comparison, Condition, Expression, Operand, Operator, Relation, RuleError, Which};
+use super::lexer::{Lexeme, Token, is_keyword, words};
+use super::{Comparison, Condition, Expression, Operand, Operator, Relation, RuleError};
 
 /// Brackets and signs within one another.
 const MAX_DEPTH: usize = 50;
 
-struct Node {
-    kind: Kind,
+struct Node<O> {
+    kind: Kind<O>,
     span: Range<usize>,
 }
 
-enum Kind {
+enum Kind<O> {
     Number(f64),
-    Value(Operand),
-    /// `previous` without a metric.
-    Previous,
-    Negative(Box<Node>),
-    Binary(Box<Node>, Operator, Box<Node>),
-    Compare(Box<Node>, Relation, Box<Node>),
-    All(Vec<Node>),
-    Any(Vec<Node>),
+    Value(O),
+    /// [`Operand::OTHER`] alone.
+    Other,
+    Negative(Box<Node<O>>),
+    Binary(Box<Node<O>>, Operator, Box<Node<O>>),
+    Compare(Box<Node<O>>, Relation, Box<Node<O>>),
+    All(Vec<Node<O>>),
+    Any(Vec<Node<O>>),
 }
 
-pub(super) fn parse(text: &str) -> Result<Condition, RuleError> {
+pub(super) fn parse<O: Operand>(text: &str) -> Result<Condition<O>, RuleError> {
     let mut parser = Parser { words: words(text)?, at: 0, depth: 0 };
-    let node = parser.any()?;
+    let node: Node<O> = parser.any()?;
     match parser.peek() {
         Token::End => condition(node, text),
         Token::Close => Err(parser.wrong("closes a bracket that was never opened")),
@@ -38,25 +38,26 @@ pub(super) fn parse(text: &str) -> Result<Condition, RuleError> {
     }
 }
 
-struct Parser {
+/// The words of a rule, and the place in them.
+pub struct Parser {
     words: Vec<Lexeme>,
     at: usize,
     depth: usize,
 }
 
 impl RuleError {
-    fn new(message: impl Into<String>, span: Range<usize>) -> Self {
+    pub(crate) fn new(message: impl Into<String>, span: Range<usize>) -> Self {
         Self { message: message.into(), span, hint: None }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 }
 
 impl Parser {
-    fn peek(&self) -> &Token {
+    pub(crate) fn peek(&self) -> &Token {
         &self.words[self.at].token
     }
 
@@ -65,17 +66,17 @@ impl Parser {
     }
 
     /// The word, and on to the next; at the end it stays there.
-    fn next(&mut self) -> Lexeme {
+    pub(crate) fn next(&mut self) -> Lexeme {
         let word = self.words[self.at].clone();
         self.at = (self.at + 1).min(self.words.len() - 1);
         word
     }
 
-    fn wrong(&self, message: &str) -> RuleError {
+    pub(crate) fn wrong(&self, message: &str) -> RuleError {
         RuleError::new(message, self.span())
     }
 
-    fn take_word(&mut self, word: &str) -> bool {
+    pub(crate) fn take_word(&mut self, word: &str) -> bool {
         let is_here = matches!(self.peek(), Token::Word(found) if found == word);
         if is_here {
             self.next();
@@ -83,20 +84,20 @@ impl Parser {
         is_here
     }
 
-    fn any(&mut self) -> Result<Node, RuleError> {
+    fn any<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         self.series("or", Self::all, Kind::Any)
     }
 
-    fn all(&mut self) -> Result<Node, RuleError> {
+    fn all<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         self.series("and", Self::compare, Kind::All)
     }
 
-    fn series(
+    fn series<O>(
         &mut self,
         word: &str,
-        part: fn(&mut Self) -> Result<Node, RuleError>,
-        kind: fn(Vec<Node>) -> Kind,
-    ) -> Result<Node, RuleError> {
+        part: fn(&mut Self) -> Result<Node<O>, RuleError>,
+        kind: fn(Vec<Node<O>>) -> Kind<O>,
+    ) -> Result<Node<O>, RuleError> {
         let mut parts = vec![part(self)?];
         while self.take_word(word) {
             parts.push(part(self)?);
@@ -105,7 +106,7 @@ impl Parser {
         Ok(if parts.len() == 1 { parts.swap_remove(0) } else { Node { kind: kind(parts), span } })
     }
 
-    fn compare(&mut self) -> Result<Node, RuleError> {
+    fn compare<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         let left = self.sum()?;
         let Token::Relation(relation) = *self.peek() else { return Ok(left) };
         self.next();
@@ -119,19 +120,19 @@ impl Parser {
         Ok(Node { kind: Kind::Compare(Box::new(left), relation, Box::new(right)), span })
     }
 
-    fn sum(&mut self) -> Result<Node, RuleError> {
+    fn sum<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         self.chain(&[Operator::Add, Operator::Subtract], Self::product)
     }
 
-    fn product(&mut self) -> Result<Node, RuleError> {
+    fn product<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         self.chain(&[Operator::Multiply, Operator::Divide], Self::signed)
     }
 
-    fn chain(
+    fn chain<O>(
         &mut self,
         operators: &[Operator],
-        part: fn(&mut Self) -> Result<Node, RuleError>,
-    ) -> Result<Node, RuleError> {
+        part: fn(&mut Self) -> Result<Node<O>, RuleError>,
+    ) -> Result<Node<O>, RuleError> {
         let mut left = part(self)?;
         while let Token::Operator(operator) = *self.peek()
             && operators.contains(&operator)
@@ -144,7 +145,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn signed(&mut self) -> Result<Node, RuleError> {
+    fn signed<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         if *self.peek() != Token::Operator(Operator::Subtract) {
             return self.primary();
         }
@@ -164,7 +165,7 @@ impl Parser {
         parsed
     }
 
-    fn primary(&mut self) -> Result<Node, RuleError> {
+    fn primary<O: Operand>(&mut self) -> Result<Node<O>, RuleError> {
         let Lexeme { token, span } = self.words[self.at].clone();
         match token {
             Token::Number(number) => {
@@ -180,18 +181,18 @@ impl Parser {
                 let span = if is_comparison { inner.span } else { span.start..end };
                 Ok(Node { kind: inner.kind, span })
             }
-            Token::Word(word) if word == "previous" => {
+            Token::Word(word) if word == O::OTHER => {
                 self.next();
                 if *self.peek() != Token::Open {
-                    return Ok(Node { kind: Kind::Previous, span });
+                    return Ok(Node { kind: Kind::Other, span });
                 }
                 self.next();
-                let operand = Operand { previous: true, ..self.operand()? };
+                let operand = O::parse(self)?.of_other();
                 let end = self.close(span.start)?;
                 Ok(Node { kind: Kind::Value(operand), span: span.start..end })
             }
             Token::Word(_) | Token::Quoted(_) => {
-                let operand = self.operand()?;
+                let operand = O::parse(self)?;
                 let end = self.words[self.at - 1].span.end;
                 Ok(Node { kind: Kind::Value(operand), span: span.start..end })
             }
@@ -208,35 +209,31 @@ impl Parser {
         }
     }
 
-    /// `name`, `last(name)`, `best(name)`, `best(max name)`, `best(min name)`.
-    fn operand(&mut self) -> Result<Operand, RuleError> {
+    /// The word before an opening bracket, if that is what comes next.
+    pub(crate) fn call(&self) -> Option<String> {
         let is_call = self.words.get(self.at + 1).is_some_and(|next| next.token == Token::Open);
-        let (Token::Word(word), true) = (self.peek().clone(), is_call) else {
-            return Ok(Operand { metric: self.metric()?, which: Which::Last, previous: false });
-        };
-        if !matches!(word.as_str(), "best" | "last") {
-            let hint = "there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`";
-            return Err(self.wrong(&format!("asks for `{word}(…)`, which there is not")).hint(hint));
+        match self.peek() {
+            Token::Word(word) if is_call => Some(word.clone()),
+            _ => None,
         }
-        self.next();
-        let opened = self.next().span.start;
-        let greatest = word == "best" && self.take_word("max");
-        if word == "best" && !greatest {
-            self.take_word("min");
-        }
-        let metric = self.metric()?;
-        self.close(opened)?;
-        let which = match (word.as_str(), greatest) {
-            ("last", _) => Which::Last,
-            (_, true) => Which::Greatest,
-            (_, false) => Which::Least,
-        };
-        Ok(Operand { metric, which, previous: false })
     }
 
-    fn metric(&mut self) -> Result<String, RuleError> {
+    /// What stands in the brackets of a call.
+    pub(crate) fn argument<T>(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<T, RuleError>,
+    ) -> Result<T, RuleError> {
+        self.next();
+        let opened = self.next().span.start;
+        let parsed = self.deeper(inner)?;
+        self.close(opened)?;
+        Ok(parsed)
+    }
+
+    /// A name that is none of the `keywords`, or stands in backticks.
+    pub(crate) fn metric(&mut self, keywords: &[&str]) -> Result<String, RuleError> {
         match self.peek().clone() {
-            Token::Word(word) if KEYWORDS.contains(&word.as_str()) => Err(self
+            Token::Word(word) if is_keyword(&word, keywords) => Err(self
                 .wrong(&format!("uses `{word}` as a metric"))
                 .hint(format!("a metric of that name stands in backticks: `` `{word}` ``"))),
             Token::Word(name) | Token::Quoted(name) => {
@@ -249,9 +246,9 @@ impl Parser {
     }
 }
 
-fn condition(node: Node, text: &str) -> Result<Condition, RuleError> {
+fn condition<O: Operand>(node: Node<O>, text: &str) -> Result<Condition<O>, RuleError> {
     let all =
-        |parts: Vec<Node>| parts.into_iter().map(|part| condition(part, text)).collect::<Result<_, _>>();
+        |parts: Vec<Node<O>>| parts.into_iter().map(|part| condition(part, text)).collect::<Result<_, _>>();
     match node.kind {
         Kind::All(parts) => Ok(Condition::All(all(parts)?)),
         Kind::Any(parts) => Ok(Condition::Any(all(parts)?)),
@@ -262,15 +259,15 @@ fn condition(node: Node, text: &str) -> Result<Condition, RuleError> {
             Ok(Condition::Compare(Comparison { left, relation, right, text: shown }))
         }
         _ => Err(RuleError::new("is a number, and not a condition, here", node.span)
-            .hint("compare it, such as `val_loss < 0.5`")),
+            .hint(format!("compare it, such as `{} < 0.5`", O::EXAMPLE))),
     }
 }
 
-/// What `previous` alone means in a comparison: the one value that it is about.
-fn metric_of(sides: &[&Node]) -> Option<Operand> {
-    fn collect(node: &Node, found: &mut Vec<Operand>) {
+/// What [`Operand::OTHER`] alone means in a comparison: the one value that it is about.
+fn metric_of<O: Operand>(sides: &[&Node<O>]) -> Option<O> {
+    fn collect<O: Operand>(node: &Node<O>, found: &mut Vec<O>) {
         match &node.kind {
-            Kind::Value(operand) if !operand.previous && !found.contains(operand) => {
+            Kind::Value(operand) if !operand.is_of_other() && !found.contains(operand) => {
                 found.push(operand.clone())
             }
             Kind::Negative(inner) => collect(inner, found),
@@ -286,15 +283,15 @@ fn metric_of(sides: &[&Node]) -> Option<Operand> {
     if found.len() == 1 { found.pop() } else { None }
 }
 
-fn expression(node: Node, meant: Option<&Operand>) -> Result<Expression, RuleError> {
-    let inner = |node: Box<Node>| expression(*node, meant).map(Box::new);
+fn expression<O: Operand>(node: Node<O>, meant: Option<&O>) -> Result<Expression<O>, RuleError> {
+    let inner = |node: Box<Node<O>>| expression(*node, meant).map(Box::new);
     match node.kind {
         Kind::Number(number) => Ok(Expression::Number(number)),
         Kind::Value(operand) => Ok(Expression::Value(operand)),
-        Kind::Previous => match meant {
-            Some(operand) => Ok(Expression::Value(Operand { previous: true, ..operand.clone() })),
-            None => Err(RuleError::new("does not say of which metric `previous` is", node.span)
-                .hint("name it: `previous(val_loss)`")),
+        Kind::Other => match meant {
+            Some(operand) => Ok(Expression::Value(operand.clone().of_other())),
+            None => Err(RuleError::new(format!("does not say of which metric `{}` is", O::OTHER), node.span)
+                .hint(format!("name it: `{}({})`", O::OTHER, O::EXAMPLE))),
         },
         Kind::Negative(node) => Ok(Expression::Negative(inner(node)?)),
         Kind::Binary(left, operator, right) => Ok(Expression::Binary(inner(left)?, operator, inner(right)?)),

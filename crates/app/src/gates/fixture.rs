@@ -1,0 +1,168 @@
+//! Models that are known to be bad: a gate that never blocked one may be one that cannot.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trackway_core::Clock as _;
+use trackway_core::registry::GateVerdict;
+use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_ledger::GateTestRow;
+use trackway_tower::gate::{Evidence, Measured, judge};
+
+use super::read_gates;
+use crate::App;
+use crate::error::{AppError, ErrorKind};
+use crate::registry::is_armed;
+
+/// A larger file is no fixture.
+const FIXTURE_BYTES_MAX: u64 = 16 << 20;
+
+/// The evidence of a bad model, as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fixture {
+    /// What is bad about it.
+    pub name: String,
+    /// Its numbers.
+    pub evidence: Evidence,
+}
+
+/// What one gate said of one bad model.
+#[derive(Debug, Clone, Serialize)]
+pub struct GateTest {
+    /// The gate.
+    pub rule: String,
+    /// The bad model.
+    pub fixture: String,
+    /// What it said.
+    pub verdict: GateVerdict,
+    /// Why.
+    pub why: String,
+}
+
+/// The answer to `trackway gates test`. Field names are its JSON contract.
+#[derive(Debug, Clone, Serialize)]
+pub struct GateTests {
+    /// Every gate with every bad model.
+    pub tests: Vec<GateTest>,
+    /// Gates that said `fail` of one of them, now or when they were last asked about another.
+    pub armed: Vec<String>,
+    /// Gates that never did.
+    pub unarmed: Vec<String>,
+}
+
+impl Fixture {
+    /// Reads a fixture.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], or [`ErrorKind::Usage`] with the place of what is wrong.
+    pub fn read(path: &Path) -> Result<Self, AppError> {
+        let shown = path.display();
+        let size = std::fs::metadata(path).map_err(|error| {
+            AppError::new(ErrorKind::NotFound, format!("the fixture `{shown}` cannot be read: {error}"))
+        })?;
+        if size.len() > FIXTURE_BYTES_MAX {
+            return Err(AppError::new(ErrorKind::Usage, format!("`{shown}` is too large to be a fixture")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| AppError::file("read", path, &error))?;
+        serde_json::from_str(&text).map_err(|error| {
+            AppError::new(ErrorKind::Usage, format!("`{shown}` is no fixture: {error}"))
+                .hint("write one with: trackway gates fixture EVALUATION --out FILE --set accuracy=0.5")
+        })
+    }
+
+    /// With some of its numbers replaced by others, without an interval that was theirs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a number that the evidence does not have.
+    pub fn with(mut self, changes: &[(String, f64)]) -> Result<Self, AppError> {
+        for (name, value) in changes {
+            let Some(measured) = self.evidence.numbers.get_mut(name) else {
+                let known: Vec<&str> = self.evidence.numbers.keys().map(String::as_str).take(20).collect();
+                let message = format!("the evidence has no `{name}`");
+                return Err(
+                    AppError::new(ErrorKind::NotFound, message).hint(format!("it has {}", known.join(", ")))
+                );
+            };
+            let moved = |end: Option<f64>| Some(end? - measured.value? + value);
+            let (low, high) = (moved(measured.low), moved(measured.high));
+            *measured = Measured { value: Some(*value), low, high, ..*measured };
+            if let Some(difference) = self.evidence.differences.remove(name) {
+                let baseline = self.evidence.baseline.as_ref().and_then(|numbers| numbers.get(name)?.value);
+                let by = baseline.zip(difference.value).map(|(baseline, was)| value - baseline - was);
+                let shifted = |end: Option<f64>| Some(end? + by?);
+                let shifted = Measured {
+                    value: shifted(difference.value),
+                    low: shifted(difference.low),
+                    high: shifted(difference.high),
+                    ..difference
+                };
+                self.evidence.differences.insert(name.clone(), shifted);
+            }
+        }
+        Ok(self)
+    }
+
+    fn sha256(&self) -> String {
+        sha256_hex(canonical_json(&json!(self.evidence)).as_bytes())
+    }
+}
+
+impl App {
+    /// The evidence of an evaluation, as a fixture.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when it did not complete.
+    pub fn fixture_of(&self, evaluation: &str, name: Option<&str>) -> Result<Fixture, AppError> {
+        let row = self.completed_evaluation(evaluation)?;
+        let baseline =
+            row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose()?;
+        let evidence = self.evidence_of(&row, baseline.as_ref())?;
+        let named = name.map_or_else(|| format!("evaluation {}", row.evaluation_id), String::from);
+        Ok(Fixture { name: named, evidence })
+    }
+
+    /// Asks gates about bad models, and writes down what they said.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`]: a gate that cannot be read.
+    pub fn test_gates(&self, rules: &[String], fixtures: &[Fixture]) -> Result<GateTests, AppError> {
+        let gates = read_gates(rules)?;
+        let at = self.clock.now();
+        let (mut tests, mut rows) = (Vec::new(), Vec::new());
+        for (rule, gate) in rules.iter().zip(&gates) {
+            for fixture in fixtures {
+                let judged = judge(rule, gate, &fixture.evidence);
+                let fixture_sha256 = fixture.sha256();
+                let id = sha256_hex(format!("{rule}\n{fixture_sha256}\n{}", at.as_micros()).as_bytes());
+                rows.push(GateTestRow {
+                    gate_test_id: id[..26].to_owned(),
+                    rule: rule.clone(),
+                    fixture: fixture.name.clone(),
+                    fixture_sha256,
+                    verdict: judged.verdict,
+                    why: judged.why.clone(),
+                    at,
+                });
+                let (fixture, verdict, why) = (fixture.name.clone(), judged.verdict, judged.why);
+                tests.push(GateTest { rule: rule.clone(), fixture, verdict, why });
+            }
+        }
+        self.ledger_write(|ledger| ledger.insert_gate_tests(&rows))?;
+        let unarmed = self.unarmed(rules)?;
+        let armed = rules.iter().filter(|rule| !unarmed.contains(rule)).cloned().collect();
+        Ok(GateTests { tests, armed, unarmed })
+    }
+
+    /// Which of these never blocked a bad model.
+    pub(super) fn unarmed(&self, rules: &[String]) -> Result<Vec<String>, AppError> {
+        let mut unarmed = Vec::new();
+        for rule in rules {
+            if !is_armed(&self.ledger_read(|ledger| ledger.gate_tests_of_rule(rule))?) {
+                unarmed.push(rule.clone());
+            }
+        }
+        Ok(unarmed)
+    }
+}

@@ -1,0 +1,226 @@
+//! Gates over evaluations: judging them, writing down what they said, and proving that they can say no.
+
+mod evidence;
+mod fixture;
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use trackway_core::Clock as _;
+use trackway_core::registry::GateVerdict;
+use trackway_formats::checkpoint_manifest::Kind;
+use trackway_formats::gate::Gate;
+use trackway_formats::rule::RuleError;
+use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_ledger::{EvaluationRow, EvaluationState, GateReceiptRow};
+use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
+
+use crate::App;
+use crate::error::{AppError, ErrorKind};
+use crate::registry::person;
+use crate::run::{Job, Source};
+use evidence::Facts;
+
+pub use fixture::{Fixture, GateTest, GateTests};
+
+/// What gates said of an evaluation. Field names are the JSON contract of `trackway gates judge`.
+#[derive(Debug, Clone, Serialize)]
+pub struct GateReceipt {
+    /// The digest of everything below.
+    pub gate_receipt_id: String,
+    /// The evaluation.
+    pub evaluation_id: String,
+    /// The weights.
+    pub checkpoint_manifest_sha256: String,
+    /// The evaluation that `baseline` means.
+    pub baseline_evaluation_id: Option<String>,
+    /// The worst of the gates.
+    pub verdict: GateVerdict,
+    /// Each gate.
+    pub gates: Vec<JudgedGate>,
+    /// Gates that never said `fail` of a bad model: no promotion rests on them.
+    pub unarmed: Vec<String>,
+}
+
+/// What is to be judged.
+#[derive(Debug, Clone, Default)]
+pub struct JudgeRequest {
+    /// The evaluation's id.
+    pub evaluation: String,
+    /// The gates; empty: those of the run file.
+    pub rules: Vec<String>,
+    /// The evaluation that `baseline` means; `None`: the one it was compared with.
+    pub baseline: Option<String>,
+}
+
+impl App {
+    /// Judges an evaluation by gates, and writes down what they said.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`]: no such evaluation. [`ErrorKind::Usage`]: it did not complete, there is no gate, or one that cannot be
+    /// read.
+    pub fn judge_gates(&self, request: &JudgeRequest) -> Result<GateReceipt, AppError> {
+        let row = self.completed_evaluation(&request.evaluation)?;
+        let rules = if request.rules.is_empty() { self.rules_of(&row)? } else { request.rules.clone() };
+        if rules.is_empty() {
+            let message = format!("evaluation {} has no gates", row.evaluation_id);
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint("write `gates = [\"accuracy >= 0.84\"]` into `[evaluate]`, or name one with --gate"));
+        }
+        let gates = read_gates(&rules)?;
+        let baseline = self.baseline_of(&row, request.baseline.as_deref())?;
+        let evidence = self.evidence_of(&row, baseline.as_ref())?;
+        let judged: Vec<JudgedGate> =
+            rules.iter().zip(&gates).map(|(rule, gate)| judge(rule, gate, &evidence)).collect();
+        let receipt = self.gate_receipt(&row, baseline.as_ref(), &gates, &judged, &evidence);
+        self.keep_receipt(&receipt)?;
+        Ok(GateReceipt {
+            gate_receipt_id: receipt.gate_receipt_id,
+            evaluation_id: row.evaluation_id,
+            checkpoint_manifest_sha256: row.checkpoint_manifest_sha256,
+            baseline_evaluation_id: receipt.baseline_evaluation_id,
+            verdict: receipt.verdict,
+            gates: judged,
+            unarmed: self.unarmed(&rules)?,
+        })
+    }
+
+    /// The same evidence and gates give the same receipt, which is kept as it was first written.
+    fn keep_receipt(&self, receipt: &GateReceiptRow) -> Result<(), AppError> {
+        let known = self.ledger_read(|ledger| ledger.gate_receipt(&receipt.gate_receipt_id))?;
+        match known {
+            Some(_) => Ok(()),
+            None => self.ledger_write(|ledger| ledger.insert_gate_receipt(receipt)).map(drop),
+        }
+    }
+
+    fn gate_receipt(
+        &self,
+        row: &EvaluationRow,
+        baseline: Option<&EvaluationRow>,
+        gates: &[Gate],
+        judged: &[JudgedGate],
+        evidence: &Evidence,
+    ) -> GateReceiptRow {
+        let compares = gates.iter().any(compares);
+        let baseline = baseline.filter(|_| compares);
+        let (gates_json, evidence_json) = (json!(judged), json!(evidence));
+        let verdict = overall(judged);
+        let baseline_evaluation_id = baseline.map(|row| row.evaluation_id.clone());
+        let bound = json!({
+            "evaluation_id": row.evaluation_id,
+            "checkpoint_manifest_sha256": row.checkpoint_manifest_sha256,
+            "baseline_evaluation_id": baseline_evaluation_id,
+            "verdict": verdict,
+            "gates": gates_json,
+            "evidence": evidence_json,
+        });
+        GateReceiptRow {
+            gate_receipt_id: sha256_hex(canonical_json(&bound).as_bytes()),
+            evaluation_id: row.evaluation_id.clone(),
+            run_id: row.run_id,
+            checkpoint_manifest_sha256: row.checkpoint_manifest_sha256.clone(),
+            baseline_evaluation_id,
+            baseline_manifest_sha256: baseline.map(|row| row.checkpoint_manifest_sha256.clone()),
+            compares,
+            verdict,
+            gates_json,
+            evidence_json,
+            judged_at: self.clock.now(),
+            person: person(),
+        }
+    }
+
+    /// Everything that gates may name about an evaluation.
+    pub(crate) fn evidence_of(
+        &self,
+        row: &EvaluationRow,
+        baseline: Option<&EvaluationRow>,
+    ) -> Result<Evidence, AppError> {
+        let of_baseline = baseline.map(|row| Ok::<_, AppError>((row, self.facts(row)?))).transpose()?;
+        Ok(evidence::evidence((row, self.facts(row)?), of_baseline))
+    }
+
+    fn facts(&self, row: &EvaluationRow) -> Result<Facts, AppError> {
+        let run = self.find_run(&row.run_id.to_string())?;
+        let stage = self.stage_now(&run)?;
+        let (seconds, gpu_seconds, cost_usd) = (run.wall_seconds, run.gpu_seconds, run.cost_usd);
+        let opened = self.checkpoints_at(run, stage)?.open_manifest(&row.checkpoint_manifest_sha256).ok();
+        let bytes = |of: fn(Kind) -> bool| {
+            let files = opened.as_ref()?.manifest.files.iter().filter(|file| of(file.kind));
+            Some(files.map(|file| file.size_bytes).sum())
+        };
+        Ok(Facts {
+            size_bytes: bytes(|_| true),
+            weights_bytes: bytes(|kind| kind == Kind::Weights),
+            training_seconds: Some(seconds),
+            gpu_seconds: Some(gpu_seconds),
+            cost_usd,
+        })
+    }
+
+    /// The gates of a run file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`]: a run file with mistakes, or without gates.
+    pub fn gates_of_file(&self, path: &Path, overrides: &[String]) -> Result<Vec<String>, AppError> {
+        let source = Source::File { path: path.to_owned(), overrides: overrides.to_vec() };
+        let job = Job::read(&source, &self.redactor)?;
+        let gates = job.plan.evaluate.map(|evaluate| evaluate.gates).unwrap_or_default();
+        if gates.is_empty() {
+            let message = format!("`{}` has no gates", path.display());
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint("write `gates = [\"accuracy >= 0.84\"]` into `[evaluate]`"));
+        }
+        Ok(gates)
+    }
+
+    fn baseline_of(
+        &self,
+        row: &EvaluationRow,
+        named: Option<&str>,
+    ) -> Result<Option<EvaluationRow>, AppError> {
+        let id = named.map(str::to_owned).or_else(|| row.baseline_evaluation_id.clone());
+        id.map(|id| self.completed_evaluation(&id)).transpose()
+    }
+
+    pub(crate) fn completed_evaluation(&self, id: &str) -> Result<EvaluationRow, AppError> {
+        let row = self.ledger_read(|ledger| ledger.find_evaluation(id))?;
+        if row.state == EvaluationState::Completed {
+            return Ok(row);
+        }
+        let message = format!("evaluation {id} is {}: gates need a complete one", row.state.as_str());
+        Err(AppError::new(ErrorKind::Usage, message))
+    }
+
+    /// The gates that an evaluation was made with, else those of its run.
+    fn rules_of(&self, row: &EvaluationRow) -> Result<Vec<String>, AppError> {
+        let texts = |json: Option<&Value>| {
+            let texts = json.and_then(|json| json.get("gates")).and_then(Value::as_array);
+            texts.map(|texts| texts.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>())
+        };
+        if let Some(rules) = texts(row.spec_json.as_ref()) {
+            return Ok(rules);
+        }
+        let run = self.find_run(&row.run_id.to_string())?;
+        Ok(texts(run.config_json.get("evaluate")).unwrap_or_default())
+    }
+}
+
+fn compares(gate: &Gate) -> bool {
+    gate.comparisons().iter().any(|comparison| comparison.operands().iter().any(|number| number.baseline))
+}
+
+/// Reads gates that were not read with a run file.
+fn read_gates(rules: &[String]) -> Result<Vec<Gate>, AppError> {
+    rules.iter().map(|rule| Gate::parse(rule).map_err(|error| mistake(rule, &error))).collect()
+}
+
+fn mistake(rule: &str, error: &RuleError) -> AppError {
+    let told = AppError::new(ErrorKind::Usage, format!("the gate `{rule}` {}", error.message));
+    match &error.hint {
+        Some(hint) => told.hint(hint.clone()),
+        None => told.hint(format!("it is about `{}`", &rule[error.span.clone()])),
+    }
+}

@@ -1,0 +1,230 @@
+//! The registry: versions of models with their lineage, how far each has come, and going back.
+//!
+//! `trackway_tower::registry` decides; this gathers what it decides by, and writes down what was decided. A model changes by
+//! compare-and-swap: whoever read an older state is refused ([`ErrorKind::Integrity`]) and has changed nothing.
+
+mod artifact;
+mod card;
+mod change;
+mod deploy;
+mod dossier;
+mod register;
+mod views;
+
+use std::str::FromStr as _;
+
+use trackway_core::registry::{ModelChange, ModelStage};
+use trackway_core::{Clock as _, Timestamp};
+use trackway_ledger::{ModelChangeRow, ModelRow, ModelVersionRow};
+use trackway_tower::registry::{Change, Policy, Standing, Version};
+
+use crate::App;
+use crate::error::{AppError, ErrorKind};
+
+pub(crate) use dossier::is_armed;
+
+pub use change::{AliasRequest, Approve, Approved, Changed, PolicyRequest, PromoteRequest, RollBackModel};
+pub use deploy::Deployed;
+pub use register::{RegisterRequest, Registered};
+pub use views::{HistoryEntry, ModelView, StandingAt, VersionView};
+
+/// A longer name is no model's.
+pub const MODEL_NAME_BYTES_MAX: usize = 100;
+
+/// A model and everything that happened to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    name: String,
+    row: Option<ModelRow>,
+    versions: Vec<ModelVersionRow>,
+    changes: Vec<Change>,
+    rows: Vec<ModelChangeRow>,
+    standing: Standing,
+}
+
+impl Model {
+    fn version(&self, number: Version) -> Result<&ModelVersionRow, AppError> {
+        self.versions.iter().find(|row| row.version == number).ok_or_else(|| {
+            let message = format!("`{}` has no version {number}", self.name);
+            AppError::new(ErrorKind::NotFound, message).hint(self.see())
+        })
+    }
+
+    /// A number, `v3`, an alias, or a stage with one version in it.
+    fn named(&self, text: &str) -> Result<&ModelVersionRow, AppError> {
+        if let Ok(number) = text.strip_prefix('v').unwrap_or(text).parse() {
+            return self.version(number);
+        }
+        if let Some(version) = self.standing.aliases.get(text) {
+            return self.version(*version);
+        }
+        let unknown = |why: String| Err(AppError::new(ErrorKind::NotFound, why).hint(self.see()));
+        if text == "latest" {
+            return self
+                .versions
+                .last()
+                .map_or_else(|| unknown(format!("`{}` has no version", self.name)), Ok);
+        }
+        let Ok(stage) = ModelStage::from_str(text) else {
+            return unknown(format!("`{}` has no version, alias or stage `{text}`", self.name));
+        };
+        let mut there = self.standing.stages.iter().filter(|(_, at)| **at == stage);
+        match (there.next(), there.next()) {
+            (Some((version, _)), None) => self.version(*version),
+            (None, _) => unknown(format!("no version of `{}` is in {stage}", self.name)),
+            _ => {
+                unknown(format!("several versions of `{}` are in {stage}: name one by its number", self.name))
+            }
+        }
+    }
+
+    fn with_weights(&self, manifest_sha256: &str) -> Option<&ModelVersionRow> {
+        self.versions.iter().find(|row| row.checkpoint_manifest_sha256 == manifest_sha256)
+    }
+
+    fn see(&self) -> String {
+        format!("see its versions with: trackway registry show {}", self.name)
+    }
+}
+
+impl App {
+    /// A model that exists.
+    fn model(&self, name: &str) -> Result<Model, AppError> {
+        let model = self.model_or_new(name)?;
+        if model.row.is_some() {
+            return Ok(model);
+        }
+        let known = self.ledger_read(trackway_ledger::Ledger::models)?;
+        let names: Vec<String> = known.into_iter().map(|row| format!("`{}`", row.model)).collect();
+        let hint = match names.is_empty() {
+            true => "register a version with: trackway registry register MODEL --run RUN".into(),
+            false => format!("there are {}", names.join(", ")),
+        };
+        Err(AppError::new(ErrorKind::NotFound, format!("there is no model `{name}`")).hint(hint))
+    }
+
+    /// A model, with nothing in it where it does not exist yet.
+    fn model_or_new(&self, name: &str) -> Result<Model, AppError> {
+        check_name("model", name)?;
+        self.ledger_read(|ledger| {
+            // The changes first: what is registered meanwhile is missing from both then, and the swap refuses.
+            let rows = ledger.changes_of_model(name)?;
+            let row = ledger.model(name)?;
+            let versions = ledger.versions_of_model(name)?;
+            let changes: Vec<Change> = rows.iter().map(change_of).collect();
+            let standing = Standing::after(&changes);
+            Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
+        })
+    }
+
+    /// Adds a change to a model that stood as `model` says.
+    fn change_model(
+        &self,
+        model: &Model,
+        change: Draft,
+        version: Option<&ModelVersionRow>,
+    ) -> Result<ModelChangeRow, AppError> {
+        let row = ModelChangeRow {
+            model: model.name.clone(),
+            number: model.standing.number + 1,
+            at: change.at,
+            kind: change.kind,
+            version: change.version,
+            stage: change.stage,
+            alias: change.alias,
+            was_version: change.was_version,
+            gate_receipt_id: change.gate_receipt_id,
+            approvals_json: change.approvals.map(|ids| serde_json::json!(ids)),
+            policy_json: change.policy.map(|policy| serde_json::json!(policy)),
+            person: person(),
+            why: change.why.map(|why| self.redactor.text(&why).into_owned()),
+        };
+        let changes = model.changes.iter().cloned().chain([change_of(&row)]);
+        let standing = Standing::after(&changes.collect::<Vec<_>>());
+        let standing = standing_row(model, &standing, row.at, version.is_some());
+        self.ledger_write(|ledger| ledger.change_model(&row, &standing, version))?;
+        Ok(row)
+    }
+
+    fn draft(&self, kind: ModelChange) -> Draft {
+        Draft { at: self.clock.now(), kind, ..Draft::EMPTY }
+    }
+}
+
+/// A change before it has a number.
+struct Draft {
+    at: Timestamp,
+    kind: ModelChange,
+    version: Option<Version>,
+    stage: Option<ModelStage>,
+    alias: Option<String>,
+    was_version: Option<Version>,
+    gate_receipt_id: Option<String>,
+    approvals: Option<Vec<String>>,
+    policy: Option<Policy>,
+    why: Option<String>,
+}
+
+impl Draft {
+    const EMPTY: Self = Self {
+        at: Timestamp::from_micros(0),
+        kind: ModelChange::Register,
+        version: None,
+        stage: None,
+        alias: None,
+        was_version: None,
+        gate_receipt_id: None,
+        approvals: None,
+        policy: None,
+        why: None,
+    };
+}
+
+fn standing_row(model: &Model, standing: &Standing, at: Timestamp, registers: bool) -> ModelRow {
+    let before = model.row.as_ref();
+    let stays = before.is_some_and(|row| row.production_version == standing.production());
+    let since = if stays { before.and_then(|row| row.production_since) } else { Some(at) };
+    ModelRow {
+        model: model.name.clone(),
+        created_at: before.map_or(at, |row| row.created_at),
+        change_number: standing.number,
+        version_count: u32::try_from(model.versions.len()).unwrap_or(u32::MAX) + u32::from(registers),
+        production_version: standing.production(),
+        production_since: standing.production().and(since),
+        stages_json: serde_json::json!(standing.stages),
+        aliases_json: serde_json::json!(standing.aliases),
+        policy_json: serde_json::json!(standing.policy),
+    }
+}
+
+fn change_of(row: &ModelChangeRow) -> Change {
+    Change {
+        number: row.number,
+        at: row.at,
+        kind: row.kind,
+        version: row.version,
+        stage: row.stage,
+        alias: row.alias.clone(),
+        policy: row.policy_json.clone().and_then(|policy| serde_json::from_value(policy).ok()),
+    }
+}
+
+/// Whoever is logged in.
+pub(crate) fn person() -> Option<String> {
+    let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let of_process =
+        || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
+    named.into_iter().find(|name| !name.trim().is_empty()).or_else(of_process)
+}
+
+/// Names become names of folders and pins.
+fn check_name(what: &str, name: &str) -> Result<(), AppError> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if begins && name.len() <= MODEL_NAME_BYTES_MAX && name.chars().all(plain) {
+        return Ok(());
+    }
+    let message = format!("`{name}` is no name of a {what}");
+    Err(AppError::new(ErrorKind::Usage, message)
+        .hint("letters, digits, `-`, `_` and `.`, the first a letter or a digit, at most 100 of them"))
+}

@@ -1,0 +1,159 @@
+//! What there is, and what happened.
+
+use serde::Serialize;
+use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_core::{Clock as _, Timestamp};
+use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
+use trackway_tower::registry::{Policy, Refusal, Standing, Version, refusals};
+
+use crate::App;
+use crate::error::AppError;
+
+/// A model. Field names are the JSON contract of `trackway registry show`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ModelView {
+    /// Its name.
+    pub model: String,
+    /// The version in production.
+    pub production_version: Option<Version>,
+    /// What each alias points to.
+    pub aliases: std::collections::BTreeMap<String, Version>,
+    /// What a promotion to production asks for beside evaluation and gates.
+    pub policy: Policy,
+    /// Newest first.
+    pub versions: Vec<VersionView>,
+}
+
+/// A version of a model.
+#[derive(Debug, Clone, Serialize)]
+pub struct VersionView {
+    /// What was registered.
+    #[serde(flatten)]
+    pub row: ModelVersionRow,
+    /// Where it stands.
+    pub stage: ModelStage,
+    /// What points to it.
+    pub aliases: Vec<String>,
+    /// Its evaluation.
+    pub evaluation_id: Option<String>,
+    /// Its newest gate receipt.
+    pub gate_receipt_id: Option<String>,
+    /// What gates say of it.
+    pub gates: Option<GateVerdict>,
+    /// Who approved it, valid or not.
+    pub approvals: Vec<ApprovalRow>,
+    /// What stands against production; its files are not read for this.
+    pub refusals: Vec<Refusal>,
+}
+
+/// A model at a moment.
+#[derive(Debug, Clone, Serialize)]
+pub struct StandingAt {
+    /// The model.
+    pub model: String,
+    /// The moment.
+    pub at: String,
+    /// What was in production.
+    pub production_version: Option<Version>,
+    /// SHA-256 of the manifest of that version.
+    pub manifest_sha256: Option<String>,
+    /// The stage of each version.
+    pub stages: std::collections::BTreeMap<Version, ModelStage>,
+    /// What each alias pointed to.
+    pub aliases: std::collections::BTreeMap<String, Version>,
+}
+
+/// A change, in words too.
+#[derive(Debug, Clone, Serialize)]
+pub struct HistoryEntry {
+    /// What was written down.
+    #[serde(flatten)]
+    pub row: ModelChangeRow,
+    /// In words.
+    pub told: String,
+}
+
+impl App {
+    /// All models, by name.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub fn models(&self) -> Result<Vec<ModelRow>, AppError> {
+        self.ledger_read(trackway_ledger::Ledger::models)
+    }
+
+    /// A model with its versions.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::NotFound`].
+    pub fn model_view(&self, name: &str) -> Result<ModelView, AppError> {
+        let model = self.model(name)?;
+        let standing = &model.standing;
+        let mut versions = Vec::new();
+        for row in model.versions.iter().rev() {
+            let evidence = self.evidence(&model, row, None)?;
+            let now = self.clock.now();
+            let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
+            versions.push(VersionView {
+                row: row.clone(),
+                stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
+                aliases: points.map(|(alias, _)| alias.clone()).collect(),
+                evaluation_id: evidence.evaluation.map(|evaluation| evaluation.evaluation_id),
+                gates: evidence.gates.as_ref().map(|gates| gates.verdict),
+                gate_receipt_id: evidence.gates.map(|gates| gates.gate_receipt_id),
+                approvals: evidence.approvals,
+                refusals: refusals(ModelStage::Production, &evidence.dossier, &standing.policy, now),
+            });
+        }
+        Ok(ModelView {
+            model: model.name.clone(),
+            production_version: standing.production(),
+            aliases: standing.aliases.clone(),
+            policy: standing.policy,
+            versions,
+        })
+    }
+
+    /// What happened to a model, oldest first.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::NotFound`].
+    pub fn model_history(&self, name: &str) -> Result<Vec<HistoryEntry>, AppError> {
+        let model = self.model(name)?;
+        Ok(model.rows.into_iter().map(|row| HistoryEntry { told: told(&row), row }).collect())
+    }
+
+    /// Where a model stood at a moment.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::NotFound`].
+    pub fn model_at(&self, name: &str, at: Timestamp) -> Result<StandingAt, AppError> {
+        let model = self.model(name)?;
+        let standing = Standing::at(&model.changes, at);
+        let production = standing.production();
+        let row = production.and_then(|number| model.versions.iter().find(|row| row.version == number));
+        Ok(StandingAt {
+            model: model.name.clone(),
+            at: at.to_rfc3339(),
+            production_version: production,
+            manifest_sha256: row.map(|row| row.checkpoint_manifest_sha256.clone()),
+            stages: standing.stages,
+            aliases: standing.aliases,
+        })
+    }
+}
+
+fn told(row: &ModelChangeRow) -> String {
+    use trackway_core::registry::ModelChange::{DropAlias, Policy, Promote, Register, RollBack, SetAlias};
+    let version = row.version.map_or_else(String::new, |version| format!("version {version}"));
+    let instead = row.was_version.map(|version| format!(", where version {version} was")).unwrap_or_default();
+    let alias = row.alias.as_deref().unwrap_or_default();
+    match row.kind {
+        Register => format!("{version} registered"),
+        Promote => format!("{version} to {}{instead}", row.stage.map_or("", ModelStage::as_str)),
+        RollBack => format!("production back to {version}{instead}"),
+        SetAlias => format!("`{alias}` to {version}{instead}"),
+        DropAlias => format!("`{alias}` to nothing{instead}"),
+        Policy => "policy changed".into(),
+    }
+}

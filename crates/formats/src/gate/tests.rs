@@ -1,0 +1,60 @@
+use super::*;
+use crate::rule::{Condition, Operand};
+
+fn operands(text: &str) -> String {
+    match Gate::parse(text) {
+        Ok(gate) => {
+            let comparisons = gate.comparisons();
+            let names = comparisons.iter().flat_map(|it| it.operands()).map(ToString::to_string);
+            names.collect::<Vec<_>>().join(", ")
+        }
+        Err(error) => {
+            let hint = error.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{}: {}{hint}", &text[error.span], error.message)
+        }
+    }
+}
+
+/// Proves what each form of a number is read as, and that a mistake names its place and what to write.
+#[test]
+fn gates_are_read() {
+    let cases = [
+        ("accuracy >= 0.84", "accuracy"),
+        ("accuracy >= baseline - 0.002", "accuracy, baseline(accuracy)"),
+        ("min(slice.recall) >= 0.5 * baseline", "min(slice.recall), baseline(min(slice.recall))"),
+        ("value(min(slice.recall)) > 0", "value(min(slice.recall))"),
+        ("fairness.equal_opportunity <= 0.1 and size_bytes < 2e9", "fairness.equal_opportunity, size_bytes"),
+        ("baseline(`my metric`) < `min`", "baseline(`my metric`), `min`"),
+        ("slice.women.recall > 0.5", "slice.women.recall"),
+        (
+            "min(recall) > 0.5",
+            "recall: goes over all slices, and needs a number of a slice here (write `min(slice.recall)`)",
+        ),
+        (
+            "best(recall) > 0.5",
+            "best: asks for `best(…)`, which there is not (there are `min(slice.NAME)`, `max(slice.NAME)`, `value(NAME)` and `baseline(NAME)`)",
+        ),
+        (
+            "accuracy + recall > baseline",
+            "baseline: does not say of which metric `baseline` is (name it: `baseline(accuracy)`)",
+        ),
+        (
+            "accuracy",
+            "accuracy: is a number, and not a condition, here (compare it, such as `accuracy < 0.5`)",
+        ),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(operands(text), wanted, "{text}");
+    }
+}
+
+/// Proves that a number reads back as what it was written from.
+#[test]
+fn numbers_are_written_as_they_are_read() {
+    for text in ["a.b", "`max`", "min(`slice.a b.recall`)", "value(x)", "value(max(slice.y))", "`1st`"] {
+        let gate = Gate::parse(&format!("{text} > 0")).unwrap();
+        let Condition::Compare(comparison) = &gate.condition else { panic!("{text} is one comparison") };
+        assert_eq!(comparison.operands()[0].to_string(), text);
+        assert_eq!(comparison.operands()[0].clone().of_other().to_string(), format!("baseline({text})"));
+    }
+}

@@ -1,0 +1,142 @@
+//! Evaluations, and how often a task set was looked at.
+
+use std::path::Path;
+
+use serde_json::json;
+use trackway_core::LaunchKind;
+
+use super::assert_refused;
+use super::rows::{at, new_attempt, stored_run};
+use crate::error::ErrorKind;
+use crate::evaluations::EvaluationEnd;
+use crate::ledger::Ledger;
+use crate::query::sql;
+use crate::records::{EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow};
+
+fn begun(run: &RunRow, id: &str, task_set: Option<&str>) -> EvaluationRow {
+    EvaluationRow {
+        evaluator_name: "accuracy".into(),
+        task_set_sha256: task_set.map(str::to_owned),
+        task_set_version: task_set.map(|_| "v3".into()),
+        decoding_json: Some(json!({ "temperature": 0.0 })),
+        ..EvaluationRow::begun(format!("evl_{id}"), run.run_id, "aa".repeat(32), at(3))
+    }
+}
+
+fn ended(row: &EvaluationRow) -> EvaluationEnd {
+    let id = &row.evaluation_id;
+    let metric = |slice: &str, value| EvaluationMetricRow {
+        evaluation_id: id.clone(),
+        slice: slice.into(),
+        metric: "accuracy".into(),
+        value,
+        low: Some(0.25),
+        high: Some(1.0 / 3.0),
+        support: Some(30),
+        method: "analytic".into(),
+    };
+    let slice = EvaluationSliceRow {
+        evaluation_id: id.clone(),
+        slice: "women".into(),
+        predicate: "sex = 'Female'".into(),
+        support: 30,
+        verdict: Some("inconclusive".into()),
+    };
+    EvaluationEnd {
+        evaluation: EvaluationRow {
+            state: EvaluationState::Completed,
+            ended_at: Some(at(4)),
+            step: Some(20),
+            raw_outputs_rows: Some(30),
+            metrics_json: Some(json!({ "accuracy": { "value": 0.9 } })),
+            ..row.clone()
+        },
+        metrics: vec![metric("", Some(0.3)), metric("women", None)],
+        slices: vec![slice],
+    }
+}
+
+/// What is written comes back, with its receipt's hash, by id, by a part of it and by `last`; uses of a task set are counted,
+/// also of what failed.
+pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
+    let run = stored_run(ledger, "judged");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let row = EvaluationRow { attempt_id: Some(attempt.attempt_id), ..begun(&run, "first", Some("content")) };
+    ledger.begin_evaluation(&row).unwrap();
+    assert_eq!(ledger.running_evaluations().unwrap(), std::slice::from_ref(&row));
+    assert_eq!(ledger.verify_evaluation("evl_first").unwrap(), None);
+    let end = ended(&row);
+    let stored = ledger.end_evaluation(&end).unwrap();
+    assert_eq!(stored.receipt_sha256, Some(end.receipt_sha256()));
+    assert_eq!(ledger.evaluations_of_run(run.run_id).unwrap(), std::slice::from_ref(&stored));
+    assert_eq!(ledger.metrics_of_evaluation("evl_first").unwrap(), end.metrics);
+    assert_eq!(ledger.slices_of_evaluation("evl_first").unwrap(), end.slices);
+    assert_eq!(ledger.verify_evaluation("evl_first").unwrap(), Some(true));
+    let failed = begun(&run, "second", Some("content"));
+    ledger.begin_evaluation(&failed).unwrap();
+    let failed = EvaluationEnd {
+        evaluation: EvaluationRow {
+            state: EvaluationState::Failed,
+            ended_at: Some(at(5)),
+            failure: Some("it crashed".into()),
+            ..failed
+        },
+        metrics: Vec::new(),
+        slices: Vec::new(),
+    };
+    ledger.end_evaluation(&failed).unwrap();
+    let imported = ended(&EvaluationRow { origin: "inspect".into(), ..begun(&run, "third", None) });
+    ledger.insert_ended_evaluation(&imported).unwrap();
+    assert_eq!(ledger.verify_evaluation("evl_third").unwrap(), Some(true));
+    assert!(ledger.running_evaluations().unwrap().is_empty());
+    assert_eq!(ledger.evaluations_on("content").unwrap(), std::slice::from_ref(&stored));
+    for (reference, id) in [("evl_first", "evl_first"), ("FIRST", "evl_first"), ("econd", "evl_second")] {
+        assert_eq!(ledger.find_evaluation(reference).unwrap().evaluation_id, id);
+    }
+    assert_eq!(ledger.find_evaluation("last").unwrap().evaluation_id, "evl_third");
+    for (reference, told) in [("evl_", "is ambiguous"), ("%%%%", "`trackway evaluations`"), ("none", "none")]
+    {
+        let error = ledger.find_evaluation(reference).unwrap_err();
+        assert!(error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::Usage, "{error}");
+        assert!(reference == "evl_" || error.to_string().contains(told), "{reference}: {error}");
+    }
+    let counted = ledger.test_sets(Some("content")).unwrap();
+    assert_eq!((counted[0].use_count, counted[0].checkpoint_count, counted[0].run_count), (2, 1, 1));
+    assert_eq!((counted[0].first_used_at, counted[0].last_used_at), (at(3), at(3)));
+    let question = "select use_count, task_set_version from test_sets where task_set_sha256 = 'content'";
+    let rows = sql(ledger, home, question).unwrap().json_rows().unwrap();
+    assert_eq!(json!(rows), json!([{ "use_count": 2, "task_set_version": "v3" }]));
+}
+
+/// No statement changes what ended, adds to it, or takes back that a task set was used.
+pub(super) fn an_ended_evaluation_does_not_change(ledger: &Ledger) {
+    let run = stored_run(ledger, "judged for good");
+    let row = begun(&run, "sealed", Some("other"));
+    ledger.begin_evaluation(&row).unwrap();
+    assert_eq!(ledger.begin_evaluation(&row).unwrap_err().kind(), ErrorKind::Integrity);
+    let mut early = ended(&row);
+    early.evaluation.state = EvaluationState::Running;
+    early.evaluation.ended_at = None;
+    assert_eq!(ledger.end_evaluation(&early).unwrap_err().kind(), ErrorKind::Integrity);
+    assert!(ledger.metrics_of_evaluation("evl_sealed").unwrap().is_empty(), "all or nothing");
+    let end = ended(&row);
+    ledger.end_evaluation(&end).unwrap();
+    assert_eq!(ledger.end_evaluation(&end).unwrap_err().kind(), ErrorKind::Integrity);
+    assert_eq!(ledger.upsert_evaluation(&end.evaluation).unwrap_err().kind(), ErrorKind::Integrity);
+    for statement in [
+        "UPDATE evaluations SET failure = 'x' WHERE evaluation_id = 'evl_sealed'",
+        "DELETE FROM evaluations WHERE evaluation_id = 'evl_sealed'",
+        "UPDATE evaluation_metrics SET value = 1 WHERE evaluation_id = 'evl_sealed'",
+        "DELETE FROM evaluation_metrics WHERE evaluation_id = 'evl_sealed'",
+        "INSERT INTO evaluation_metrics (evaluation_id, slice, metric, method) VALUES ('evl_sealed', '', 'f1', 'none')",
+        "UPDATE evaluation_slices SET support = 1 WHERE evaluation_id = 'evl_sealed'",
+        "DELETE FROM evaluation_slices WHERE evaluation_id = 'evl_sealed'",
+        "INSERT INTO evaluation_slices (evaluation_id, slice, predicate, support) VALUES ('evl_sealed', 'x', 'x', 1)",
+        "UPDATE test_set_uses SET task_set_sha256 = 'x' WHERE evaluation_id = 'evl_sealed'",
+        "DELETE FROM test_set_uses WHERE evaluation_id = 'evl_sealed'",
+    ] {
+        assert_refused(ledger, statement);
+    }
+    assert_eq!(ledger.verify_evaluation("evl_sealed").unwrap(), Some(true));
+}

@@ -1,0 +1,89 @@
+//! Changing models: by compare-and-swap on the number of a model's newest change.
+
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::records::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
+use crate::value::Field as _;
+
+impl Ledger {
+    /// Adds a change to a model, with the standing that it leads to, and the version that it registers, all or nothing and
+    /// durably. The change's number must be the one after the model's newest change: whoever decided on it knew where the
+    /// model stood.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when the model changed meanwhile, or has that version already: nothing is stored then.
+    pub fn change_model(
+        &self,
+        change: &ModelChangeRow,
+        standing: &ModelRow,
+        version: Option<&ModelVersionRow>,
+    ) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            let models: Vec<ModelRow> = backend.select("WHERE model = ?", &[change.model.to_value()])?;
+            let newest = models.first().map_or(0, |model| model.change_number);
+            if newest + 1 != change.number {
+                let why = format!(
+                    "`{}` changed meanwhile: its newest change is number {newest}, and this one was decided after number {}",
+                    change.model,
+                    change.number - 1
+                );
+                return Err(backend.refuse("changing the model", why));
+            }
+            backend.insert(change)?;
+            version.map_or(Ok(()), |version| backend.insert(version))?;
+            backend.upsert(standing, &["created_at"])
+        })
+    }
+
+    /// A model as it stands.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn model(&self, model: &str) -> Result<Option<ModelRow>, LedgerError> {
+        Ok(self.backend().select("WHERE model = ?", &[model.to_owned().to_value()])?.pop())
+    }
+
+    /// All models, by name.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn models(&self) -> Result<Vec<ModelRow>, LedgerError> {
+        self.backend().select("ORDER BY model", &[])
+    }
+
+    /// Stores what gates said. The same receipt again changes nothing and answers `false`.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another one has its id.
+    pub fn insert_gate_receipt(&self, receipt: &GateReceiptRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(receipt))
+    }
+
+    /// A gate receipt by its id.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn gate_receipt(&self, gate_receipt_id: &str) -> Result<Option<GateReceiptRow>, LedgerError> {
+        let found =
+            self.backend().select("WHERE gate_receipt_id = ?", &[gate_receipt_id.to_owned().to_value()]);
+        Ok(found?.pop())
+    }
+
+    /// Stores what gates said of bad models.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another one has the id of one of them; none is stored then.
+    pub fn insert_gate_tests(&self, tests: &[GateTestRow]) -> Result<(), LedgerError> {
+        self.backend().transaction(true, |backend| {
+            tests.iter().try_for_each(|test| backend.insert_once(test).map(|_| ()))
+        })
+    }
+
+    /// Stores an approval. The same one again changes nothing and answers `false`.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when another one has its id.
+    pub fn insert_approval(&self, approval: &ApprovalRow) -> Result<bool, LedgerError> {
+        self.backend().transaction(true, |backend| backend.insert_once(approval))
+    }
+}

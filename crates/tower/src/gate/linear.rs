@@ -1,0 +1,164 @@
+//! The interval of `left − right`.
+
+use trackway_formats::gate::Number;
+use trackway_formats::rule::{Comparison, Expression, Operand as _, Operator};
+
+use super::{Evidence, Found};
+
+/// A number and its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Range {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Range {
+    pub(super) fn point(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self { value: self.value + other.value, low: self.low + other.low, high: self.high + other.high }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        let (low, high) = (self.low * factor, self.high * factor);
+        Self { value: self.value * factor, low: low.min(high), high: low.max(high) }
+    }
+
+    fn product(self, other: Self) -> Self {
+        let ends =
+            [self.low * other.low, self.low * other.high, self.high * other.low, self.high * other.high];
+        Self {
+            value: self.value * other.value,
+            low: ends.iter().copied().fold(f64::INFINITY, f64::min),
+            high: ends.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
+    /// `None` where it may be zero.
+    fn reciprocal(self) -> Option<Self> {
+        let spans_zero = self.low <= 0.0 && self.high >= 0.0;
+        (!spans_zero).then(|| Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low })
+    }
+
+    fn is_finite(self) -> bool {
+        [self.value, self.low, self.high].iter().all(|number| number.is_finite())
+    }
+}
+
+/// A sum of numbers with factors, one factor per operand, and a constant.
+struct Sum {
+    factors: Vec<f64>,
+    constant: f64,
+}
+
+/// `left − right`; `None` where that is not finite.
+pub(super) fn difference(
+    comparison: &Comparison<Number>,
+    evidence: &Evidence,
+    operands: &[&Number],
+    found: &[Found],
+) -> Option<Range> {
+    let of = |side| sum(side, operands);
+    let range = match (of(&comparison.left), of(&comparison.right)) {
+        (Some(left), Some(right)) => {
+            let factors: Vec<f64> =
+                left.factors.iter().zip(&right.factors).map(|(left, right)| left - right).collect();
+            let constant = left.constant - right.constant;
+            paired(Sum { factors, constant }, evidence, operands, found)
+        }
+        _ => {
+            let left = arithmetic(&comparison.left, operands, found)?;
+            left.plus(arithmetic(&comparison.right, operands, found)?.times(-1.0))
+        }
+    };
+    range.is_finite().then_some(range)
+}
+
+/// The sum, in which `x − baseline(x)` is taken from what was measured on the same rows.
+fn paired(mut sum: Sum, evidence: &Evidence, operands: &[&Number], found: &[Found]) -> Range {
+    let mut total = Range::point(sum.constant);
+    for index in 0..operands.len() {
+        let (number, factor) = (operands[index], sum.factors[index]);
+        if number.baseline || number.alone {
+            continue;
+        }
+        let other = number.clone().of_other();
+        let Some(other) = operands.iter().position(|operand| **operand == other) else { continue };
+        let Some(difference) = measured_difference(number, evidence) else { continue };
+        let opposite = factor * sum.factors[other] < 0.0;
+        let shared = if opposite { factor.abs().min(sum.factors[other].abs()).copysign(factor) } else { 0.0 };
+        total = total.plus(difference.times(shared));
+        sum.factors[index] -= shared;
+        sum.factors[other] += shared;
+    }
+    let rest = sum.factors.iter().zip(found).filter(|(factor, _)| **factor != 0.0);
+    rest.fold(total, |total, (factor, found)| total.plus(found.range.times(*factor)))
+}
+
+fn measured_difference(number: &Number, evidence: &Evidence) -> Option<Range> {
+    let measured = evidence.differences.get(&number.name)?;
+    Some(Range { value: measured.value?, low: measured.low?, high: measured.high? })
+}
+
+/// `None` where numbers are multiplied with one another, or divided by.
+fn sum(expression: &Expression<Number>, operands: &[&Number]) -> Option<Sum> {
+    let constant = |constant| Sum { factors: vec![0.0; operands.len()], constant };
+    Some(match expression {
+        Expression::Number(number) => constant(*number),
+        Expression::Value(number) => {
+            let mut sum = constant(0.0);
+            sum.factors[operands.iter().position(|operand| *operand == number)?] = 1.0;
+            sum
+        }
+        Expression::Negative(inner) => scaled(sum(inner, operands)?, -1.0),
+        Expression::Binary(left, operator, right) => {
+            let (left, right) = (sum(left, operands)?, sum(right, operands)?);
+            match operator {
+                Operator::Add => added(left, right),
+                Operator::Subtract => added(left, scaled(right, -1.0)),
+                Operator::Multiply if left.is_constant() => scaled(right, left.constant),
+                Operator::Multiply if right.is_constant() => scaled(left, right.constant),
+                Operator::Divide if right.is_constant() => scaled(left, 1.0 / right.constant),
+                _ => return None,
+            }
+        }
+    })
+}
+
+impl Sum {
+    fn is_constant(&self) -> bool {
+        self.factors.iter().all(|factor| *factor == 0.0)
+    }
+}
+
+fn scaled(sum: Sum, factor: f64) -> Sum {
+    Sum { factors: sum.factors.iter().map(|it| it * factor).collect(), constant: sum.constant * factor }
+}
+
+fn added(left: Sum, right: Sum) -> Sum {
+    Sum {
+        factors: left.factors.iter().zip(&right.factors).map(|(left, right)| left + right).collect(),
+        constant: left.constant + right.constant,
+    }
+}
+
+fn arithmetic(expression: &Expression<Number>, operands: &[&Number], found: &[Found]) -> Option<Range> {
+    let of = |inner| arithmetic(inner, operands, found);
+    Some(match expression {
+        Expression::Number(number) => Range::point(*number),
+        Expression::Value(number) => found[operands.iter().position(|operand| *operand == number)?].range,
+        Expression::Negative(inner) => of(inner)?.times(-1.0),
+        Expression::Binary(left, operator, right) => {
+            let (left, right) = (of(left)?, of(right)?);
+            match operator {
+                Operator::Add => left.plus(right),
+                Operator::Subtract => left.plus(right.times(-1.0)),
+                Operator::Multiply => left.product(right),
+                Operator::Divide => left.product(right.reciprocal()?),
+            }
+        }
+    })
+}

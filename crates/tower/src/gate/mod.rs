@@ -1,0 +1,302 @@
+//! Whether a model meets a gate: a rule over numbers that have intervals.
+//!
+//! A comparison `left >= right` is judged by the interval of `left − right`: it passes where the whole interval is on the right
+//! side of zero, fails where the whole interval is on the other side, and is inconclusive else. The interval is worked out so:
+//!
+//! - A number and the same number of the baseline depend on one another where both were computed on the same rows. As far as a
+//!   comparison is about `x − baseline(x)`, the interval of the paired difference is taken and not those of the two numbers.
+//! - What is left is put together by interval arithmetic, which is right for one number and never too narrow for more (as if all
+//!   of them were off in the same direction).
+//!
+//! A number without an interval decides nothing, unless it is exact (a size, a cost) or the gate says `value(…)`. What nobody
+//! measured is inconclusive too: silence is no pass. Only where there is no baseline at all, because no model was promoted yet,
+//! is a comparison with it met.
+
+mod linear;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::registry::GateVerdict;
+use trackway_formats::gate::{Gate, Number, Over, SLICE};
+use trackway_formats::rule::{Comparison, Condition, Relation};
+
+use linear::Range;
+
+/// A number of the evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The number. `None`: it was measured, and is not finite.
+    pub value: Option<f64>,
+    /// The lower end of its interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// The rows behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support: Option<u64>,
+    /// A fact that is not drawn from anything: a size, a cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
+}
+
+/// Numbers by name: `accuracy`, `slice.women.recall`, `fairness.equal_opportunity`, `size_bytes`.
+pub type Numbers = BTreeMap<String, Measured>;
+
+/// What a gate is judged by.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Of the model.
+    pub numbers: Numbers,
+    /// Of the model to compare with. `None`: there is no such model yet.
+    #[serde(default)]
+    pub baseline: Option<Numbers>,
+    /// Model − baseline, of numbers computed on the same rows.
+    #[serde(default)]
+    pub differences: Numbers,
+}
+
+/// A gate that was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedGate {
+    /// As it stands in the run file.
+    pub rule: String,
+    /// What it says.
+    pub verdict: GateVerdict,
+    /// Each of its comparisons.
+    pub comparisons: Vec<JudgedComparison>,
+    /// In words, with the numbers.
+    pub why: String,
+}
+
+/// One comparison of a gate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedComparison {
+    /// As it stands in the rule.
+    pub text: String,
+    /// What it says.
+    pub verdict: GateVerdict,
+    /// By how much the left side is above the right one.
+    pub margin: Option<f64>,
+    /// The interval of that.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// About how many rows would settle it, at this margin; only where it is inconclusive for the width of the interval.
+    pub settles_at: Option<u64>,
+    /// In words, with the numbers.
+    pub why: String,
+}
+
+/// Judges a gate, which reads `rule`.
+#[must_use]
+pub fn judge(rule: &str, gate: &Gate, evidence: &Evidence) -> JudgedGate {
+    let comparisons: Vec<JudgedComparison> =
+        gate.comparisons().into_iter().map(|comparison| compare(comparison, evidence)).collect();
+    let verdict = put_together(&gate.condition, &mut comparisons.iter());
+    let why: Vec<&str> = comparisons.iter().map(|it| it.why.as_str()).collect();
+    JudgedGate { rule: rule.to_owned(), verdict, why: why.join("; "), comparisons }
+}
+
+/// The verdict over all gates: the worst of them. No gate at all passes nothing.
+#[must_use]
+pub fn overall(gates: &[JudgedGate]) -> GateVerdict {
+    gates.iter().map(|gate| gate.verdict).min().unwrap_or(GateVerdict::Inconclusive)
+}
+
+/// `and` is the worst of its parts, `or` the best. The comparisons come in the order of the rule.
+fn put_together<'c>(
+    condition: &Condition<Number>,
+    judged: &mut impl Iterator<Item = &'c JudgedComparison>,
+) -> GateVerdict {
+    match condition {
+        Condition::Compare(_) => judged.next().map_or(GateVerdict::Inconclusive, |it| it.verdict),
+        Condition::All(parts) => {
+            parts.iter().map(|part| put_together(part, judged)).min().unwrap_or(GateVerdict::Pass)
+        }
+        Condition::Any(parts) => {
+            parts.iter().map(|part| put_together(part, judged)).max().unwrap_or(GateVerdict::Fail)
+        }
+    }
+}
+
+fn compare(comparison: &Comparison<Number>, evidence: &Evidence) -> JudgedComparison {
+    let told = |verdict, why| JudgedComparison {
+        text: comparison.text.clone(),
+        verdict,
+        margin: None,
+        low: None,
+        high: None,
+        settles_at: None,
+        why,
+    };
+    let operands = comparison.operands();
+    if evidence.baseline.is_none() && operands.iter().any(|number| number.baseline) {
+        let own = operands.iter().filter(|number| !number.baseline);
+        return match own.map(|number| look_up(number, evidence)).find_map(Result::err) {
+            Some(why) => told(GateVerdict::Inconclusive, why),
+            None => told(GateVerdict::Pass, "there is no model to compare with yet".into()),
+        };
+    }
+    let found: Result<Vec<Found>, String> = operands.iter().map(|number| look_up(number, evidence)).collect();
+    let found = match found {
+        Ok(found) => found,
+        Err(why) => return told(GateVerdict::Inconclusive, why),
+    };
+    let Some(range) = linear::difference(comparison, evidence, &operands, &found) else {
+        return told(GateVerdict::Inconclusive, "it comes to no finite number".into());
+    };
+    let verdict = judged_by(comparison.relation, range);
+    let support = found.iter().filter_map(|found| found.support).min();
+    let settles_at = (verdict == GateVerdict::Inconclusive)
+        .then(|| support.and_then(|rows| rows_needed(range, rows)))
+        .flatten();
+    let numbers: Vec<String> =
+        operands.iter().zip(&found).map(|(number, found)| format!("{number} is {}", found.shown())).collect();
+    JudgedComparison {
+        text: comparison.text.clone(),
+        verdict,
+        margin: Some(range.value),
+        low: Some(range.low),
+        high: Some(range.high),
+        settles_at,
+        why: format!("{}; {}", numbers.join(", "), in_words(range, comparison.relation, settles_at)),
+    }
+}
+
+/// A number of a comparison, as the evidence has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Found {
+    range: Range,
+    support: Option<u64>,
+}
+
+impl Found {
+    fn shown(&self) -> String {
+        let Range { value, low, high } = self.range;
+        if low == high {
+            return digits(value);
+        }
+        format!("{} ({} … {})", digits(value), digits(low), digits(high))
+    }
+}
+
+/// The number, or why there is none that decides anything.
+fn look_up(number: &Number, evidence: &Evidence) -> Result<Found, String> {
+    let numbers = if number.baseline { evidence.baseline.as_ref() } else { Some(&evidence.numbers) };
+    let numbers = numbers.ok_or("there is no model to compare with yet")?;
+    match number.over {
+        Over::One => match numbers.get(&number.name) {
+            Some(measured) => decided(measured, number, &number.name),
+            None => Err(unmeasured(number, &number.name, numbers)),
+        },
+        Over::Least | Over::Greatest => extreme(number, numbers),
+    }
+}
+
+/// The least or greatest of all slices: of both ends of the intervals too.
+fn extreme(number: &Number, numbers: &Numbers) -> Result<Found, String> {
+    let metric = number.name.strip_prefix(SLICE).unwrap_or(&number.name);
+    let of_slice = |name: &str| {
+        let slice = name.strip_prefix(SLICE).and_then(|name| name.strip_suffix(metric));
+        slice.and_then(|slice| slice.strip_suffix('.')).is_some_and(|slice| !slice.is_empty())
+    };
+    let slices: Vec<(&String, &Measured)> = numbers.iter().filter(|(name, _)| of_slice(name)).collect();
+    if slices.is_empty() {
+        return Err(format!("no slice has `{metric}`"));
+    }
+    let found: Vec<Found> = slices
+        .into_iter()
+        .map(|(name, measured)| decided(measured, number, name))
+        .collect::<Result<_, _>>()?;
+    let pick = |of: fn(&Range) -> f64| {
+        let values = found.iter().map(|found| of(&found.range));
+        if number.over == Over::Least {
+            values.fold(f64::INFINITY, f64::min)
+        } else {
+            values.fold(f64::NEG_INFINITY, f64::max)
+        }
+    };
+    let range = Range { value: pick(|it| it.value), low: pick(|it| it.low), high: pick(|it| it.high) };
+    Ok(Found { range, support: found.iter().filter_map(|found| found.support).min() })
+}
+
+fn decided(measured: &Measured, number: &Number, name: &str) -> Result<Found, String> {
+    let whose = if number.baseline { " of the baseline" } else { "" };
+    let Some(value) = measured.value.filter(|value| value.is_finite()) else {
+        return Err(format!("`{name}`{whose} is not a finite number"));
+    };
+    let range = match (measured.low, measured.high) {
+        _ if number.alone || measured.exact => Range::point(value),
+        (Some(low), Some(high)) if low.is_finite() && high.is_finite() => Range { value, low, high },
+        _ => {
+            return Err(format!(
+                "`{name}`{whose} is {} without an interval, which shows nothing; leave the rows behind it, or ask for `value({name})`",
+                digits(value)
+            ));
+        }
+    };
+    Ok(Found { range, support: measured.support })
+}
+
+fn unmeasured(number: &Number, name: &str, numbers: &Numbers) -> String {
+    let whose = if number.baseline { "the baseline has no" } else { "nobody measured" };
+    let alike = numbers
+        .keys()
+        .map(|known| (common_letters(known, name), known))
+        .max()
+        .filter(|(common, _)| common * 2 > name.len());
+    let hint = alike.map(|(_, known)| format!("; there is `{known}`")).unwrap_or_default();
+    format!("{whose} `{name}`{hint}")
+}
+
+/// How many letters two names begin or end with together.
+fn common_letters(left: &str, right: &str) -> usize {
+    let same = |(left, right): &(u8, u8)| left == right;
+    let front = left.bytes().zip(right.bytes()).take_while(same).count();
+    let back = left.bytes().rev().zip(right.bytes().rev()).take_while(same).count();
+    front.max(back)
+}
+
+fn judged_by(relation: Relation, range: Range) -> GateVerdict {
+    let certain = |holds: bool, fails: bool| match (holds, fails) {
+        (true, _) => GateVerdict::Pass,
+        (_, true) => GateVerdict::Fail,
+        _ => GateVerdict::Inconclusive,
+    };
+    let Range { low, high, .. } = range;
+    match relation {
+        Relation::GreaterOrEqual => certain(low >= 0.0, high < 0.0),
+        Relation::Greater => certain(low > 0.0, high <= 0.0),
+        Relation::LessOrEqual => certain(high <= 0.0, low > 0.0),
+        Relation::Less => certain(high < 0.0, low >= 0.0),
+        Relation::Equal => certain(low == 0.0 && high == 0.0, low > 0.0 || high < 0.0),
+        Relation::NotEqual => certain(low > 0.0 || high < 0.0, low == 0.0 && high == 0.0),
+    }
+}
+
+/// An interval gets narrower with the square root of the rows: so many bring its end from where it is to zero.
+fn rows_needed(range: Range, rows: u64) -> Option<u64> {
+    let end = if range.value > 0.0 { range.low } else { range.high };
+    let ratio = (range.value - end) / range.value;
+    let needed = (rows as f64 * ratio * ratio).ceil();
+    (needed.is_finite() && needed < 1e15).then_some(needed as u64)
+}
+
+fn in_words(range: Range, relation: Relation, settles_at: Option<u64>) -> String {
+    let Range { value, low, high } = range;
+    let interval =
+        if low == high { String::new() } else { format!(" ({} … {})", digits(low), digits(high)) };
+    let settles = settles_at.map(|rows| format!("; about {rows} rows would settle it")).unwrap_or_default();
+    format!("left − right is {}{interval}, asked for {relation} 0{settles}", digits(value))
+}
+
+/// Five digits that count.
+fn digits(value: f64) -> String {
+    let rounded = format!("{value:.4e}").parse::<f64>().unwrap_or(value);
+    rounded.to_string()
+}

@@ -1,0 +1,150 @@
+//! Where the versions of a model stand, and whether one may go further. What happened to a model is a list of changes that only
+//! grows; where it stands now, or stood at any moment, is worked out from them.
+
+mod promotion;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Timestamp;
+use trackway_core::registry::{ModelChange, ModelStage};
+
+pub use promotion::{Approval, Dossier, EvaluationFacts, GateFacts, Refusal, refusals};
+
+/// The number of a version, from 1.
+pub type Version = u32;
+
+/// One change of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// Its place in the history of the model, from 1.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What was done.
+    pub kind: ModelChange,
+    /// The version it is about; `None` for a policy and a dropped name.
+    pub version: Option<Version>,
+    /// The stage it came to.
+    pub stage: Option<ModelStage>,
+    /// The name that was set or dropped.
+    pub alias: Option<String>,
+    /// The rules from here on.
+    pub policy: Option<Policy>,
+}
+
+/// What a promotion to production asks for beside evaluation and gates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    /// So many people must have approved it.
+    pub approvals: u32,
+    /// An approval holds so long.
+    pub approval_seconds: f64,
+    /// Whether the one who registered the version may approve it too.
+    pub own_approval: bool,
+}
+
+impl Default for Policy {
+    /// Nobody has to approve; an approval holds a week.
+    fn default() -> Self {
+        Self { approvals: 0, approval_seconds: 7.0 * 24.0 * 3600.0, own_approval: false }
+    }
+}
+
+/// Where a model stands.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Standing {
+    /// The number of the last change; 0: there is none.
+    pub number: u64,
+    /// The stage of each version.
+    pub stages: BTreeMap<Version, ModelStage>,
+    /// What each name points to.
+    pub aliases: BTreeMap<String, Version>,
+    /// What promotions ask for.
+    pub policy: Policy,
+    in_production: Option<Version>,
+    /// What was in production before, the newest last.
+    released: Vec<Version>,
+}
+
+impl Standing {
+    /// After these changes, which come in order.
+    #[must_use]
+    pub fn after<'c>(changes: impl IntoIterator<Item = &'c Change>) -> Self {
+        let mut standing = Self::default();
+        changes.into_iter().for_each(|change| standing.take(change));
+        standing
+    }
+
+    /// As it was at a moment.
+    #[must_use]
+    pub fn at(changes: &[Change], moment: Timestamp) -> Self {
+        Self::after(changes.iter().take_while(|change| change.at <= moment))
+    }
+
+    /// The version in production.
+    #[must_use]
+    pub fn production(&self) -> Option<Version> {
+        self.in_production
+    }
+
+    /// The version that production goes back to: the one before the one in use. A version that was rolled back from is
+    /// not gone back to.
+    #[must_use]
+    pub fn before_production(&self) -> Option<Version> {
+        self.released.last().copied()
+    }
+
+    /// Whether a version was in production before.
+    #[must_use]
+    pub fn was_released(&self, version: Version) -> bool {
+        self.released.contains(&version)
+    }
+
+    fn take(&mut self, change: &Change) {
+        self.number = change.number;
+        match (change.kind, change.version) {
+            (ModelChange::Register, Some(version)) => {
+                self.stages.insert(version, ModelStage::Candidate);
+            }
+            (ModelChange::Promote, Some(version)) => {
+                self.move_to(version, change.stage.unwrap_or(ModelStage::Candidate));
+            }
+            (ModelChange::RollBack, Some(version)) => self.go_back_to(version),
+            (ModelChange::SetAlias, Some(version)) => {
+                self.aliases.extend(change.alias.clone().map(|alias| (alias, version)));
+            }
+            (ModelChange::DropAlias, _) => {
+                self.aliases.remove(change.alias.as_deref().unwrap_or_default());
+            }
+            (ModelChange::Policy, _) => self.policy = change.policy.unwrap_or(self.policy),
+            (_, None) => {}
+        }
+    }
+
+    fn move_to(&mut self, version: Version, stage: ModelStage) {
+        self.released.retain(|released| *released != version);
+        if self.in_production == Some(version) {
+            self.in_production = None;
+        }
+        if stage == ModelStage::Production {
+            if let Some(before) = self.in_production.replace(version) {
+                self.stages.insert(before, ModelStage::Archived);
+                self.released.push(before);
+            }
+        }
+        self.stages.insert(version, stage);
+    }
+
+    fn go_back_to(&mut self, version: Version) {
+        if let Some(left) = self.in_production.replace(version) {
+            self.stages.insert(left, ModelStage::Archived);
+        }
+        if let Some(place) = self.released.iter().position(|released| *released == version) {
+            self.released.truncate(place);
+        }
+        self.stages.insert(version, ModelStage::Production);
+    }
+}

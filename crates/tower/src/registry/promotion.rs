@@ -1,0 +1,199 @@
+//! Whether a version may go to a stage.
+//!
+//! | to | asks for |
+//! |---|---|
+//! | candidate, archived | nothing |
+//! | staging | files that verify, a complete evaluation of exactly these weights |
+//! | production | the same; gates that pass on that evaluation, each of which blocked a bad fixture before, compared with the version that is in production now; as many approvals as the model's policy asks for, of exactly this version and these verdicts, that have not expired |
+
+use std::collections::BTreeSet;
+
+use trackway_core::Timestamp;
+use trackway_core::registry::{GateVerdict, ModelStage};
+
+use super::{Policy, Version};
+
+/// Everything that is known about a version that shall go further.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dossier {
+    /// The hash of its manifest, which names its weights.
+    pub manifest_sha256: String,
+    /// Who registered it.
+    pub registered_by: Option<String>,
+    /// Why its files do not verify; `None`: they do.
+    pub damage: Option<String>,
+    /// Its newest evaluation that ended.
+    pub evaluation: Option<EvaluationFacts>,
+    /// The newest receipt of gates over that evaluation.
+    pub gates: Option<GateFacts>,
+    /// What approvals must be bound to.
+    pub approval_digest: String,
+    /// Everybody's approvals of this version.
+    pub approvals: Vec<Approval>,
+    /// What is in production.
+    pub production: Option<Version>,
+}
+
+/// An evaluation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EvaluationFacts {
+    /// Its id.
+    pub evaluation_id: String,
+    /// The weights it judged.
+    pub manifest_sha256: String,
+    /// Whether it completed.
+    pub completed: bool,
+    /// What a complete receipt needs and this one lacks.
+    pub missing: Vec<String>,
+}
+
+/// A receipt of gates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateFacts {
+    /// Its digest.
+    pub gate_receipt_id: String,
+    /// The evaluation it judged.
+    pub evaluation_id: String,
+    /// Over all gates.
+    pub verdict: GateVerdict,
+    /// The gates that are not met, with why.
+    pub unmet: Vec<String>,
+    /// Gates that never blocked a bad fixture.
+    pub unarmed: Vec<String>,
+    /// Whether any gate compares with a baseline, and with which version it did.
+    pub compared_with: Option<Option<Version>>,
+}
+
+/// Somebody's yes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Approval {
+    /// Who.
+    pub by: String,
+    /// What it is bound to.
+    pub digest: String,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// A reason why a version may not go to a stage.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Refusal {
+    /// The rule's name.
+    pub rule: &'static str,
+    /// In words.
+    pub why: String,
+    /// What to do.
+    pub next: String,
+}
+
+fn refusal(rule: &'static str, why: impl Into<String>, next: impl Into<String>) -> Refusal {
+    Refusal { rule, why: why.into(), next: next.into() }
+}
+
+/// Everything that stands against it; nothing: it may go.
+#[must_use]
+pub fn refusals(to: ModelStage, dossier: &Dossier, policy: &Policy, now: Timestamp) -> Vec<Refusal> {
+    match to {
+        ModelStage::Candidate | ModelStage::Archived => Vec::new(),
+        ModelStage::Staging => [damaged(dossier), unevaluated(dossier)].into_iter().flatten().collect(),
+        ModelStage::Production => {
+            let gates = if unevaluated(dossier).is_none() { ungated(dossier) } else { Vec::new() };
+            let first = [damaged(dossier), unevaluated(dossier)].into_iter().flatten();
+            first.chain(gates).chain(unapproved(dossier, policy, now)).collect()
+        }
+    }
+}
+
+fn damaged(dossier: &Dossier) -> Option<Refusal> {
+    let why = dossier.damage.as_ref()?;
+    Some(refusal("registry.damaged", why.as_str(), "register a checkpoint that verifies"))
+}
+
+fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
+    const NEXT: &str = "trackway evaluate RUN";
+    let Some(evaluation) = &dossier.evaluation else {
+        return Some(refusal("registry.not_evaluated", "nobody evaluated these weights", NEXT));
+    };
+    if evaluation.manifest_sha256 != dossier.manifest_sha256 {
+        let why = format!("evaluation {} judged other weights", evaluation.evaluation_id);
+        return Some(refusal("registry.other_weights", why, NEXT));
+    }
+    if !evaluation.completed {
+        let why = format!("evaluation {} did not complete", evaluation.evaluation_id);
+        return Some(refusal("registry.not_evaluated", why, NEXT));
+    }
+    if evaluation.missing.is_empty() {
+        return None;
+    }
+    let why = format!(
+        "the receipt of evaluation {} lacks {}",
+        evaluation.evaluation_id,
+        evaluation.missing.join(", ")
+    );
+    Some(refusal("registry.incomplete_receipt", why, NEXT))
+}
+
+fn ungated(dossier: &Dossier) -> Vec<Refusal> {
+    let evaluation_id = dossier.evaluation.as_ref().map_or("", |it| it.evaluation_id.as_str());
+    let judge = format!("trackway gates judge {evaluation_id}");
+    let Some(gates) = dossier.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
+        let why = format!("no gate was judged over evaluation {evaluation_id}");
+        return vec![refusal("registry.not_gated", why, judge)];
+    };
+    let mut found = Vec::new();
+    if gates.verdict != GateVerdict::Pass {
+        let why = format!("the gates say {}: {}", gates.verdict, gates.unmet.join("; "));
+        found.push(refusal("registry.gate", why, "train a better model, or evaluate it on more rows"));
+    }
+    if !gates.unarmed.is_empty() {
+        let why = format!("never blocked a bad model: {}", quoted(&gates.unarmed));
+        found.push(refusal("registry.unarmed_gate", why, "trackway gates test"));
+    }
+    if gates.compared_with.is_some_and(|version| version != dossier.production) {
+        let named =
+            |version: Option<Version>| version.map_or("no version".into(), |it| format!("version {it}"));
+        let why = format!(
+            "the gates compared with {}, and {} is in production now",
+            named(gates.compared_with.flatten()),
+            named(dossier.production)
+        );
+        found.push(refusal("registry.stale_baseline", why, judge));
+    }
+    found
+}
+
+fn unapproved(dossier: &Dossier, policy: &Policy, now: Timestamp) -> Option<Refusal> {
+    let wanted = policy.approvals as usize;
+    let may = |by: &str| policy.own_approval || dossier.registered_by.as_deref() != Some(by);
+    let valid: BTreeSet<&str> = dossier
+        .approvals
+        .iter()
+        .filter(|it| it.digest == dossier.approval_digest && it.expires_at > now && may(&it.by))
+        .map(|it| it.by.as_str())
+        .collect();
+    if valid.len() >= wanted {
+        return None;
+    }
+    let others = dossier.approvals.iter().filter(|it| !valid.contains(it.by.as_str()));
+    let passed_over: Vec<String> = others
+        .map(|it| {
+            let why = match () {
+                () if !may(&it.by) => "registered it",
+                () if it.digest != dossier.approval_digest => "approved other evidence",
+                () => "approval has expired",
+            };
+            format!("{} ({why})", it.by)
+        })
+        .collect();
+    let rest = if passed_over.is_empty() {
+        String::new()
+    } else {
+        format!("; do not count: {}", passed_over.join(", "))
+    };
+    let why = format!("{} of {wanted} approvals{rest}", valid.len());
+    Some(refusal("registry.not_approved", why, "trackway registry approve MODEL VERSION"))
+}
+
+fn quoted(rules: &[String]) -> String {
+    rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ")
+}

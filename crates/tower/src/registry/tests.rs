@@ -1,0 +1,189 @@
+use super::*;
+use proptest::prelude::*;
+use trackway_core::registry::GateVerdict;
+
+fn at(second: u32) -> Timestamp {
+    Timestamp::from_micros(0).plus_seconds(f64::from(second))
+}
+
+fn change(number: u64, kind: ModelChange, version: Version, stage: Option<ModelStage>) -> Change {
+    let at = at(u32::try_from(number).unwrap());
+    Change { number, at, kind, version: Some(version), stage, alias: None, policy: None }
+}
+
+/// A history in a line: `r` registers the next version, `p2` promotes 2 to production, `s2` to staging, `a2` archives it,
+/// `<` rolls back.
+fn history(line: &str) -> Vec<Change> {
+    let (mut changes, mut versions) = (Vec::new(), 0);
+    for word in line.split_whitespace() {
+        let number = changes.len() as u64 + 1;
+        let named = || word[1..].parse::<Version>().unwrap();
+        let promoted = |stage| change(number, ModelChange::Promote, named(), Some(stage));
+        changes.push(match &word[..1] {
+            "r" => {
+                versions += 1;
+                change(number, ModelChange::Register, versions, None)
+            }
+            "p" => promoted(ModelStage::Production),
+            "s" => promoted(ModelStage::Staging),
+            "a" => promoted(ModelStage::Archived),
+            _ => {
+                let to = Standing::after(&changes).before_production().unwrap();
+                change(number, ModelChange::RollBack, to, Some(ModelStage::Production))
+            }
+        });
+    }
+    changes
+}
+
+/// Proves where versions stand after promotions and roll backs: one in production, and each roll back goes one further back.
+#[test]
+fn a_history_says_where_a_model_stands() {
+    let cases: [(&str, Option<Version>, Option<Version>); 9] = [
+        ("r", None, None),
+        ("r p1", Some(1), None),
+        ("r r p1 p2", Some(2), Some(1)),
+        ("r r p1 p2 <", Some(1), None),
+        ("r r r p1 p2 p3 <", Some(2), Some(1)),
+        ("r r r p1 p2 p3 < <", Some(1), None),
+        ("r r r p1 p2 < p3", Some(3), Some(1)),
+        ("r r p1 p2 p1", Some(1), Some(2)),
+        ("r r p1 p2 a2", None, Some(1)),
+    ];
+    for (line, production, before) in cases {
+        let standing = Standing::after(&history(line));
+        assert_eq!((standing.production(), standing.before_production()), (production, before), "{line}");
+    }
+}
+
+proptest! {
+    /// Proves that after any history at most one version is in production, that it is the one the standing names, and
+    /// that a prefix of the history is what the model was at that moment.
+    #[test]
+    fn one_version_is_in_production(words in proptest::collection::vec((0..4u8, 1..5u32), 1..30)) {
+        let mut line = String::from("r r r r");
+        for (kind, version) in words {
+            let can_go_back = Standing::after(&history(&line)).before_production().is_some();
+            line += &match kind {
+                0 if can_go_back => " <".to_owned(),
+                1 => format!(" s{version}"),
+                2 => format!(" a{version}"),
+                _ => format!(" p{version}"),
+            };
+        }
+        let changes = history(&line);
+        for count in 0..=changes.len() {
+            let standing = Standing::after(&changes[..count]);
+            let in_production: Vec<Version> = standing
+                .stages
+                .iter()
+                .filter(|(_, stage)| **stage == ModelStage::Production)
+                .map(|(version, _)| *version)
+                .collect();
+            prop_assert_eq!(in_production, standing.production().into_iter().collect::<Vec<_>>(), "{}", line);
+            let moment = at(u32::try_from(count).unwrap());
+            prop_assert_eq!(&Standing::at(&changes, moment), &standing);
+        }
+    }
+}
+
+fn dossier() -> Dossier {
+    Dossier {
+        manifest_sha256: "abc".into(),
+        registered_by: Some("ana".into()),
+        damage: None,
+        evaluation: Some(EvaluationFacts {
+            evaluation_id: "ev".into(),
+            manifest_sha256: "abc".into(),
+            completed: true,
+            missing: Vec::new(),
+        }),
+        gates: Some(GateFacts {
+            gate_receipt_id: "g".into(),
+            evaluation_id: "ev".into(),
+            verdict: GateVerdict::Pass,
+            unmet: Vec::new(),
+            unarmed: Vec::new(),
+            compared_with: Some(Some(1)),
+        }),
+        approval_digest: "d".into(),
+        approvals: Vec::new(),
+        production: Some(1),
+    }
+}
+
+fn rules(to: ModelStage, dossier: &Dossier, policy: Policy) -> Vec<&'static str> {
+    refusals(to, dossier, &policy, at(100)).into_iter().map(|refusal| refusal.rule).collect()
+}
+
+/// Proves what each stage asks for, one thing missing at a time.
+#[test]
+fn a_stage_asks_for_its_evidence() {
+    use ModelStage::{Archived, Candidate, Production, Staging};
+    let whole = dossier();
+    let without = |change: &dyn Fn(&mut Dossier)| {
+        let mut dossier = dossier();
+        change(&mut dossier);
+        dossier
+    };
+    let gates = |change: &dyn Fn(&mut GateFacts)| without(&|it| change(it.gates.as_mut().unwrap()));
+    let evaluation =
+        |change: &dyn Fn(&mut EvaluationFacts)| without(&|it| change(it.evaluation.as_mut().unwrap()));
+    let cases = [
+        (whole.clone(), vec![], vec![]),
+        (without(&|it| it.damage = Some("torn".into())), vec!["registry.damaged"], vec!["registry.damaged"]),
+        (without(&|it| it.evaluation = None), vec!["registry.not_evaluated"], vec!["registry.not_evaluated"]),
+        (
+            evaluation(&|it| it.completed = false),
+            vec!["registry.not_evaluated"],
+            vec!["registry.not_evaluated"],
+        ),
+        (
+            evaluation(&|it| it.manifest_sha256 = "x".into()),
+            vec!["registry.other_weights"],
+            vec!["registry.other_weights"],
+        ),
+        (
+            evaluation(&|it| it.missing = vec!["raw outputs".into()]),
+            vec!["registry.incomplete_receipt"],
+            vec!["registry.incomplete_receipt"],
+        ),
+        (without(&|it| it.gates = None), vec![], vec!["registry.not_gated"]),
+        (gates(&|it| it.evaluation_id = "old".into()), vec![], vec!["registry.not_gated"]),
+        (gates(&|it| it.verdict = GateVerdict::Inconclusive), vec![], vec!["registry.gate"]),
+        (gates(&|it| it.unarmed = vec!["a > 0".into()]), vec![], vec!["registry.unarmed_gate"]),
+        (gates(&|it| it.compared_with = Some(None)), vec![], vec!["registry.stale_baseline"]),
+        (gates(&|it| it.compared_with = None), vec![], vec![]),
+        (without(&|it| it.production = Some(2)), vec![], vec!["registry.stale_baseline"]),
+    ];
+    for (dossier, staging, production) in cases {
+        assert_eq!(rules(Staging, &dossier, Policy::default()), staging, "{dossier:?}");
+        assert_eq!(rules(Production, &dossier, Policy::default()), production, "{dossier:?}");
+        assert!(rules(Candidate, &dossier, Policy::default()).is_empty());
+        assert!(rules(Archived, &dossier, Policy::default()).is_empty());
+    }
+}
+
+/// Proves which approvals count: of other people, of this evidence, not expired, each person once.
+#[test]
+fn an_approval_is_of_this_evidence_and_of_somebody_else() {
+    let policy = Policy { approvals: 2, ..Policy::default() };
+    let approval = |by: &str, digest: &str, until: u32| Approval {
+        by: by.into(),
+        digest: digest.into(),
+        expires_at: at(until),
+    };
+    let refused = |approvals: &[Approval], policy: Policy| {
+        let dossier = Dossier { approvals: approvals.to_vec(), ..dossier() };
+        refusals(ModelStage::Production, &dossier, &policy, at(100)).first().map(|it| it.why.clone())
+    };
+    let (ben, cem) = (approval("ben", "d", 200), approval("cem", "d", 200));
+    assert_eq!(refused(&[ben.clone(), cem.clone()], policy), None);
+    assert_eq!(refused(&[ben.clone(), ben.clone()], policy), Some("1 of 2 approvals".into()));
+    let passed_over =
+        [ben.clone(), approval("cem", "old", 200), approval("dia", "d", 100), approval("ana", "d", 200)];
+    let why = "1 of 2 approvals; do not count: cem (approved other evidence), dia (approval has expired), ana (registered it)";
+    assert_eq!(refused(&passed_over, policy), Some(why.into()));
+    let own = Policy { own_approval: true, ..policy };
+    assert_eq!(refused(&[ben, approval("ana", "d", 200)], own), None);
+}
