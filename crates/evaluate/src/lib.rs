@@ -11,10 +11,10 @@ mod curves;
 mod differences;
 mod estimate;
 pub mod failures;
-pub mod import;
-pub mod search;
 pub mod fairness;
+pub mod import;
 pub mod metrics;
+pub mod search;
 pub mod slices;
 pub mod told;
 

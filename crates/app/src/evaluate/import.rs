@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use trackway_core::{Clock as _, EvaluationId};
+use trackway_evaluate::Task;
 use trackway_evaluate::import::{ForeignEvaluation, ImportError, read};
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, RunRow};
 
-use super::judge::Judged;
-use super::outputs::{Outputs, read_outputs, sampled};
+use super::judge::{Judged, Terms};
+use super::keep_predictions;
+use super::outputs::{Outputs, read_outputs};
 use super::receipt::{self, EvaluationReceipt};
 use crate::App;
 use crate::checkpoints::{CheckpointRef, Chosen};
@@ -91,15 +93,18 @@ impl App {
             notes.extend(outputs.notes.iter().cloned());
         }
         outputs.metrics.metrics.clone_from(&foreign.metrics);
+        // A row of theirs says by itself whether it is right; labels and answers are texts.
+        let task = foreign.rows.iter().any(|row| row.get("correct").is_some_and(Json::is_boolean));
+        let terms =
+            Terms { section: &section, seed, task: task.then_some(Task::LanguageModel), baseline: None };
+        let judged = match task {
+            true => Judged::of(self, &outputs, &terms)?,
+            false => Judged::told(&outputs.metrics),
+        };
         if let Some(predictions) = &outputs.predictions {
-            row.raw_outputs_location = Some(self.home.below(&predictions.path));
-            row.raw_outputs_sha256 = Some(predictions.sha256.clone());
-            row.raw_outputs_rows = Some(predictions.rows);
-            let mut failures = json!(sampled(&predictions.frame, &section, seed));
-            self.redactor.json(&mut failures);
-            row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
+            keep_predictions(self, &mut row, predictions, &judged, seed);
         }
-        let judged = Judged::told(&outputs.metrics);
+        notes.extend(judged.notes.iter().cloned());
         let mut end = judged.end(row);
         end.evaluation.notes_json = Some(json!(notes));
         let stored = self.ledger_write(|ledger| ledger.insert_ended_evaluation(&end))?;

@@ -12,7 +12,8 @@ use clap::{Args, Subcommand};
 The checkpoint is verified and held while the evaluator of `[evaluate]` reads it. A crash launches the evaluator alone again;
 the training stays as it is. See docs/evaluations.md.
 
-Exit codes: 0 completed; 4 the evaluator failed or left no answer; 6 nothing to evaluate; 7 the checkpoint does not verify")]
+Exit codes: 0 completed; 4 the evaluator failed or left no answer; 5 a gate does not pass; 6 nothing to evaluate; 7 the checkpoint
+does not verify")]
 pub struct EvaluateArgs {
     #[command(subcommand)]
     pub command: Option<EvaluateCommand>,

@@ -139,7 +139,7 @@ pub fn few_metrics(receipt: &EvaluationReceipt) -> String {
 }
 
 /// One receipt for a person.
-fn page(printer: Printer, receipt: &EvaluationReceipt) {
+fn page<'r>(printer: Printer, receipt: &'r EvaluationReceipt) {
     let tone = match receipt.state {
         EvaluationState::Completed => Tone::Good,
         EvaluationState::Running => Tone::Warning,
@@ -153,8 +153,12 @@ fn page(printer: Printer, receipt: &EvaluationReceipt) {
     identity(printer, receipt);
     estimates(printer, "Metrics", vec![(String::new(), &receipt.metrics)]);
     let slices = receipt.slices.as_array().into_iter().flatten();
-    let named = |slice| (text_at(slice, "name"), &slice["metrics"]);
+    let named = |slice: &'r Value| {
+        (format!("{} ({})", text_at(slice, "name"), text_at(slice, "verdict")), &slice["metrics"])
+    };
     estimates(printer, "Slices", slices.map(named).collect());
+    fairness(printer, &receipt.fairness);
+    comparison(printer, receipt);
     gates(printer, &receipt.gates);
     failures(printer, &receipt.sampled_failures);
     let notes: Vec<&str> = receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -258,6 +262,37 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Value)>) {
     }
     heading(printer, title);
     printer.table(&["  ", "metric", "value", "interval", "rows"], rows);
+}
+
+fn fairness(printer: Printer, fairness: &Value) {
+    let columns = fairness.as_array().into_iter().flatten();
+    let named = |one: &'_ Value| text_at(one, "column");
+    let of: Vec<(String, &Value)> = columns.map(|one| (named(one), &one["measures"])).collect();
+    estimates(printer, "Fairness", of);
+}
+
+/// Each metric on both sides, and what is to be thought of it.
+fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
+    let Some(baseline) = &receipt.baseline_evaluation_id else { return };
+    heading(printer, &format!("Compared with {baseline}"));
+    let row = |name: String, compared: &Value| {
+        let number = |value: &Value| value.as_f64().map(metric).unwrap_or_default();
+        let difference = &compared["difference"];
+        vec![
+            format!("  {name}"),
+            number(&compared["baseline"]),
+            number(&compared["candidate"]),
+            number(&difference["value"]),
+            format!("{} … {}", number(&difference["low"]), number(&difference["high"])),
+            text_at(compared, "verdict").replace('_', " "),
+        ]
+    };
+    let metrics = receipt.comparison["metrics"].as_object().into_iter().flatten();
+    let mut rows: Vec<Vec<String>> = metrics.map(|(name, compared)| row(name.clone(), compared)).collect();
+    for slice in receipt.comparison["slices"].as_array().into_iter().flatten() {
+        rows.push(row(format!("slice {}", text_at(slice, "name")), &slice["compared"]));
+    }
+    printer.table(&["  metric", "baseline", "candidate", "difference", "interval", "verdict"], rows);
 }
 
 fn failures(printer: Printer, failures: &Value) {
