@@ -4,6 +4,7 @@ mod checkpoint;
 mod data;
 mod evaluate;
 mod memory;
+mod metrics;
 mod preflight;
 mod registry;
 mod rehearse;
@@ -22,6 +23,7 @@ pub use data::{
 };
 pub use evaluate::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
 pub use memory::MemoryArgs;
+pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use registry::{
     AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
@@ -125,6 +127,8 @@ pub enum Command {
     /// Look at slices of a table of predictions
     #[command(subcommand)]
     Slices(SlicesCommand),
+    /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
+    Metrics(Box<MetricsArgs>),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

@@ -44,6 +44,7 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
         }
         Command::Slices(slices) => commands::slices::slices(slices, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
+        Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let app = open(&cli.global, run.file.as_deref(), true, printer)?;
@@ -108,6 +109,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Classify(_)
         | Command::Import(_)
         | Command::Memory(_)
+        | Command::Metrics(_)
         | Command::Checkpoint(_)
         | Command::Data(_)
         | Command::Slices(_)

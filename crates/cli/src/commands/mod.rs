@@ -14,6 +14,7 @@ pub mod list;
 mod live;
 pub mod logs;
 pub mod memory;
+pub mod metrics;
 pub mod preflight;
 mod progressive;
 pub mod prove;

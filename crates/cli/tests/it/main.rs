@@ -16,6 +16,7 @@ mod harness;
 mod imports;
 mod leakage;
 mod memory;
+mod metrics;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
