@@ -131,26 +131,20 @@ fn a_version_reaches_production_through_its_evidence() {
 #[test]
 fn production_goes_back_to_what_verifies() {
     let home = registered(3, "gates = [\"f1 >= 0.3\", \"f1 >= baseline - 0.9\"]");
-    let first = home.sql("select evaluation_id from evaluations order by step")[0]["evaluation_id"].clone();
-    let first = first.as_str().unwrap();
-    let compared = evaluate(&home, &["--checkpoint", "2", "--set", &format!("evaluate.baseline={first}")]);
-    assert_eq!(compared.0, 0, "{}", compared.1);
+    let evaluations = home.sql("select evaluation_id from evaluations order by step");
+    let of_step = |step: usize| evaluations[step - 1]["evaluation_id"].as_str().unwrap().to_owned();
+    let judge = |step: usize, baseline: usize| {
+        let judged =
+            home.trackway(&["gates", "judge", &of_step(step), "--baseline", &of_step(baseline), "--json"]);
+        assert_eq!(judged.code, 0, "{}{}", judged.stdout, judged.stderr);
+    };
+    judge(2, 1);
     assert_eq!(registry(&home, &["promote", "income", "1"]).0, 0);
 
     let refused = registry(&home, &["promote", "income", "3"]);
     assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.stale_baseline"]), "{}", refused.1);
     assert_eq!(registry(&home, &["promote", "income", "2"]).0, 0);
-    let third = home.sql("select evaluation_id from evaluations where step = 3")[0]["evaluation_id"].clone();
-    let second = compared.1["evaluation_id"].as_str().unwrap();
-    let judged = document(&home.trackway(&[
-        "gates",
-        "judge",
-        third.as_str().unwrap(),
-        "--baseline",
-        second,
-        "--json",
-    ]));
-    assert_eq!((judged.0, &judged.1["verdict"]), (0, &json!("pass")), "{}", judged.1);
+    judge(3, 2);
     assert_eq!(registry(&home, &["promote", "income", "3"]).0, 0);
 
     assert_eq!(registry(&home, &["rollback", "income", "--expect", "2"]).0, 7);
