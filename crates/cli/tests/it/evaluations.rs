@@ -15,7 +15,7 @@ const STEPS: &str = "EVALUATED_STEPS";
 pub(crate) const GOOD: &str = r#"
 test "$(cat "$TRACKWAY_CHECKPOINT_DIR/weights.bin")" = "step $TRACKWAY_CHECKPOINT_STEP" || exit 3
 printf 'id,label,prediction,text\n1,a,a,x\n2,b,b,x\n3,a,b,password=hunter2\n4,b,a,x\n' > "$TRACKWAY_EVALUATION_OUT/predictions.csv"
-echo '{"agreement": 0.5, "f1": {"value": 0.5, "stderr": 0.1, "support": 4}, "slices": {"women": {"f1": 0.25}}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
+echo '{"agreement": 0.5, "accuracy": 0.75, "grade": {"value": 0.5, "stderr": 0.1, "support": 4}, "slices": {"women": {"grade": 0.25}}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
 "#;
 
 /// Proves nothing by itself: it is the training script of the tests below. It commits every step and ends.
@@ -88,7 +88,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     let home = trained(
         GOOD,
         "task_set = \"tasks-v3.jsonl\"\ndecoding = { temperature = 0.0 }\nseed = 5\n\
-         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"f1 >= 0.3\"]\n",
+         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"grade >= 0.3\"]\n",
     );
     home.write("rubric.md", "be strict");
     let (code, receipt) = evaluate(&home, &[]);
@@ -120,6 +120,11 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
         (&receipt["metrics"]["accuracy"]["value"], &receipt["metrics"]["accuracy"]["support"]),
         (&json!(0.5), &json!(4))
     );
+    assert_eq!(receipt["metrics"]["grade"]["method"], "analytic");
+    assert!(
+        receipt["notes"].to_string().contains("`accuracy`: the evaluator says 0.75, the rows give 0.5"),
+        "{receipt}"
+    );
     let failures = &receipt["sampled_failures"];
     assert_eq!((&failures["wrong"], &failures["rows"]), (&json!(2), &json!(4)), "{failures}");
     assert_eq!(failures["sample"][0]["row"], 4, "the line of the file");
@@ -131,7 +136,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(
         (&rows[1]["slice"], &rows[1]["metric"], &rows[1]["value"]),
-        (&json!("women"), &json!("f1"), &json!(0.25))
+        (&json!("women"), &json!("grade"), &json!(0.25))
     );
     assert_eq!(home.sql("select * from training_attempts").len(), 1);
     assert_eq!(home.json(&["runs"])[0]["state"], "completed");
