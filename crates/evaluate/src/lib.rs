@@ -13,6 +13,7 @@ mod estimate;
 pub mod failures;
 pub mod fairness;
 pub mod metrics;
+pub mod numbers;
 pub mod slices;
 pub mod told;
 
