@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
-    TimestampMicrosecondArray, UInt32Array,
+    TimestampMicrosecondArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+use trackway_evaluate::numbers::Number;
 use trackway_evaluate::{AssessError, Baseline, SliceRows};
-use trackway_ledger::RowPredicate;
+use trackway_ledger::{Answer, RowPredicate};
 
+pub use trackway_evaluate::metrics::is_share as is_share_metric;
 pub use trackway_evaluate::{
     Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves,
     Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice, SliceCompared,
@@ -141,4 +143,38 @@ fn array_of(column: &FrameColumn) -> (Field, ArrayRef) {
     };
     let kind: DataType = array.data_type().clone();
     (Field::new(&column.name, kind, true), array)
+}
+
+/// Writes every number of an assessment as a row of a Parquet file: `part, name, metric, value, low, high, support, method,
+/// verdict, baseline, candidate`. A file that is there is replaced.
+///
+/// # Errors
+/// [`ErrorKind::Fault`] where it cannot be written.
+pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppError> {
+    let numbers = assessment.numbers();
+    let texts = |text: &dyn Fn(&Number) -> Option<String>| -> ArrayRef {
+        Arc::new(numbers.iter().map(text).collect::<StringArray>())
+    };
+    let floats = |value: &dyn Fn(&Number) -> Option<f64>| -> ArrayRef {
+        Arc::new(numbers.iter().map(value).collect::<Float64Array>())
+    };
+    let support: ArrayRef =
+        Arc::new(numbers.iter().map(|it| Some(it.estimate.support)).collect::<UInt64Array>());
+    let columns = [
+        ("part", texts(&|it| Some(it.part.to_owned()))),
+        ("name", texts(&|it| Some(it.name.clone()))),
+        ("metric", texts(&|it| Some(it.metric.clone()))),
+        ("value", floats(&|it| Some(it.estimate.value))),
+        ("low", floats(&|it| it.estimate.low)),
+        ("high", floats(&|it| it.estimate.high)),
+        ("support", support),
+        ("method", texts(&|it| Some(it.estimate.method.as_str().to_owned()))),
+        ("verdict", texts(&|it| it.verdict.map(|verdict| verdict.as_str().to_owned()))),
+        ("baseline", floats(&|it| it.baseline)),
+        ("candidate", floats(&|it| it.candidate)),
+    ];
+    let table = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+        .map_err(|error| AppError::fault("cannot put the numbers together", &error))?;
+    let written = Answer::of(table).write_parquet(path);
+    written.map(|_| ()).map_err(|error| AppError::fault(format!("cannot write `{}`", path.display()), &error))
 }

@@ -1,5 +1,7 @@
 //! What the HTML reports share: the look, and text that cannot become markup.
 
+pub mod assessment;
+
 /// The look of a report, in light and dark. No script, no font, no network.
 pub const STYLE: &str = include_str!("html/style.css");
 /// Series that have a colour of their own.

@@ -229,7 +229,7 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         slices: slices(&items, &spec.slices, &main_metric, spec.limits, (&metrics, judge)),
         fairness,
         comparison: comparison.transpose()?,
-        notes: notes(frame, &items, &columns, spec, task, &metrics),
+        notes: notes(frame, (&items, &scoring), &columns, spec, task, &metrics),
         metrics,
         main_metric,
         columns,
@@ -302,7 +302,8 @@ fn pairs(
     spec: &Spec,
     baseline: Baseline<'_>,
 ) -> Result<crate::comparison::Pairs, AssessError> {
-    let columns_there = columns.clone();
+    // What only one side has is not compared.
+    let columns_there = columns.clone().without_missing(baseline.frame);
     let there = items(baseline.frame, task, &columns_there, KnownClasses::default())?;
     let names = |items: &Items| match &items.content {
         Content::Classes(rows) => rows.names.to_vec(),
@@ -364,7 +365,7 @@ fn average(items: &Items) -> Option<Average> {
 /// What was guessed, left out, or could not be computed.
 fn notes(
     frame: &Frame,
-    items: &Items,
+    (items, scoring): (&Items, &Scoring),
     columns: &Columns,
     spec: &Spec,
     task: Task,
@@ -408,6 +409,9 @@ fn notes(
             };
             notes.push(format!("{what}: no roc_auc, average_precision, log_loss, brier and ece"));
         }
+    }
+    for metric in scoring.metrics.iter().filter(|metric| !metrics.contains_key(&metric.name)) {
+        notes.push(format!("{} cannot be computed: nothing to divide by, or no finite number", metric.name));
     }
     if metrics.contains_key("precision_at_recall") {
         notes.push(format!(

@@ -73,6 +73,20 @@ impl Columns {
         Ok(self)
     }
 
+    /// Without scores, quantiles and bytes that a table lacks: what else it lacks is an error.
+    pub(crate) fn without_missing(mut self, frame: &Frame) -> Self {
+        let is_there = |name: &String| frame.index_of(name).is_some();
+        if !self.class_scores.values().all(is_there) {
+            self.class_scores.clear();
+        }
+        self.quantiles.retain(|_, name| is_there(name));
+        let has_documents = self.relevance.is_some();
+        for role in [&mut self.score, &mut self.bytes] {
+            *role = role.take().filter(|name| has_documents || is_there(name));
+        }
+        self
+    }
+
     fn given(&self) -> impl Iterator<Item = &str> {
         let roles = [
             &self.label,

@@ -30,3 +30,16 @@ pub enum Method {
     /// There is none: the evaluator reported a bare number.
     None,
 }
+
+impl Method {
+    /// The word in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Analytic => "analytic",
+            Self::Bootstrap => "bootstrap",
+            Self::Clustered => "clustered",
+            Self::None => "none",
+        }
+    }
+}

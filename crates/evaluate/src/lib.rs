@@ -15,6 +15,7 @@ pub mod fairness;
 pub mod import;
 pub mod metrics;
 pub mod search;
+pub mod numbers;
 pub mod slices;
 pub mod told;
 

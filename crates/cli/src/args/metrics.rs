@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::data::TableArgs;
@@ -28,6 +30,7 @@ Examples:
   trackway metrics predictions.csv --label income --score p --positive '>50K' --json
   trackway metrics predictions.parquet --slice women=\"sex = 'Female'\" --slice older='age >= 60' --fairness sex,race
   trackway metrics new.parquet --baseline old.parquet --id id          better, worse, no difference shown, inconclusive?
+  trackway metrics predictions.parquet --html report.html --parquet numbers.parquet
   trackway metrics answers.parquet --group document                    rows of one document are drawn together
 
 Exit codes: 0 judged, whatever the numbers say; 2 columns or predicates that make no sense; 6 no such file"
@@ -82,6 +85,12 @@ pub struct MetricsArgs {
     /// Slices with a wider interval are inconclusive; of a metric that is no share, as a part of its value
     #[arg(long, value_name = "WIDTH", default_value_t = 0.2)]
     pub width_max: f64,
+    /// Write it as one HTML page too, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write every number as a row of a Parquet file too
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
 }
 
 /// Which column holds what.

@@ -110,3 +110,50 @@ fn wrong_words_about_metrics() {
         assert!(answer.stderr.contains(expected) && answer.stdout.is_empty(), "{words:?}: {}", answer.stderr);
     }
 }
+
+/// Proves that the page needs nothing but itself, holds what the answer holds and shows what data holds as text; and that the
+/// Parquet file has a row for every number of the JSON, which `trackway metrics` and others can read.
+#[test]
+fn an_assessment_is_a_page_and_a_file() {
+    let home = Home::new();
+    home.write("old.csv", &table(2_000, 1, false));
+    home.write("new.csv", &table(2_000, 1, true).replace(",b,", ",<b>&,"));
+    let words =
+        ["metrics", "new.csv", "--baseline", "old.csv", "--fairness", "kind", "--slice", "odd=kind = '<b>&'"];
+    let document =
+        home.json(&[&words[..], &["--html", "page.html", "--parquet", "numbers.parquet"]].concat());
+    let page = std::fs::read_to_string(home.path().join("page.html")).unwrap();
+    for expected in [
+        "<h2>Metrics</h2>",
+        "<h2>Curves</h2>",
+        "<h2>Confusion</h2>",
+        "<h2>Slices</h2>",
+        "Fairness by",
+        "<polyline",
+        "Against the baseline",
+        "&lt;b&gt;&amp;",
+        "better",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    for forbidden in ["<b>&", "<script", "http://", "https://", "src=", "NaN", "inf"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    assert_eq!(page.matches("<td").count(), page.matches("</td>").count());
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    let profile = home.json(&["data", "profile", "numbers.parquet"]);
+    let count = |value: &serde_json::Value| value.as_object().unwrap().len();
+    let classes: usize = document["classes"].as_array().unwrap().iter().map(|it| count(&it["metrics"])).sum();
+    let fairness = &document["fairness"][0];
+    let groups: usize = fairness["groups"].as_array().unwrap().iter().map(|it| count(&it["metrics"])).sum();
+    let slice = &document["slices"][0];
+    let expected = count(&document["metrics"])
+        + classes
+        + count(&slice["metrics"])
+        + 1
+        + count(&fairness["measures"])
+        + groups
+        + count(&document["comparison"]["metrics"])
+        + 1;
+    assert_eq!(profile["rows"].as_u64(), Some(expected as u64));
+}

@@ -25,6 +25,17 @@ pub(crate) enum Recipe {
     Calibration,
 }
 
+impl Recipe {
+    /// Whether it is computed from the confusion matrix.
+    fn needs_counts(&self) -> bool {
+        match self {
+            Self::Ratio(ratio) => matches!(ratio.terms, Terms::Cells { .. }),
+            Self::ClassMean(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// A metric by its name.
 #[derive(Debug, Clone)]
 pub(crate) struct Metric {
@@ -237,8 +248,11 @@ impl Scoring {
 
     /// The metrics for which `wanted` holds, in their order; NaN for the others and where there is nothing to divide by.
     pub(crate) fn values(&self, weights: &[u8], wanted: impl Fn(&Metric) -> bool) -> Vec<f64> {
-        let counts = self.counts(weights);
-        let classes = of_classes(&counts, self.classes);
+        let counts = match self.metrics.iter().any(|metric| metric.recipe.needs_counts() && wanted(metric)) {
+            true => self.counts(weights),
+            false => Vec::new(),
+        };
+        let classes = if counts.is_empty() { Vec::new() } else { of_classes(&counts, self.classes) };
         let mut ranks = None;
         let mut value = |recipe: &Recipe| match recipe {
             Recipe::Ratio(ratio) => ratio.value(weights, &counts),

@@ -249,3 +249,17 @@ fn scores_of_classes_are_found_by_the_label() {
     };
     assert_eq!((with(["score_a", "score_b"]), with(["score_a", "score_old"])), (2, 0));
 }
+
+/// Proves that what only the candidate has is left out of the comparison, and that a metric that cannot be computed is told.
+#[test]
+fn what_one_side_lacks_is_not_compared() {
+    let sides = || predicted(100, 1, |_| 0.8);
+    let mut with_score = sides();
+    with_score.push(numbers("score", (0..100).map(|row| f64::from(row % 7) / 7.0)));
+    let found = compared(&frame(sides()), &frame(with_score), Some("id"), Vec::new());
+    let metrics = found.comparison.unwrap().metrics;
+    assert!(metrics.contains_key("accuracy") && !metrics.contains_key("roc_auc"));
+    let never = frame(vec![numbers("label", [0.0, 1.0, 1.0]), numbers("prediction", [0.0; 3])]);
+    let found = assess(&never, &Spec::default(), None).unwrap();
+    assert!(told(&found, "precision cannot be computed") && !found.metrics.contains_key("precision"));
+}

@@ -29,6 +29,12 @@ impl Answer {
         Self { schema, batches }
     }
 
+    /// A table that no query made, to be printed or written like one.
+    #[must_use]
+    pub fn of(table: RecordBatch) -> Self {
+        Self { schema: table.schema(), batches: vec![table] }
+    }
+
     /// Names and types of the columns.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {

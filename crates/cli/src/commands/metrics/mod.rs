@@ -4,16 +4,29 @@ mod text;
 
 use std::path::Path;
 
-use trackway_app::assess::{AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess};
+use trackway_app::assess::{
+    AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
+};
 
 use super::data::{reading, request, table};
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};
 use crate::exit::Failure;
+use crate::html::assessment::page;
 use crate::printer::Printer;
 
 pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
     let request = asked(args)?;
     let assessment = reading(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
+    if let Some(path) = &args.html {
+        let title = format!("Metrics of {}", args.table.paths.join(", "));
+        std::fs::write(path, page(&title, &assessment))
+            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+        printer.note(&format!("the page is in {}", path.display()));
+    }
+    if let Some(path) = &args.parquet {
+        write_numbers(path, &assessment)?;
+        printer.note(&format!("the numbers are in {}", path.display()));
+    }
     if printer.is_json() {
         printer.document(&assessment);
     } else {

@@ -1,0 +1,149 @@
+//! Drawings of an assessment.
+
+use std::fmt::Write as _;
+
+use trackway_app::assess::{CalibrationBin, Estimate, Point};
+
+use crate::html::put;
+
+/// Width and height of the bar of an interval.
+const BAR: (f64, f64) = (160.0, 14.0);
+/// Width and height of a curve, and the room around it.
+const CHART: f64 = 240.0;
+const MARGIN: f64 = 14.0;
+
+/// From where to where a bar reaches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    /// For shares.
+    pub(super) const UNIT: Self = Self { low: 0.0, high: 1.0 };
+
+    /// From 0 to beyond the upper end, or around a number that may be negative.
+    pub(super) fn around(estimate: &Estimate) -> Self {
+        Self::of(std::iter::once(estimate))
+    }
+
+    /// The same for several numbers.
+    pub(super) fn of<'e>(estimates: impl Iterator<Item = &'e Estimate>) -> Self {
+        let (mut low, mut high) = (0.0f64, 0.0f64);
+        for estimate in estimates {
+            low = low.min(estimate.low.unwrap_or(estimate.value));
+            high = high.max(estimate.high.unwrap_or(estimate.value));
+        }
+        Self { low: low * 1.1, high: high * 1.1 }.with_width()
+    }
+
+    /// As far to the left as to the right of 0.
+    pub(super) fn with_zero(estimate: &Estimate, margin: f64) -> Self {
+        let ends = [estimate.low, estimate.high, Some(estimate.value), Some(margin)];
+        let reach = ends.into_iter().flatten().map(f64::abs).fold(0.0, f64::max) * 1.15;
+        Self { low: -reach, high: reach }.with_width()
+    }
+
+    fn with_width(self) -> Self {
+        if self.high > self.low { self } else { Self { low: self.low - 0.5, high: self.low + 0.5 } }
+    }
+
+    fn at(self, value: f64) -> f64 {
+        ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+}
+
+/// The interval as a bar with the value in it, and a line at `mark`.
+pub(super) fn bar(estimate: &Estimate, scale: Scale, mark: Option<f64>) -> String {
+    let (width, height) = BAR;
+    let at = |value: f64| width * scale.at(value);
+    let mut svg = format!("<svg class=\"bar\" viewBox=\"0 0 {width} {height}\" role=\"img\">");
+    put!(svg, "<line x1=\"0\" x2=\"{width}\" y1=\"7\" y2=\"7\" stroke=\"var(--line)\"/>");
+    if let Some((low, high)) = estimate.low.zip(estimate.high) {
+        let (low, high) = (at(low), at(high));
+        put!(
+            svg,
+            "<rect x=\"{low:.1}\" y=\"3\" width=\"{:.1}\" height=\"8\" fill=\"var(--c0)\" opacity=\".4\"/>",
+            (high - low).max(1.0)
+        );
+    }
+    if let Some(mark) = mark {
+        let x = at(mark);
+        put!(svg, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{height}\" stroke=\"var(--dim)\"/>");
+    }
+    let x = at(estimate.value);
+    put!(
+        svg,
+        "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"1\" y2=\"13\" stroke=\"var(--c0)\" stroke-width=\"2\"/></svg>"
+    );
+    svg
+}
+
+/// The beginning of a drawing from 0 to 1 on both sides.
+fn square() -> String {
+    let size = CHART + 2.0 * MARGIN;
+    let mut svg = format!("<svg viewBox=\"0 0 {size} {size}\" role=\"img\">");
+    put!(
+        svg,
+        "<rect x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{CHART}\" height=\"{CHART}\" fill=\"none\" stroke=\"var(--line)\"/>"
+    );
+    for (value, text) in [(0.0, "0"), (1.0, "1")] {
+        let (x, y) = place(Point { x: value, y: value });
+        put!(svg, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>", size - 2.0);
+        put!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>", MARGIN - 3.0, y + 3.0);
+    }
+    svg
+}
+
+fn place(point: Point) -> (f64, f64) {
+    (MARGIN + CHART * point.x.clamp(0.0, 1.0), MARGIN + CHART * (1.0 - point.y.clamp(0.0, 1.0)))
+}
+
+fn diagonal(svg: &mut String) {
+    let ((left, bottom), (right, top)) = (place(Point { x: 0.0, y: 0.0 }), place(Point { x: 1.0, y: 1.0 }));
+    put!(
+        svg,
+        "<line x1=\"{left}\" y1=\"{bottom}\" x2=\"{right}\" y2=\"{top}\" stroke=\"var(--dim)\" stroke-dasharray=\"3 3\"/>"
+    );
+}
+
+/// A line through points.
+pub(super) fn curve(points: &[Point], with_diagonal: bool) -> String {
+    let mut svg = square();
+    if with_diagonal {
+        diagonal(&mut svg);
+    }
+    svg.push_str("<polyline fill=\"none\" stroke=\"var(--c0)\" stroke-width=\"1.6\" points=\"");
+    for point in points {
+        let (x, y) = place(*point);
+        put!(svg, "{x:.1},{y:.1} ");
+    }
+    svg.push_str("\"/></svg>");
+    svg
+}
+
+/// A point with its interval for each bin; the size of the point tells how many rows it has.
+pub(super) fn calibration(bins: &[CalibrationBin]) -> String {
+    let mut svg = square();
+    diagonal(&mut svg);
+    let most = bins.iter().map(|bin| bin.observed.support).max().unwrap_or(1).max(1) as f64;
+    for bin in bins {
+        let (x, y) = place(Point { x: bin.predicted, y: bin.observed.value });
+        if let Some((low, high)) = bin.observed.low.zip(bin.observed.high) {
+            let (below, above) = (place(Point { x: 0.0, y: low }).1, place(Point { x: 0.0, y: high }).1);
+            put!(
+                svg,
+                "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{below:.1}\" y2=\"{above:.1}\" stroke=\"var(--c0)\" opacity=\".5\" stroke-width=\"2\"/>"
+            );
+        }
+        let radius = 2.0 + 3.0 * (bin.observed.support as f64 / most).sqrt();
+        put!(
+            svg,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"var(--c0)\"><title>{} rows</title></circle>",
+            bin.observed.support
+        );
+    }
+    svg.push_str("</svg>");
+    svg
+}
