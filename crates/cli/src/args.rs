@@ -21,7 +21,9 @@ pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
-pub use evaluate::{EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs};
+pub use evaluate::{
+    EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs, ReportArgs,
+};
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};

@@ -14,8 +14,8 @@ pub mod failures;
 pub mod fairness;
 pub mod import;
 pub mod metrics;
-pub mod search;
 pub mod numbers;
+pub mod search;
 pub mod slices;
 pub mod told;
 

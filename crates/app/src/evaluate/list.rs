@@ -1,9 +1,12 @@
 //! Evaluations, listed and found.
 
+use std::path::Path;
+
 use trackway_core::RunId;
 
 use super::receipt::{self, EvaluationReceipt};
 use crate::App;
+use crate::assess::write_numbers;
 use crate::error::AppError;
 
 impl App {
@@ -38,5 +41,20 @@ impl App {
     pub fn evaluation(&self, reference: &str) -> Result<EvaluationReceipt, AppError> {
         let row = self.ledger_read(|ledger| ledger.find_evaluation(reference))?;
         receipt::of(self, &row)
+    }
+
+    /// Writes every number of an evaluation as a Parquet file, whole or not at all.
+    ///
+    /// # Errors
+    /// [`crate::error::ErrorKind::Fault`] where it cannot be written.
+    pub fn write_evaluation_numbers(&self, receipt: &EvaluationReceipt, path: &Path) -> Result<(), AppError> {
+        if let Some(assessment) = receipt.judged() {
+            return write_numbers(path, &assessment);
+        }
+        let query = format!(
+            "select slice, metric, value, low, high, support, method from evaluation_metrics where evaluation_id = '{}' order by slice, metric",
+            receipt.evaluation_id
+        );
+        self.write_parquet(&self.sql(&query)?, path).map(drop)
     }
 }

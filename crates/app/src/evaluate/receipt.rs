@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use trackway_core::registry::GateVerdict;
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
+use trackway_evaluate::Assessment;
 use trackway_ledger::{EvaluationRow, EvaluationState};
 
 use crate::App;
@@ -71,6 +72,22 @@ pub struct EvaluationReceipt {
 }
 
 impl EvaluationReceipt {
+    /// What was computed from its rows, put together again; none where nothing was.
+    #[must_use]
+    pub fn judged(&self) -> Option<Assessment> {
+        let mut whole = self.assessment.as_object()?.clone();
+        let parts = [
+            ("metrics", &self.metrics),
+            ("slices", &self.slices),
+            ("fairness", &self.fairness),
+            ("comparison", &self.comparison),
+        ];
+        whole.extend(parts.map(|(name, part)| (name.to_owned(), part.clone())));
+        // They are told with the receipt.
+        whole.insert("notes".into(), json!([]));
+        serde_json::from_value(whole.into()).ok()
+    }
+
     /// Whether every gate that it was asked for passes.
     #[must_use]
     pub fn gates_pass(&self) -> bool {

@@ -26,6 +26,19 @@ pub struct EvaluateArgs {
     /// Override a key of the run file; the value is read as TOML, or else as text
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
+    #[command(flatten)]
+    pub files: ReportArgs,
+}
+
+/// A receipt as files.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Write one page that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write every number with its interval
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -67,10 +80,13 @@ pub enum EvaluationCommand {
     /// Show one: what judged which weights on what, and what came out
     #[command(after_help = "Examples:
   trackway evaluation show last
-  trackway evaluation show evl_01kabc --json")]
+  trackway evaluation show evl_01kabc --json
+  trackway evaluation show last --html report.html --parquet numbers.parquet")]
     Show {
         /// An evaluation: its id, a unique part of it, or `last`
         #[arg(default_value = "last")]
         evaluation: String,
+        #[command(flatten)]
+        files: ReportArgs,
     },
 }

@@ -517,6 +517,18 @@ fn rows_are_judged() {
     for told in ["Slices", "women", "Fairness", "Compared with", "worse", "Gates"] {
         assert!(page.contains(told), "{told}: {page}");
     }
+    let written =
+        home.trackway(&["evaluation", "show", id, "--html", "report.html", "--parquet", "numbers.parquet"]);
+    assert_eq!(written.code, 0, "{}", written.stderr);
+    let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    let manifest = third["checkpoint_manifest_sha256"].as_str().unwrap();
+    for told in
+        ["a gate does not pass", manifest, "women", "accuracy", "Failures", "baseline", "tasks-v3.jsonl v3"]
+    {
+        assert!(html.contains(told), "{told}: {html}");
+    }
+    assert!(!html.contains("<script") && !html.contains("http"), "it opens from the disk alone");
+    assert!(home.path().join("numbers.parquet").is_file());
     for (set, told) in [
         ("evaluate.slices.women=\"sexx = 'female'\"", "slice `women`"),
         ("evaluate.fairness=['sexx']", "sexx"),

@@ -1,0 +1,161 @@
+mod page;
+mod text;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use trackway_app::App;
+use trackway_app::checkpoints::CheckpointRef;
+use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
+use trackway_app::run::interrupt;
+use trackway_ledger::EvaluationState;
+
+use super::live::Live;
+use crate::args::{
+    EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs, ReportArgs,
+};
+use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
+use crate::printer::{Printer, visible};
+use crate::units::{metric, short_hash};
+
+/// Metrics in a line of a list.
+const LISTED_METRICS_MAX: usize = 3;
+
+/// The run file, when the subject names one.
+pub fn file_of(args: &EvaluateArgs) -> Option<PathBuf> {
+    let path = PathBuf::from(args.subject.as_deref()?);
+    path.is_file().then_some(path)
+}
+
+pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, Failure> {
+    if let Some(EvaluateCommand::Import(import)) = &args.command {
+        return take_over(app, import, printer);
+    }
+    let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
+    let subject = match file_of(args) {
+        Some(path) => EvaluationSubject::File(path),
+        None => EvaluationSubject::Run(args.subject.clone().unwrap_or_default()),
+    };
+    let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
+    interrupt::install();
+    let live = Live::new(printer);
+    let receipt = app.evaluate(&request, &live);
+    live.finish();
+    let receipt = receipt?;
+    write(app, &receipt, &args.files, printer)?;
+    if printer.is_json() {
+        printer.document(&receipt);
+    } else {
+        text::print(printer, &receipt);
+    }
+    Ok(exit_code(&receipt))
+}
+
+fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = ImportRequest {
+        path: args.path.clone(),
+        run: args.run.clone(),
+        checkpoint: CheckpointRef::parse(&args.checkpoint)?,
+    };
+    let imported = app.import_evaluations(&request)?;
+    if printer.is_json() {
+        printer.document(&imported);
+        return Ok(0);
+    }
+    for one in &imported {
+        let receipt = &one.receipt;
+        let what = if one.is_new { "imported" } else { "known already" };
+        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_str()).unwrap_or_default();
+        let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
+        let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
+        printer.line(&visible(&text));
+    }
+    Ok(0)
+}
+
+/// Whether the evaluator gave an answer, and every gate passes.
+fn exit_code(receipt: &EvaluationReceipt) -> u8 {
+    match receipt.state {
+        EvaluationState::Completed if receipt.gates_pass() => 0,
+        EvaluationState::Completed => REFUSED,
+        EvaluationState::Running | EvaluationState::Failed => NOT_COMPLETED,
+    }
+}
+
+pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Result<u8, Failure> {
+    let receipts = app.evaluations(args.run.as_deref(), args.limit)?;
+    if printer.is_json() {
+        printer.document(&receipts);
+    } else if receipts.is_empty() {
+        printer.note("no evaluation yet; start one with: trackway evaluate FILE");
+    } else {
+        let header = ["evaluation", "run", "step", "evaluator", "tasks", "state", "rows", "metrics", "began"];
+        printer.table(&header, receipts.iter().map(cells).collect());
+    }
+    Ok(0)
+}
+
+pub fn evaluation(app: &App, command: &EvaluationCommand, printer: Printer) -> Result<u8, Failure> {
+    let EvaluationCommand::Show { evaluation, files } = command;
+    let receipt = app.evaluation(evaluation)?;
+    write(app, &receipt, files, printer)?;
+    if printer.is_json() {
+        printer.document(&receipt);
+    } else {
+        text::print(printer, &receipt);
+    }
+    Ok(0)
+}
+
+/// The page and the numbers, where they are asked for.
+fn write(
+    app: &App,
+    receipt: &EvaluationReceipt,
+    files: &ReportArgs,
+    printer: Printer,
+) -> Result<(), Failure> {
+    if let Some(path) = &files.html {
+        std::fs::write(path, page::page(receipt))
+            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+        printer.note(&format!("the page is in {}", path.display()));
+    }
+    if let Some(path) = &files.parquet {
+        app.write_evaluation_numbers(receipt, path)?;
+        printer.note(&format!("the numbers are in {}", path.display()));
+    }
+    Ok(())
+}
+
+fn cells(receipt: &EvaluationReceipt) -> Vec<String> {
+    let rows = receipt.raw_outputs.as_ref().and_then(|raw| raw.rows);
+    let tasks = receipt.task_set.as_ref().map(|set| match (&set.version, &set.sha256) {
+        (Some(version), _) => version.clone(),
+        (None, Some(sha256)) => short_hash(sha256).to_owned(),
+        (None, None) => String::new(),
+    });
+    vec![
+        receipt.evaluation_id.clone(),
+        receipt.name.clone(),
+        receipt.step.map(|step| step.to_string()).unwrap_or_default(),
+        receipt.evaluator.name.clone(),
+        tasks.unwrap_or_default(),
+        receipt.state.to_string(),
+        rows.map(|rows| rows.to_string()).unwrap_or_default(),
+        few_metrics(receipt),
+        receipt.started_at.to_rfc3339().get(..19).unwrap_or_default().replace('T', " "),
+    ]
+}
+
+/// `accuracy 0.84, f1 0.7, …`
+pub fn few_metrics(receipt: &EvaluationReceipt) -> String {
+    let Value::Object(metrics) = &receipt.metrics else { return String::new() };
+    let shown = |(name, estimate): (&String, &Value)| {
+        Some(format!("{name} {}", metric(estimate.get("value")?.as_f64()?)))
+    };
+    let mut shown: Vec<String> = metrics.iter().filter_map(shown).collect();
+    if shown.len() > LISTED_METRICS_MAX {
+        shown.truncate(LISTED_METRICS_MAX);
+        shown.push("…".into());
+    }
+    shown.join(", ")
+}
