@@ -104,6 +104,13 @@ fn a_version_reaches_production_through_its_evidence() {
     let (code, stands) = registry(&home, &["promote", "income", "1"]);
     assert_eq!((code, &stands["change_number"]), (0, &Value::Null), "it is there already: {stands}");
 
+    let versions = home.json(&["explain", "last"])["versions"].clone();
+    assert_eq!(
+        versions,
+        json!([{ "model": "income", "version": 1, "step": 1, "stage": "production", "aliases": [] }])
+    );
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("income version 1: step 1, production"), "{page}");
     let history = registry(&home, &["history", "income"]).1;
     let told: Vec<&str> =
         history.as_array().unwrap().iter().map(|entry| entry["told"].as_str().unwrap()).collect();
