@@ -25,21 +25,25 @@ pub struct Candidate<'a> {
 }
 
 impl App {
-    /// The evaluation that `evaluate.baseline` means: `last` (none: there is no earlier one), `MODEL@ALIAS`, or an evaluation.
+    /// The evaluation that `evaluate.baseline` means: `last`, `MODEL@ALIAS`, or an evaluation. The first two may mean nothing yet:
+    /// then why, in words.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a name that means nothing; [`ErrorKind::Usage`] for an evaluation that did not complete or kept no
+    /// [`ErrorKind::NotFound`] for an evaluation or an alias that is not there; [`ErrorKind::Usage`] for one that did not complete or kept no
     /// rows.
     pub(super) fn baseline(
         &self,
         named: &str,
         candidate: &Candidate<'_>,
-    ) -> Result<Option<EvaluationRow>, AppError> {
-        let row = match named.split_once('@') {
-            _ if named == LAST => return self.last_before(candidate),
-            Some((model, alias)) => self.of_model(model, alias, candidate)?,
-            None => self.ledger_read(|ledger| ledger.find_evaluation(named))?,
-        };
+    ) -> Result<Result<EvaluationRow, String>, AppError> {
+        if named == LAST {
+            let none = "there is no earlier evaluation of other weights to compare with";
+            return Ok(self.last_before(candidate)?.ok_or_else(|| none.to_owned()));
+        }
+        if let Some((model, alias)) = named.split_once('@') {
+            return self.of_model(model, alias, candidate);
+        }
+        let row = self.ledger_read(|ledger| ledger.find_evaluation(named))?;
         let id = &row.evaluation_id;
         if row.state != EvaluationState::Completed {
             let message = format!("the baseline {id} is {}: it has nothing to compare with", row.state);
@@ -49,7 +53,7 @@ impl App {
             let message = format!("the baseline {id} kept no rows: nothing can be compared row by row");
             return Err(AppError::new(ErrorKind::Usage, message));
         }
-        Ok(Some(row))
+        Ok(Ok(row))
     }
 
     /// The newest of other weights: on the same tasks, or by the same evaluator of runs of this name where no tasks are named.
@@ -73,31 +77,46 @@ impl App {
         Ok(rows.into_iter().next())
     }
 
-    /// The newest evaluation, on the same tasks, of the version that an alias points to.
+    /// The newest evaluation, on the same tasks, of the version that an alias points to. Before the first release there is none;
+    /// afterwards there must be one, because gates that compare pass where there is nothing to compare with.
     fn of_model(
         &self,
         model: &str,
         alias: &str,
         candidate: &Candidate<'_>,
-    ) -> Result<EvaluationRow, AppError> {
-        let no_alias = || {
-            let message = format!("the baseline `{model}@{alias}` means no version of a model");
-            AppError::new(ErrorKind::NotFound, message).hint("see which there are with: trackway registry ls")
+    ) -> Result<Result<EvaluationRow, String>, AppError> {
+        let Some(row) = self.ledger_read(|ledger| ledger.model(model))? else {
+            return Ok(Err(format!("there is no model `{model}` yet to compare with")));
         };
-        let row = self.ledger_read(|ledger| ledger.model(model))?.ok_or_else(no_alias)?;
-        let number = version_of(&row, alias).ok_or_else(no_alias)?;
+        let Some(number) = version_of(&row, alias) else {
+            let message = format!("no version of `{model}` is `{alias}`");
+            return match alias {
+                PRODUCTION => Ok(Err(format!("{message} yet: nothing to compare with"))),
+                _ => Err(AppError::new(ErrorKind::NotFound, message)),
+            };
+        };
         let versions = self.ledger_read(|ledger| ledger.versions_of_model(model))?;
-        let version = versions.into_iter().find(|version| version.version == number).ok_or_else(no_alias)?;
-        let mut rows = self.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?;
+        let version = versions.into_iter().find(|version| version.version == number);
+        let mut rows = match &version {
+            Some(version) => self.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?,
+            None => Vec::new(),
+        };
+        let manifest = version.map(|version| version.checkpoint_manifest_sha256).unwrap_or_default();
         rows.retain(|row| {
             row.state == EvaluationState::Completed
-                && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
+                && row.raw_outputs_location.is_some()
+                && row.checkpoint_manifest_sha256 == manifest
                 && row.task_set_sha256.as_deref() == candidate.task_set_sha256
         });
-        rows.pop().ok_or_else(|| {
-            let message = format!("version {number} of `{model}` was not evaluated on these tasks");
-            AppError::new(ErrorKind::NotFound, message)
-        })
+        let row = rows.pop().ok_or_else(|| {
+            let message =
+                format!("version {number} of `{model}`, the baseline, was not evaluated on these tasks");
+            AppError::new(ErrorKind::NotFound, message).hint(format!(
+                "evaluate it first: --checkpoint {} of its run",
+                manifest.get(..12).unwrap_or("…")
+            ))
+        })?;
+        Ok(Ok(row))
     }
 
     /// The rows that an evaluation kept, every byte as it was.

@@ -119,8 +119,8 @@ pub(crate) struct Case<'a> {
     prepared: Prepared,
     evaluation_id: String,
     task_set: Option<TaskSet>,
-    /// What it is compared with.
-    baseline: Option<EvaluationRow>,
+    /// What it is compared with, or why with nothing, where a baseline is asked for.
+    baseline: Option<Result<EvaluationRow, String>>,
     seed: u64,
 }
 
@@ -144,7 +144,7 @@ fn evaluate(
         evaluator_name: &evaluator.name,
     };
     let named = asked.section.baseline.as_deref();
-    let baseline = named.map(|named| app.baseline(named, &candidate)).transpose()?.flatten();
+    let baseline = named.map(|named| app.baseline(named, &candidate)).transpose()?;
     let evaluation_id = EvaluationId::new(&app.ids).to_string();
     let seed = job.plan.run.seed.unwrap_or(0);
     let start = Start::without_data(app, job);
@@ -274,12 +274,15 @@ impl Case<'_> {
 
     fn completed(&self, row: EvaluationRow, outputs: Outputs) -> Result<EvaluationEnd, AppError> {
         let mut notes = outputs.notes.clone();
-        if self.section().baseline.is_some() && self.baseline.is_none() {
-            notes.push("there is no earlier evaluation of other weights to compare with".into());
-        }
+        let baseline = self.baseline.as_ref();
+        notes.extend(baseline.and_then(|it| it.as_ref().err().cloned()));
         let mut row = by_its_own_word(row, &outputs.told, &mut notes);
-        let terms =
-            Terms { section: self.section(), seed: self.seed, task: None, baseline: self.baseline.as_ref() };
+        let terms = Terms {
+            section: self.section(),
+            seed: self.seed,
+            task: None,
+            baseline: baseline.and_then(|it| it.as_ref().ok()),
+        };
         let judged = Judged::of(self.app, &outputs, &terms)?;
         if let Some(predictions) = &outputs.predictions {
             keep_predictions(self.app, &mut row, predictions, &judged, self.seed);

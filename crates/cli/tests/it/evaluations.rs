@@ -537,9 +537,14 @@ fn rows_are_judged() {
         assert_eq!((code, &refused["state"]), (4, &json!("failed")), "{set}: {refused}");
         assert!(refused["failure"].as_str().unwrap().contains(told), "{set}: {}", refused["failure"]);
     }
-    for (baseline, code) in [("evl_nowhere", 6), ("income@production", 6)] {
-        let set = format!("evaluate.baseline={baseline}");
-        assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", &set]).code, code, "{baseline}");
+    assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
+    let (code, unreleased) = evaluate(&home, &["--set", "evaluate.baseline=income@production"]);
+    assert_eq!((code, &unreleased["comparison"]), (0, &Value::Null), "the first model: {unreleased}");
+    assert!(unreleased["notes"].to_string().contains("there is no model `income` yet"), "{unreleased}");
+    assert_eq!(home.trackway(&["registry", "register", "income", "--run", "last"]).code, 0);
+    for (alias, code) in [("production", 0), ("champion", 6)] {
+        let set = format!("evaluate.baseline=income@{alias}");
+        assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", &set]).code, code, "{alias}");
     }
     let kept = home.state().join(first["raw_outputs"]["path"].as_str().unwrap());
     std::fs::write(&kept, "other bytes").unwrap();
