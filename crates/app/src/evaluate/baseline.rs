@@ -25,19 +25,23 @@ pub struct Candidate<'a> {
 }
 
 impl App {
-    /// The evaluation that `evaluate.baseline` means: `last` (none: there is no earlier one), `MODEL@ALIAS`, or an evaluation.
+    /// The evaluation that `evaluate.baseline` means: `last` (none: there is no earlier one), `MODEL@ALIAS`, or an
+    /// evaluation. `None`: there is nothing to compare with yet.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a name that means nothing; [`ErrorKind::Usage`] for an evaluation that did not complete or kept no
     /// rows.
-    pub(super) fn baseline(
+    pub(crate) fn baseline(
         &self,
         named: &str,
         candidate: &Candidate<'_>,
     ) -> Result<Option<EvaluationRow>, AppError> {
         let row = match named.split_once('@') {
             _ if named == LAST => return self.last_before(candidate),
-            Some((model, alias)) => self.of_model(model, alias, candidate)?,
+            Some((model, alias)) => match self.of_model(model, alias, candidate)? {
+                Some(row) => row,
+                None => return Ok(None),
+            },
             None => self.ledger_read(|ledger| ledger.find_evaluation(named))?,
         };
         let id = &row.evaluation_id;
@@ -73,18 +77,22 @@ impl App {
         Ok(rows.into_iter().next())
     }
 
-    /// The newest evaluation, on the same tasks, of the version that an alias points to.
+    /// The newest evaluation, on the same tasks, of the version that an alias points to. `None`: nothing is in production yet.
     fn of_model(
         &self,
         model: &str,
         alias: &str,
         candidate: &Candidate<'_>,
-    ) -> Result<EvaluationRow, AppError> {
+    ) -> Result<Option<EvaluationRow>, AppError> {
         let no_alias = || {
             let message = format!("the baseline `{model}@{alias}` means no version of a model");
             AppError::new(ErrorKind::NotFound, message).hint("see which there are with: trackway registry ls")
         };
-        let row = self.ledger_read(|ledger| ledger.model(model))?.ok_or_else(no_alias)?;
+        let row = self.ledger_read(|ledger| ledger.model(model))?;
+        if alias == PRODUCTION && row.as_ref().is_none_or(|row| row.production_version.is_none()) {
+            return Ok(None);
+        }
+        let row = row.ok_or_else(no_alias)?;
         let number = version_of(&row, alias).ok_or_else(no_alias)?;
         let versions = self.ledger_read(|ledger| ledger.versions_of_model(model))?;
         let version = versions.into_iter().find(|version| version.version == number).ok_or_else(no_alias)?;
@@ -94,9 +102,11 @@ impl App {
                 && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
                 && row.task_set_sha256.as_deref() == candidate.task_set_sha256
         });
-        rows.pop().ok_or_else(|| {
+        rows.pop().map(Some).ok_or_else(|| {
             let message = format!("version {number} of `{model}` was not evaluated on these tasks");
+            let step = version.step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
             AppError::new(ErrorKind::NotFound, message)
+                .hint(format!("evaluate it first: trackway evaluate {}{step}", version.run_id))
         })
     }
 

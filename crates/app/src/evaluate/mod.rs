@@ -30,7 +30,7 @@ pub use self::import::{ImportRequest, ImportedEvaluation};
 pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
 pub use self::subject::EvaluationSubject;
 
-use self::baseline::Candidate;
+pub(crate) use self::baseline::Candidate;
 use self::evaluator::{Evaluator, evaluator};
 use self::judge::{Judged, Terms};
 use self::launches::{Launched, Launches, variables};
@@ -275,7 +275,7 @@ impl Case<'_> {
     fn completed(&self, row: EvaluationRow, outputs: Outputs) -> Result<EvaluationEnd, AppError> {
         let mut notes = outputs.notes.clone();
         if self.section().baseline.is_some() && self.baseline.is_none() {
-            notes.push("there is no earlier evaluation of other weights to compare with".into());
+            notes.push("there is nothing to compare with yet".into());
         }
         let mut row = by_its_own_word(row, &outputs.told, &mut notes);
         let terms =

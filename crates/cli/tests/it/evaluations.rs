@@ -483,7 +483,7 @@ fn rows_are_judged() {
     );
     let (code, first) = evaluate(&home, &["--checkpoint", "1", "--set", "evaluate.gates=[]"]);
     assert_eq!((code, &first["metrics"]["accuracy"]["value"]), (0, &json!(1.0)), "{first}");
-    assert!(first["notes"].to_string().contains("no earlier evaluation"), "{}", first["notes"]);
+    assert!(first["notes"].to_string().contains("nothing to compare with yet"), "{}", first["notes"]);
     let (code, third) = evaluate(&home, &[]);
     assert_eq!((code, &third["state"]), (5, &json!("completed")), "a gate fails: {third}");
     let accuracy = &third["metrics"]["accuracy"];
