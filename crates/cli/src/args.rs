@@ -4,6 +4,7 @@ mod checkpoint;
 mod data;
 mod memory;
 mod preflight;
+mod probe;
 mod rehearse;
 mod slices;
 mod tracking;
@@ -20,6 +21,7 @@ pub use data::{
 };
 pub use memory::MemoryArgs;
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use probe::{ProbeArgs, ProbeOnly};
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
@@ -105,6 +107,8 @@ pub enum Command {
     /// Look at slices of a table of predictions
     #[command(subcommand)]
     Slices(SlicesCommand),
+    /// Ask a model what it makes of its inputs: what it needs, what it expects, what confuses it, what would change its mind
+    Probe(Box<ProbeArgs>),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

@@ -3,6 +3,7 @@
 //! A table in memory is a [`trackway_data::model::Frame`]; a number is an [`Estimate`], never without its interval.
 
 mod assessment;
+pub mod debug;
 mod estimate;
 pub mod search;
 

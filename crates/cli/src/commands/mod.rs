@@ -13,6 +13,7 @@ mod live;
 pub mod logs;
 pub mod memory;
 pub mod preflight;
+mod probe;
 mod progressive;
 pub mod prove;
 pub mod rehearse;
@@ -21,6 +22,7 @@ pub mod slices;
 pub mod sql;
 pub mod watch;
 
+pub use probe::probe;
 use trackway_app::{App, RollBackRequest};
 
 use crate::args::{ExplainArgs, RollBackArgs, ShimArgs, StopArgs};

@@ -353,7 +353,8 @@ fn worse_than_the_baseline() {
     let small = planted(3, 6000, (100, 500));
     let mut draw = random(99);
     // Both err much where f2 = v0; the baseline errs more than the candidate everywhere but in the planted slice.
-    let noisy = |row: usize, own: f64| if small.codes[2][row] == 0 && row.is_multiple_of(2) { 1.0 } else { own };
+    let noisy =
+        |row: usize, own: f64| if small.codes[2][row] == 0 && row.is_multiple_of(2) { 1.0 } else { own };
     let candidate: Vec<f64> = (0..6000).map(|row| noisy(row, small.errors[row])).collect();
     let baseline: Vec<f64> = (0..6000).map(|row| noisy(row, f64::from(u8::from(draw(1000) < 200)))).collect();
     let frame = |candidate: &[f64]| {
