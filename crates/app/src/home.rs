@@ -81,6 +81,24 @@ impl Home {
         self.data_folder().join("manifest-cache.json")
     }
 
+    /// A path below the home as it is written down, so that a home may be moved.
+    #[must_use]
+    pub fn below(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// Raw outputs of evaluations, under their hashes.
+    #[must_use]
+    pub fn evaluation_outputs(&self) -> PathBuf {
+        self.folder.join("evaluations").join("outputs")
+    }
+
+    /// What one evaluator leaves, a folder for each of its launches.
+    #[must_use]
+    pub fn evaluation_folder(&self, evaluation_id: &str) -> PathBuf {
+        self.folder.join("evaluations").join(evaluation_id)
+    }
+
     /// Snapshots of data, and what is known of files that were read.
     #[must_use]
     pub fn data_folder(&self) -> PathBuf {

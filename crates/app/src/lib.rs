@@ -2,6 +2,7 @@
 //! Nothing here knows a command line or a web request, and nothing here prints.
 
 pub mod actions;
+pub mod assess;
 pub mod capture;
 pub mod checkpoints;
 pub mod classify;
@@ -9,6 +10,7 @@ pub mod compare;
 pub mod control;
 pub mod data;
 pub mod error;
+pub mod evaluate;
 pub mod explain;
 mod find;
 pub mod gates;

@@ -23,7 +23,9 @@ impl App {
         let own = open.iter().filter(|attempt| {
             self.home.attempt_folder(attempt.attempt_id) == std::path::Path::new(&attempt.log_directory)
         });
-        Ok(own.filter_map(|attempt| self.reconcile_one(attempt)).collect())
+        let mut told: Vec<String> = own.filter_map(|attempt| self.reconcile_one(attempt)).collect();
+        told.extend(self.close_lost_evaluations()?);
+        Ok(told)
     }
 
     fn reconcile_one(&self, attempt: &AttemptRow) -> Option<String> {

@@ -2,9 +2,12 @@
 
 mod checkpoint;
 mod data;
+mod evaluate;
 mod memory;
+mod metrics;
 mod preflight;
 mod probe;
+mod registry;
 mod rehearse;
 mod slices;
 mod tracking;
@@ -19,9 +22,15 @@ pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
+pub use evaluate::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
 pub use memory::MemoryArgs;
+pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
 pub use probe::{ProbeArgs, ProbeOnly};
+pub use registry::{
+    AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
+    JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
+};
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
@@ -70,6 +79,13 @@ pub enum Command {
     Prove(ProveArgs),
     /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
     Rehearse(RehearseArgs),
+    /// Evaluate a checkpoint: verify it, hold it, launch the evaluator, and leave a receipt
+    Evaluate(EvaluateArgs),
+    /// List evaluations, newest first
+    Evaluations(EvaluationsArgs),
+    /// Look at one evaluation
+    #[command(subcommand)]
+    Evaluation(EvaluationCommand),
     /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
     Resume(ResumeArgs),
     /// List runs, newest first; search and sort by metrics, parameters and tags
@@ -90,6 +106,12 @@ pub enum Command {
     RollBack(RollBackArgs),
     /// Query every receipt, event and metric with SQL
     Sql(SqlArgs),
+    /// Judge evaluations by gates, and show that gates can say no
+    #[command(subcommand)]
+    Gates(GatesCommand),
+    /// Versions of models: register, promote through gates, roll back
+    #[command(subcommand)]
+    Registry(Box<RegistryCommand>),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
     /// Delete logs and records of old runs by rule; without --yes only say what would go
@@ -109,6 +131,8 @@ pub enum Command {
     Slices(SlicesCommand),
     /// Ask a model what it makes of its inputs: what it needs, what it expects, what confuses it, what would change its mind
     Probe(Box<ProbeArgs>),
+    /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
+    Metrics(Box<MetricsArgs>),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),

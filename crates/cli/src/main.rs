@@ -45,6 +45,7 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
         Command::Probe(probe) => commands::probe(probe, printer),
         Command::Slices(slices) => commands::slices::slices(slices, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
+        Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
         Command::Run(run) => {
             let request = commands::run::request(run)?;
             let app = open(&cli.global, run.file.as_deref(), true, printer)?;
@@ -67,6 +68,11 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
         Command::Prove(prove) => {
             let app = open(&cli.global, Some(&prove.file), true, printer)?;
             commands::prove::prove(&app, prove, printer)
+        }
+        Command::Evaluate(evaluate) => {
+            let file = commands::evaluate::file_of(evaluate);
+            let app = open(&cli.global, file.as_deref(), false, printer)?;
+            commands::evaluate::evaluate(&app, evaluate, printer)
         }
         Command::Rehearse(rehearse) => {
             let app = open(&cli.global, Some(&rehearse.file), true, printer)?;
@@ -92,13 +98,19 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         Command::Stop(stop) => commands::stop(app, stop, printer),
         Command::RollBack(roll_back) => commands::roll_back(app, roll_back, printer),
         Command::Sql(sql) => commands::sql::sql(app, sql, printer),
+        Command::Gates(gates) => commands::gates::gates(app, gates, printer),
+        Command::Registry(registry) => commands::registry::registry(app, registry, printer),
+        Command::Evaluations(list) => commands::evaluate::evaluations(app, list, printer),
+        Command::Evaluation(evaluation) => commands::evaluate::evaluation(app, evaluation, printer),
         Command::Run(_)
         | Command::Preflight(_)
         | Command::Prove(_)
         | Command::Rehearse(_)
+        | Command::Evaluate(_)
         | Command::Classify(_)
         | Command::Import(_)
         | Command::Memory(_)
+        | Command::Metrics(_)
         | Command::Checkpoint(_)
         | Command::Data(_)
         | Command::Probe(_)

@@ -74,6 +74,10 @@ id_type!(
     /// A resume proof: several launches of one config, compared. Written `prf_` and a ULID in lower case.
     ProofId, "proof", "prf_"
 );
+id_type!(
+    /// An evaluation of a checkpoint. Written `evl_` and a ULID in lower case.
+    EvaluationId, "evaluation", "evl_"
+);
 
 #[cfg(test)]
 mod tests {

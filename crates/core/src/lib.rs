@@ -14,7 +14,7 @@ mod time;
 
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
-pub use id::{AttemptId, IdError, ProofId, RunId};
+pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use sign_off::{SignOff, SignOffError};
 pub use stage::{Stage, StageError};

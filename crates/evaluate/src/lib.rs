@@ -2,14 +2,30 @@
 //!
 //! A table in memory is a [`trackway_data::model::Frame`]; a number is an [`Estimate`], never without its interval.
 
+pub mod assess;
 mod assessment;
+mod classes;
+mod columns;
+pub mod comparison;
+mod curves;
 pub mod debug;
+mod differences;
 mod estimate;
+pub mod failures;
+pub mod fairness;
+pub mod metrics;
 pub mod search;
+pub mod slices;
+pub mod told;
 
+pub use assess::{AssessError, Baseline, Spec, assess};
 pub use assessment::{
     Assessment, Average, CURVE_POINTS_MAX, CalibrationBin, ClassMetrics, Columns, Compared, Comparison,
     Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice, SliceCompared, Task,
     Verdict,
 };
 pub use estimate::{Estimate, Method};
+pub use slices::{SliceLimits, SliceRows};
+
+#[cfg(test)]
+mod tests;

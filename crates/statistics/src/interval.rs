@@ -62,7 +62,42 @@ pub fn mean_interval(mean: f64, standard_deviation: f64, count: f64, confidence:
     Interval { low: mean - half, high: mean + half }
 }
 
-pub(crate) fn normal_quantile(share: f64) -> f64 {
+/// Where the difference of two independent numbers lies, from where each of them does (MOVER: G. Zou and A. Donner
+/// 2008; with Wilson's intervals of two proportions it is R. Newcombe's of 1998, method 10).
+#[must_use]
+pub fn difference_interval((one, of_one): (f64, Interval), (other, of_other): (f64, Interval)) -> Interval {
+    let difference = one - other;
+    Interval {
+        low: difference - (one - of_one.low).hypot(of_other.high - other),
+        high: difference + (of_one.high - one).hypot(other - of_other.low),
+    }
+}
+
+/// Where the ratio of two independent numbers lies, neither of which is negative (MOVER-R: A. Donner and G. Zou 2012).
+/// No upper end where the lower one below the line is 0.
+#[must_use]
+pub fn ratio_interval((above, of_above): (f64, Interval), (below, of_below): (f64, Interval)) -> Interval {
+    let product = above * below;
+    let root = |end: f64, other_end: f64| {
+        (product * product - end * other_end * (2.0 * above - end) * (2.0 * below - other_end))
+            .max(0.0)
+            .sqrt()
+    };
+    let low = (product - root(of_above.low, of_below.high)) / (of_below.high * (2.0 * below - of_below.high));
+    let high = (product + root(of_above.high, of_below.low)) / (of_below.low * (2.0 * below - of_below.low));
+    let low = if low.is_finite() { low.max(0.0) } else { 0.0 };
+    Interval { low, high: if of_below.low > 0.0 && high >= 0.0 { high } else { f64::INFINITY } }
+}
+
+/// The number below which a share of Student's t distribution lies. NaN for fewer than one degree of freedom.
+#[must_use]
+pub fn student_quantile(share: f64, degrees_of_freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |student| student.inverse_cdf(share))
+}
+
+/// The number below which a share of the normal distribution lies.
+#[must_use]
+pub fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 

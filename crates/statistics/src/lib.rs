@@ -10,6 +10,7 @@ mod distance;
 mod exact;
 mod interval;
 mod noise;
+mod resample;
 mod sample;
 mod sequence;
 mod significance;
@@ -18,12 +19,17 @@ pub use association::{Association, Table};
 pub use correction::{benjamini_hochberg, holm};
 pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_stability_index};
 pub use exact::{binomial_p_value, hypergeometric_p_value};
-pub use interval::{Interval, clopper_pearson, mean_interval, wilson};
+pub use interval::{
+    Interval, clopper_pearson, difference_interval, mean_interval, normal_quantile, ratio_interval,
+    student_quantile, wilson,
+};
 pub use noise::noise_floor;
+pub use resample::{fill_poisson_one, poisson};
 pub use sample::WeightedSample;
 pub use sequence::{BoundedMean, NARROWEST_AT, RunningMean, VALUES_MIN, fall_between};
 pub use significance::{
-    ChiSquare, chi_square, chi_square_p_value, kolmogorov_smirnov_p_value, student_t_p_value,
+    ChiSquare, MCNEMAR_EXACT_MAX, chi_square, chi_square_p_value, kolmogorov_smirnov_p_value,
+    mcnemar_p_value, normal_p_value, student_t_p_value,
 };
 
 #[cfg(test)]

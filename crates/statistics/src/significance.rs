@@ -1,6 +1,6 @@
 //! How likely chance alone is to show such a difference.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 use statrs::function::gamma::gamma_ur;
 
 use crate::association::Table;
@@ -38,6 +38,32 @@ pub fn chi_square(table: &Table) -> Option<ChiSquare> {
 #[must_use]
 pub fn student_t_p_value(statistic: f64, degrees_of_freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees_of_freedom).map_or(f64::NAN, |student| student.sf(statistic))
+}
+
+/// The chance of a number of the normal distribution at least this far from 0, on either side.
+#[must_use]
+pub fn normal_p_value(statistic: f64) -> f64 {
+    (2.0 * Normal::standard().sf(statistic.abs())).min(1.0)
+}
+
+/// Up to so many rows on which two sides part, McNemar's test is the binomial one.
+pub const MCNEMAR_EXACT_MAX: u64 = 1_000;
+
+/// McNemar's test (1947): of the rows on which two sides part, `one` went one way and `other` the other; how likely is
+/// that, or more, if both ways are equally likely? Exact up to [`MCNEMAR_EXACT_MAX`] rows, from there on chi-square with
+/// A. Edwards' correction (1948).
+#[must_use]
+pub fn mcnemar_p_value(one: u64, other: u64) -> f64 {
+    let apart = one + other;
+    if apart == 0 {
+        return 1.0;
+    }
+    if apart > MCNEMAR_EXACT_MAX {
+        let distance = (one.abs_diff(other) as f64 - 1.0).max(0.0);
+        return chi_square_p_value(distance * distance / apart as f64, 1);
+    }
+    let binomial = Binomial::new(0.5, apart).expect("a half is a chance");
+    (2.0 * binomial.cdf(one.min(other))).min(1.0)
 }
 
 /// The chance of a chi-square statistic at least this large.

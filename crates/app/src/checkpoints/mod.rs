@@ -7,6 +7,7 @@ mod doctor;
 mod entry;
 mod environment;
 mod fall_back;
+mod hold;
 mod house;
 mod lines;
 mod load_crash;
@@ -29,6 +30,7 @@ use trackway_recorder::{SystemClock, SystemIds};
 pub use doctor::{DoctorFinding, DoctorReport};
 pub use entry::{CheckpointEntry, Listing};
 pub use fall_back::FallBackCost;
+pub use hold::CheckpointRef;
 pub use house::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
 pub use now::CheckpointAsked;
 pub use policy::KeepChanges;
@@ -42,6 +44,7 @@ use there::{Placed, Remote};
 
 pub(crate) use environment::try_out_file_system;
 pub(crate) use fall_back::{Pace, told as fall_back_notice};
+pub(crate) use hold::Chosen;
 pub(crate) use load_crash::step_back;
 pub(crate) use policy::{keep_variables, policy_of};
 

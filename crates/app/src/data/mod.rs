@@ -12,3 +12,4 @@ pub mod split;
 pub mod table;
 
 pub use remote::install as read_urls;
+pub(crate) use table::data_error;

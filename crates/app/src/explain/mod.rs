@@ -140,7 +140,7 @@ impl App {
             resume_proof: self.proof_card(run, attempt)?,
             cadence: self.cadence_advice(run, attempt, &attempts, &of_run.uploads()?)?,
             retries: retries.iter().map(|retry| retry_line(retry, &attempts)).collect(),
-            evaluations: self.evaluations(run.run_id)?,
+            evaluations: self.evaluations_of(run.run_id)?,
             same_inputs: self.same_inputs(run, &summaries)?,
             metrics,
             machine,
@@ -253,11 +253,6 @@ impl App {
             changes(&described(good.run_id)?, &described(run.run_id)?)
         };
         Ok(Diff { against: good.run_id.to_string(), label: "the data of the last good run".into(), changes })
-    }
-
-    fn evaluations(&self, run_id: RunId) -> Result<Vec<Value>, AppError> {
-        let rows = self.ledger_read(|ledger| ledger.evaluations_of_run(run_id))?;
-        Ok(rows.into_iter().filter_map(|row| serde_json::to_value(row).ok()).collect())
     }
 
     /// Other completed runs with the same config, data and seed, and where their last values differ from this one's.

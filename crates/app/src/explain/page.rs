@@ -11,6 +11,7 @@ use trackway_ledger::StageRow;
 use super::diff::Change;
 pub use super::machine::{MachineCard, MachineLine, WorkShares};
 use crate::checkpoints::FallBackCost;
+pub use crate::evaluate::EvaluationReceipt;
 pub use crate::preflight::Recorded;
 use crate::progressive::ProgressiveCard;
 pub use crate::run::detect::Detection;
@@ -60,7 +61,7 @@ pub struct Explanation {
     /// What was decided after each attempt.
     pub retries: Vec<RetryLine>,
     /// Evaluations of the run's checkpoints.
-    pub evaluations: Vec<Value>,
+    pub evaluations: Vec<EvaluationReceipt>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
     /// The loss on data that the model has not seen, by progressive validation, over the attempt's stage; none where nothing

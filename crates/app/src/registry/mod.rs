@@ -211,8 +211,10 @@ fn change_of(row: &ModelChangeRow) -> Change {
 
 /// Whoever is logged in.
 pub(crate) fn person() -> Option<String> {
-    let names = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
-    names.into_iter().find(|name| !name.trim().is_empty())
+    let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let of_process =
+        || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);
+    named.into_iter().find(|name| !name.trim().is_empty()).or_else(of_process)
 }
 
 /// Names become names of folders and pins.

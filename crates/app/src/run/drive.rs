@@ -392,7 +392,7 @@ fn after(
 }
 
 /// Waits; false when a stop was asked for meanwhile.
-fn wait(app: &App, seconds: f64, asked: &Path) -> bool {
+pub fn wait(app: &App, seconds: f64, asked: &Path) -> bool {
     let stop_asked = || interrupt::stop_requests() > 0 || asked.exists();
     let until = app.clock.monotonic_micros() + (seconds * 1e6) as i64;
     while app.clock.monotonic_micros() < until {

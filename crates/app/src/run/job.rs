@@ -113,7 +113,8 @@ impl Job {
         Self::new(Plan::from(file), base, Some(absolute), overrides.to_vec(), redactor)
     }
 
-    fn new(
+    /// A plan from somewhere else than a run file.
+    pub(crate) fn new(
         plan: Plan,
         base: PathBuf,
         run_file: Option<PathBuf>,

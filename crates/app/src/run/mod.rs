@@ -19,7 +19,7 @@ pub(crate) mod stages;
 mod supervise;
 mod watchdog;
 
-pub(crate) use drive::{Rehearsal, rehearse};
+pub(crate) use drive::{Rehearsal, rehearse, wait};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub(crate) use job::Job;
 pub use job::{Source, StoredJob};
@@ -61,8 +61,8 @@ pub struct RunOutcome {
     pub attempts: Vec<AttemptOutcome>,
     /// The stages of its ladder that were launched, from the smallest; empty without `[stages]`.
     pub stages: Vec<StageRow>,
-    /// The evaluation of its result; none was asked for.
-    pub evaluation: Option<serde_json::Value>,
+    /// The evaluation of its result; none was asked for, or there was nothing to evaluate.
+    pub evaluation: Option<crate::evaluate::EvaluationReceipt>,
     /// The verdicts of its gates.
     pub gates: Vec<serde_json::Value>,
     /// How its remote stands; it has none.
@@ -108,12 +108,14 @@ impl App {
     /// the attempt running; the next command takes it up.
     pub fn run(&self, request: RunRequest, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
         let start = read(self, &request.source, request.retry_data_error, reporter)?;
+        crate::evaluate::check_before_launch(self, &start.job)?;
         let report = self.check_before_launch(&start, &request, reporter)?;
         let prepared = begin(self, &start, LaunchKind::Train, reporter)?;
         let run_id = prepared.run.run_id;
         let Some(report) = report else {
             self.tell_unchecked(run_id, &request)?;
-            return drive::drive(self, prepared, request.injection, reporter);
+            let outcome = drive::drive(self, prepared, request.injection, reporter)?;
+            return self.evaluate_after(outcome, reporter);
         };
         record(self, run_id, &report)?;
         let state = match report.verdict {
@@ -121,6 +123,7 @@ impl App {
             Verdict::Block => RunState::Blocked,
             _ => {
                 let outcome = drive::drive(self, prepared, request.injection, reporter)?;
+                let outcome = self.evaluate_after(outcome, reporter)?;
                 return Ok(RunOutcome { preflight: Some(report), ..outcome });
             }
         };
@@ -194,7 +197,8 @@ impl App {
             return Ok(RunOutcome { remote: Some(remote), ..self.outcome(row.run_id)? });
         }
         let prepared = prepare::take_up(self, &row)?;
-        drive::drive(self, prepared, None, reporter)
+        let outcome = drive::drive(self, prepared, None, reporter)?;
+        self.evaluate_after(outcome, reporter)
     }
 
     /// How a run stands now.

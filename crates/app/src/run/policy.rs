@@ -53,8 +53,10 @@ impl Changes {
 /// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its stage
 /// was judged.
 pub fn decide(app: &App, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
-    if row.kind != LaunchKind::Train {
-        return Ok(answer(app, row, rehearsed(row), None));
+    match row.kind {
+        LaunchKind::Train => {}
+        LaunchKind::Evaluate => return Ok(answer(app, row, evaluated(app, row)?, None)),
+        _ => return Ok(answer(app, row, rehearsed(row), None)),
     }
     let due = roll_back::due(app, row)?;
     let next_stage = judged.and_then(Judged::next_stage);
@@ -78,6 +80,13 @@ fn rehearsed(row: &AttemptRow) -> Decision {
         final_state: if success { FinalState::Completed } else { FinalState::Failed },
         next_actions: Vec::new(),
     }
+}
+
+/// The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
+fn evaluated(app: &App, row: &AttemptRow) -> Result<Decision, AppError> {
+    let run = app.find_run(&row.run_id.to_string())?;
+    let policy = policy_of(&retry_section(&run));
+    Ok(trackway_tower::decide(&history(app, row)?, &policy, system_rng().next_unit()))
 }
 
 fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back::Due>) -> Decided {
@@ -123,7 +132,15 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back
             retry.why = why;
             RunState::Waiting
         }
-        // Evaluations are launched by a later version; until then the attempt stays good and the run is at rest.
+        Decision::RetryEvaluator { why, budget, delay_seconds, .. } if row.kind == LaunchKind::Evaluate => {
+            spend(Some(budget));
+            retry.decision = DecisionWord::Retry;
+            retry.delay_seconds = Some(delay_seconds);
+            retry.why = why;
+            RunState::Waiting
+        }
+        // The evaluation within a training script failed behind its last checkpoint: the attempt stays good, and the run is
+        // at rest until `trackway evaluate` judges it.
         Decision::RetryEvaluator { why, budget, .. } => {
             spend(Some(budget));
             retry.why = why;
@@ -150,7 +167,7 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
         let parent = retries.iter().find(|retry| Some(retry.attempt_id) == attempt.parent_attempt_id);
         parent.map(Changes::of).unwrap_or_default()
     };
-    let mut attempts = app.attempts_of(row.run_id)?;
+    let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
     attempts.retain(|attempt| {
         attempt.state == AttemptState::Sealed && attempt.attempt_number < row.attempt_number
     });

@@ -42,6 +42,14 @@ pub struct Start {
     manifests: Vec<DataManifest>,
 }
 
+impl Start {
+    /// Of a launch that reads no data set of its own.
+    pub fn without_data(app: &App, job: Job) -> Self {
+        let capture = capture_surroundings(app, &job);
+        Self { job, capture, data_sha256: None, manifests: Vec::new() }
+    }
+}
+
 /// Reads the source, resolves the data and captures the surroundings; nothing is stored yet.
 pub fn read(
     app: &App,

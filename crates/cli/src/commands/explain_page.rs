@@ -6,11 +6,13 @@ use trackway_app::explain::page::{
     MachineCard, MetricLine, Moment, Placement, ProofCard, Recorded, RetryLine, TagLine, Termination,
 };
 
+use trackway_app::evaluate::EvaluationReceipt;
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
 use trackway_app::progressive::ProgressiveCard;
 use trackway_ledger::StageRow;
 
+use super::evaluate::few_metrics;
 use super::{explain_machine, progressive};
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{bytes, duration, metric, short_hash};
@@ -632,14 +634,24 @@ fn metrics(printer: Printer, metrics: &[MetricLine]) {
     }
 }
 
-fn evaluations(printer: Printer, evaluations: &[Value]) {
+fn evaluations(printer: Printer, evaluations: &[EvaluationReceipt]) {
     if evaluations.is_empty() {
         return;
     }
     section(printer, "Evaluations");
-    for evaluation in evaluations {
-        printer.line(&format!("  {evaluation}"));
-    }
+    let cells = |evaluation: &EvaluationReceipt| {
+        let step = evaluation.step.map(|step| step.to_string());
+        let told = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
+        vec![
+            format!("  {}", evaluation.evaluation_id),
+            step.unwrap_or_default(),
+            evaluation.evaluator.name.clone(),
+            evaluation.state.to_string(),
+            told,
+        ]
+    };
+    printer
+        .table(&["  evaluation", "step", "evaluator", "state", ""], evaluations.iter().map(cells).collect());
 }
 
 fn cost(printer: Printer, page: &Explanation) {

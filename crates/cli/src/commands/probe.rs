@@ -146,7 +146,7 @@ fn dependence(it: &Dependence) -> Vec<Vec<String>> {
             curve.class.clone().unwrap_or_default(),
             sparkline(&curve.mean, CURVE_WIDTH),
             end(ends.next()),
-            end(ends.last()),
+            end(ends.next_back()),
         ]
     };
     it.curves.iter().map(row).collect()

@@ -1,7 +1,9 @@
 use trackway_app::App;
+use trackway_app::evaluate::EvaluationReceipt;
 use trackway_app::run::{Injection, RunOutcome, RunRequest, Source, interrupt};
-use trackway_ledger::StageVerdict;
+use trackway_ledger::{EvaluationState, StageVerdict};
 
+use super::evaluate::few_metrics;
 use super::live::Live;
 use super::preflight::selection;
 use crate::args::{ResumeArgs, RunArgs};
@@ -73,6 +75,11 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
             _ => format!("`{}` {} after {count} in {}", outcome.name, outcome.state, duration(seconds)),
         };
         printer.note(&text);
+        if let Some(evaluation) = &outcome.evaluation {
+            let told = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
+            let id = &evaluation.evaluation_id;
+            printer.note(&format!("evaluation {}: {told} (trackway evaluation show {id})", evaluation.state));
+        }
         if outcome.state != "completed" {
             printer.note(&format!("see why with: trackway explain {}", outcome.run_id));
         }
@@ -88,9 +95,16 @@ fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
     let of_child = last.and_then(|last| last.exit_code.or(last.signal.map(|signal| SIGNAL_BASE + signal)));
     match of_child {
         Some(code) => u8::try_from(code).unwrap_or(NOT_COMPLETED),
+        None if outcome.state == "completed" && evaluation_failed(outcome) => REFUSED,
         None if outcome.state == "completed" => 0,
         None if outcome.state == "blocked" && outcome.attempts.is_empty() => BLOCKED,
         None if outcome.stages.iter().any(|stage| stage.verdict == StageVerdict::Rejected) => REFUSED,
         None => NOT_COMPLETED,
     }
+}
+
+/// A run that was to be evaluated and was not is not done: nobody knows whether its gates hold.
+fn evaluation_failed(outcome: &RunOutcome) -> bool {
+    let failed = |it: &EvaluationReceipt| it.state != EvaluationState::Completed || !it.gates_pass();
+    outcome.evaluation.as_ref().is_some_and(failed)
 }

@@ -31,10 +31,7 @@ fn run_file_mistakes_have_line_caret_and_hint() {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     let home = Home::new();
-    home.write(
-        "later.toml",
-        "[run]\nname = \"x\"\ncommand = [\"true\"]\n\n[evaluate]\ncommand = [\"true\"]\n",
-    );
+    home.write("later.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n\n[launch]\non = \"ray\"\n");
     insta::assert_snapshot!(transcript(&home, &["run", "later.toml"]));
     assert_nothing_ran(&home);
 }

@@ -8,6 +8,7 @@ mod data;
 mod data_check;
 mod data_sets;
 mod detectors;
+mod evaluations;
 mod examples;
 mod faults;
 mod hangs;
@@ -15,6 +16,7 @@ mod harness;
 mod imports;
 mod leakage;
 mod memory;
+mod metrics;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
@@ -24,6 +26,7 @@ mod probe;
 mod progressive;
 mod prove;
 mod receipts;
+mod registry;
 mod rehearsals;
 mod remote;
 mod retries;

@@ -129,7 +129,8 @@ impl Search<'_> {
         let own = value(&self.columns[feature].cells, self.row);
         let (Value::Number(from), Value::Number(to)) = (own, to) else { return Vec::new() };
         let sorted = &self.sorted[feature];
-        let rank = |number: f64, above: bool| sorted.partition_point(|it| *it < number || above && *it == number);
+        let rank =
+            |number: f64, above: bool| sorted.partition_point(|it| *it < number || above && *it == number);
         let (low, high) = (from.min(to), from.max(to));
         let mut between = sorted.get(rank(low, true)..rank(high, false)).unwrap_or_default().to_vec();
         between.dedup();

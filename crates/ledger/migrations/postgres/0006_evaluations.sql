@@ -30,6 +30,8 @@ ALTER TABLE evaluations ADD COLUMN fairness_json text;
 
 ALTER TABLE evaluations ADD COLUMN comparison_json text;
 
+ALTER TABLE evaluations ADD COLUMN assessment_json text;
+
 ALTER TABLE evaluations ADD COLUMN notes_json text;
 
 ALTER TABLE evaluations ADD COLUMN receipt_sha256 text;

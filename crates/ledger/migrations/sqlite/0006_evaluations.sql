@@ -30,6 +30,8 @@ ALTER TABLE evaluations ADD COLUMN fairness_json TEXT;
 
 ALTER TABLE evaluations ADD COLUMN comparison_json TEXT;
 
+ALTER TABLE evaluations ADD COLUMN assessment_json TEXT;
+
 ALTER TABLE evaluations ADD COLUMN notes_json TEXT;
 
 ALTER TABLE evaluations ADD COLUMN receipt_sha256 TEXT;

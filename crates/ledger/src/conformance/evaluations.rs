@@ -64,12 +64,12 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
     ledger.insert_attempt(&attempt).unwrap();
     let row = EvaluationRow { attempt_id: Some(attempt.attempt_id), ..begun(&run, "first", Some("content")) };
     ledger.begin_evaluation(&row).unwrap();
-    assert_eq!(ledger.running_evaluations().unwrap(), [row.clone()]);
+    assert_eq!(ledger.running_evaluations().unwrap(), std::slice::from_ref(&row));
     assert_eq!(ledger.verify_evaluation("evl_first").unwrap(), None);
     let end = ended(&row);
     let stored = ledger.end_evaluation(&end).unwrap();
     assert_eq!(stored.receipt_sha256, Some(end.receipt_sha256()));
-    assert_eq!(ledger.evaluations_of_run(run.run_id).unwrap(), [stored.clone()]);
+    assert_eq!(ledger.evaluations_of_run(run.run_id).unwrap(), std::slice::from_ref(&stored));
     assert_eq!(ledger.metrics_of_evaluation("evl_first").unwrap(), end.metrics);
     assert_eq!(ledger.slices_of_evaluation("evl_first").unwrap(), end.slices);
     assert_eq!(ledger.verify_evaluation("evl_first").unwrap(), Some(true));
@@ -90,7 +90,7 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
     ledger.insert_ended_evaluation(&imported).unwrap();
     assert_eq!(ledger.verify_evaluation("evl_third").unwrap(), Some(true));
     assert!(ledger.running_evaluations().unwrap().is_empty());
-    assert_eq!(ledger.evaluations_on("content").unwrap(), [stored.clone()]);
+    assert_eq!(ledger.evaluations_on("content").unwrap(), std::slice::from_ref(&stored));
     for (reference, id) in [("evl_first", "evl_first"), ("FIRST", "evl_first"), ("econd", "evl_second")] {
         assert_eq!(ledger.find_evaluation(reference).unwrap().evaluation_id, id);
     }

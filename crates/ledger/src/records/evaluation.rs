@@ -88,6 +88,8 @@ record!(
         fairness_json: Option<Json>,
         /// The comparison with the baseline, by metric.
         comparison_json: Option<Json>,
+        /// The rest of what the rows show: task, columns, classes, confusion, curves.
+        assessment_json: Option<Json>,
         /// What a reader should know, such as what could not be computed and why.
         notes_json: Option<Json>,
         /// SHA-256 over the canonical JSON of every other column, from its end on.

@@ -50,7 +50,7 @@ pub(super) fn table(args: &TableArgs) -> TableRequest {
     request(&args.paths, &args.reading)
 }
 
-fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
+pub(super) fn request(paths: &[String], reading: &ReadingArgs) -> TableRequest {
     TableRequest {
         paths: paths.to_vec(),
         format: None,

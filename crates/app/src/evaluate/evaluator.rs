@@ -1,0 +1,143 @@
+//! Which code judged: the files that the evaluator's command names.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use trackway_formats::runfile::{Plan, sha256_hex};
+
+use crate::error::{AppError, ErrorKind};
+use crate::run::Job;
+
+/// One file of an evaluator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeFile {
+    /// As the command names it.
+    pub path: String,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// An evaluator and its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evaluator {
+    /// The script's name, or the program's.
+    pub name: String,
+    /// SHA-256 over the names and hashes of its files; none where no file is known.
+    pub digest: Option<String>,
+    /// Its files, in the order of the command.
+    pub files: Vec<CodeFile>,
+}
+
+/// Looks at the files that the command of `job` names, but for `data`, which it reads. Where it names none, the program itself
+/// is the code.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn evaluator(job: &Job, data: &[PathBuf]) -> Result<Evaluator, AppError> {
+    let argv = &job.plan.run.command;
+    let folder = job.working_directory();
+    let mut files: Vec<CodeFile> = Vec::new();
+    for named in named_files(argv) {
+        let path = folder.join(&named);
+        let known = files.iter().any(|file| file.path == named);
+        if !known && path.is_file() && !is_data(&path, data) {
+            files.push(code_file(&named, &path)?);
+        }
+    }
+    if files.is_empty() {
+        files.extend(program(job).map(|path| code_file(&argv[0], &path)).transpose()?);
+    }
+    let lines: Vec<String> = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.path)).collect();
+    let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
+    // Secrets may stand in arguments; a name is taken from what may be stored.
+    let name = Plan::for_command(&job.stored_plan.run.command).run.name;
+    Ok(Evaluator { name, digest, files })
+}
+
+/// What may be a file: arguments, what follows a `=` in them, and the module behind `-m`.
+fn named_files(argv: &[String]) -> Vec<String> {
+    let mut named = Vec::new();
+    for (place, argument) in argv.iter().enumerate() {
+        if place == 0 && !argument.contains('/') {
+            continue;
+        }
+        if place > 0 && argv[place - 1] == "-m" {
+            let module = argument.replace('.', "/");
+            named.extend([
+                format!("{module}.py"),
+                format!("{module}/__main__.py"),
+                format!("{module}/__init__.py"),
+            ]);
+        }
+        named.push(argument.clone());
+        named.extend(argument.split_once('=').map(|(_, value)| value.to_owned()));
+    }
+    named.retain(|name| !name.is_empty());
+    named
+}
+
+fn is_data(path: &Path, data: &[PathBuf]) -> bool {
+    let same = |one: &Path| one.canonicalize().unwrap_or_else(|_| one.to_owned());
+    let path = same(path);
+    data.iter().any(|data| path.starts_with(same(data)))
+}
+
+/// Where the program is, by the PATH that it will have.
+fn program(job: &Job) -> Option<PathBuf> {
+    let program = job.plan.run.command.first()?;
+    let path = job.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"))?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+fn code_file(named: &str, path: &Path) -> Result<CodeFile, AppError> {
+    let hashed = file_sha256(path).map_err(|error| {
+        AppError::new(
+            ErrorKind::Usage,
+            format!("the evaluator's `{}` cannot be read: {error}", path.display()),
+        )
+    })?;
+    let (sha256, size_bytes) = hashed;
+    Ok(CodeFile { path: named.to_owned(), sha256, size_bytes })
+}
+
+/// SHA-256 and size of a file.
+pub fn file_sha256(path: &Path) -> io::Result<(String, u64)> {
+    let mut file = File::open(path)?;
+    let (mut hasher, mut size_bytes) = (Sha256::new(), 0);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hasher.update(&buffer[..count]);
+        size_bytes += count as u64;
+    }
+    let hex = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((hex, size_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that arguments, values of options and modules may be files, and that a program from the PATH is none.
+    #[test]
+    fn what_a_command_names() {
+        let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            named_files(&argv(&["python", "eval.py", "--config=a.toml"])),
+            ["eval.py", "--config=a.toml", "a.toml"]
+        );
+        assert_eq!(named_files(&argv(&["./judge", ""])), ["./judge"]);
+        let module = named_files(&argv(&["python", "-m", "eval.main"]));
+        assert!(module.contains(&"eval/main.py".to_owned()), "{module:?}");
+    }
+}

@@ -1,0 +1,349 @@
+//! Evaluations: a committed checkpoint is held and verified, the evaluator is launched apart from the training, and what it leaves
+//! is bound to the checkpoint's manifest in a receipt that does not change any more (DESIGN §5).
+//!
+//! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have receipts, logs and
+//! budgets of their own and never stand among the training attempts. Whoever holds the lock of that run conducts the
+//! evaluation; when nobody does and no launch lives, the next command ends it as failed ([`close`]).
+
+mod close;
+mod evaluator;
+mod judge;
+mod launches;
+mod list;
+mod outputs;
+mod receipt;
+mod subject;
+mod task_set;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use trackway_core::{Clock as _, EvaluationId, LaunchKind};
+use trackway_evaluate::told::ToldEvaluation;
+use trackway_formats::runfile::EvaluateSection;
+use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState, RunState};
+
+pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
+pub use self::subject::EvaluationSubject;
+
+use self::evaluator::{Evaluator, evaluator};
+use self::judge::Judged;
+use self::launches::{Launched, Launches, variables};
+use self::outputs::{Outputs, read_outputs, sampled};
+use self::subject::{Asked, Subject};
+use self::task_set::TaskSet;
+use crate::App;
+use crate::checkpoints::{CheckpointRef, Checkpoints, Chosen};
+use crate::error::{AppError, ErrorKind};
+use crate::report::{NotesOnly, Notice, Reporter};
+use crate::run::{Prepared, RunOutcome, Start, begin, interrupt};
+
+/// What is asked for with `trackway evaluate`.
+#[derive(Debug, Clone)]
+pub struct EvaluateRequest {
+    /// A run file or a run.
+    pub subject: EvaluationSubject,
+    /// Which checkpoint.
+    pub checkpoint: CheckpointRef,
+    /// The texts of `--set`.
+    pub overrides: Vec<String>,
+}
+
+impl App {
+    /// Evaluates a checkpoint, and writes down what came out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] before anything is launched; [`ErrorKind::Integrity`] when the checkpoint
+    /// does not verify. That the evaluator failed is no error but the answer's state.
+    pub fn evaluate(
+        &self,
+        request: &EvaluateRequest,
+        reporter: &dyn Reporter,
+    ) -> Result<EvaluationReceipt, AppError> {
+        let subject = Subject::find(self, &request.subject, &request.overrides, reporter)?;
+        evaluate(self, &subject, &request.checkpoint, reporter)
+    }
+
+    /// Evaluates what a run that completed committed last, where its run file asks for it.
+    pub(crate) fn evaluate_after(
+        &self,
+        outcome: RunOutcome,
+        reporter: &dyn Reporter,
+    ) -> Result<RunOutcome, AppError> {
+        if outcome.state != RunState::Completed.as_str() || interrupt::stop_requests() > 0 {
+            return Ok(outcome);
+        }
+        let run = self.find_run(&outcome.run_id.to_string())?;
+        let section = run.config_json.get("evaluate").cloned().unwrap_or_default();
+        let wanted = serde_json::from_value::<Option<EvaluateSection>>(section).ok().flatten();
+        if !wanted.is_some_and(|section| section.after) {
+            return Ok(outcome);
+        }
+        if run.last_committed_step.is_none() {
+            let text = format!("run `{}` committed no checkpoint: there is nothing to evaluate", run.name);
+            reporter.notice(&Notice::Note { text });
+            return Ok(outcome);
+        }
+        let subject = EvaluationSubject::Run(run.run_id.to_string());
+        let subject = Subject::find(self, &subject, &[], reporter)?;
+        let receipt = evaluate(self, &subject, &CheckpointRef::Latest, reporter)?;
+        Ok(RunOutcome {
+            gates: receipt.gates.as_array().cloned().unwrap_or_default(),
+            evaluation: Some(receipt),
+            ..outcome
+        })
+    }
+}
+
+/// Refuses, before a training costs anything, an evaluation behind it that could not begin.
+pub(crate) fn check_before_launch(app: &App, job: &crate::run::Job) -> Result<(), AppError> {
+    let Some(asked) = Asked::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
+    let told = |error: AppError| {
+        error.hint("the evaluation behind the run could not begin; `evaluate.after = false` leaves it to `trackway evaluate`")
+    };
+    asked.evaluator_job(app)?.check_command().map_err(told)?;
+    asked.task_set(app).map_err(told).map(drop)
+}
+
+/// One evaluation that was begun.
+pub(crate) struct Case<'a> {
+    app: &'a App,
+    subject: &'a Subject,
+    checkpoints: Checkpoints,
+    chosen: Chosen,
+    prepared: Prepared,
+    evaluation_id: String,
+    task_set: Option<TaskSet>,
+    seed: u64,
+}
+
+fn evaluate(
+    app: &App,
+    subject: &Subject,
+    reference: &CheckpointRef,
+    reporter: &dyn Reporter,
+) -> Result<EvaluationReceipt, AppError> {
+    let asked = &subject.asked;
+    let job = asked.evaluator_job(app)?;
+    job.check_command()?;
+    let task_set = asked.task_set(app)?;
+    let evaluator = evaluator(&job, &asked.data_paths())?;
+    let checkpoints = app.checkpoints(&subject.run.run_id.to_string())?;
+    let chosen = checkpoints.chosen(reference)?;
+    let evaluation_id = EvaluationId::new(&app.ids).to_string();
+    let seed = job.plan.run.seed.unwrap_or(0);
+    let start = Start::without_data(app, job);
+    let prepared = begin(app, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
+    let case = Case { app, subject, checkpoints, chosen, prepared, evaluation_id, task_set, seed };
+    let row = case.begun(&evaluator)?;
+    app.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
+    reporter.notice(&Notice::Note {
+        text: format!(
+            "evaluating step {} of `{}` with `{}` ({})",
+            case.chosen.step, subject.run.name, row.evaluator_name, case.evaluation_id
+        ),
+    });
+    let mut launches = Launches::default();
+    let ended = case.conduct(row.clone(), &mut launches, reporter);
+    if ended.is_err() && interrupt::detach_requested() {
+        // The evaluator goes on without this process; the next command finds it.
+        return ended.and_then(|end| receipt::of(app, &end.evaluation));
+    }
+    let row = launches.noted(row);
+    let (end, error) = match ended {
+        Ok(end) => (end, None),
+        Err(error) => (case.failed(row, error.message.clone()), Some(error)),
+    };
+    let stored = app.ledger_write(|ledger| ledger.end_evaluation(&end))?;
+    app.rest_launches(case.prepared.run.run_id)?;
+    case.let_go(reporter);
+    match error {
+        Some(error) => Err(error),
+        None => {
+            app.keep_verdicts(&stored)?;
+            receipt::of(app, &stored)
+        }
+    }
+}
+
+impl Launches {
+    fn noted(&self, row: EvaluationRow) -> EvaluationRow {
+        let launch_attempt_id = self.last.as_ref().map(|last| last.attempt_id);
+        EvaluationRow { launch_count: self.count, launch_attempt_id, ..row }
+    }
+}
+
+impl Case<'_> {
+    fn section(&self) -> &EvaluateSection {
+        &self.subject.asked.section
+    }
+
+    /// The row of an evaluation that begins: everything that is known before the evaluator runs.
+    fn begun(&self, evaluator: &Evaluator) -> Result<EvaluationRow, AppError> {
+        let (section, job) = (self.section(), &self.subject.asked.job);
+        let stored = &self.prepared.job.stored_plan;
+        let spec = json!({
+            "command": stored.run.command,
+            "files": evaluator.files,
+            "task_set": section.task_set,
+            "label": section.label,
+            "prediction": section.prediction,
+            "score": section.score,
+            "group": section.group,
+            "slices": section.slices,
+            "fairness": section.fairness,
+            "baseline": section.baseline,
+            "gates": section.gates,
+            "timeout_seconds": section.timeout_seconds,
+            "run_file": job.run_file,
+        });
+        let capture = &self.prepared.capture;
+        let judge = section.judge.as_ref();
+        Ok(EvaluationRow {
+            attempt_id: Some(self.chosen.attempt_id),
+            evaluator_name: evaluator.name.clone(),
+            evaluator_digest: evaluator.digest.clone(),
+            task_set_version: self.task_set.as_ref().and_then(|set| set.version.clone()),
+            task_set_sha256: self.task_set.as_ref().map(|set| set.sha256.clone()),
+            judge_model: judge.map(|judge| judge.model.clone()),
+            judge_rubric: self.subject.asked.rubric(),
+            decoding_json: (!section.decoding.is_empty()).then(|| json!(section.decoding)),
+            step: Some(self.chosen.step),
+            launch_run_id: Some(self.prepared.run.run_id),
+            seed: self.prepared.job.plan.run.seed,
+            environment_lock_sha256: capture.environment_lock.sha256.clone(),
+            container_digest: capture.container.digest.clone(),
+            spec_json: Some(spec),
+            ..EvaluationRow::begun(
+                self.evaluation_id.clone(),
+                self.subject.run.run_id,
+                self.chosen.manifest_sha256.clone(),
+                self.app.clock.now(),
+            )
+        })
+    }
+
+    /// Launches, reads and judges.
+    fn conduct(
+        &self,
+        row: EvaluationRow,
+        launches: &mut Launches,
+        reporter: &dyn Reporter,
+    ) -> Result<EvaluationEnd, AppError> {
+        let launched = launches.run(self, reporter)?;
+        let row = launches.noted(row);
+        let folder = match launched {
+            Launched::Failed(why) => return Ok(self.failed(row, why)),
+            Launched::Answered(folder) => folder,
+        };
+        match read_outputs(&self.app.home, &folder, self.section(), self.seed) {
+            Ok(outputs) => self.completed(row, outputs),
+            Err(error) if error.kind == ErrorKind::Usage => Ok(self.failed(row, error.message)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn failed(&self, row: EvaluationRow, why: String) -> EvaluationEnd {
+        let failure = Some(self.app.redactor.text(&why).into_owned());
+        let evaluation = EvaluationRow {
+            state: EvaluationState::Failed,
+            ended_at: Some(self.app.clock.now()),
+            failure,
+            ..row
+        };
+        EvaluationEnd { evaluation, metrics: Vec::new(), slices: Vec::new() }
+    }
+
+    fn completed(&self, row: EvaluationRow, outputs: Outputs) -> Result<EvaluationEnd, AppError> {
+        let mut notes = outputs.notes.clone();
+        let mut row = by_its_own_word(row, &outputs.told, &mut notes);
+        if let Some(predictions) = &outputs.predictions {
+            row.raw_outputs_location = Some(self.app.home.below(&predictions.path));
+            row.raw_outputs_sha256 = Some(predictions.sha256.clone());
+            row.raw_outputs_rows = Some(predictions.rows);
+            let mut failures = json!(sampled(&predictions.frame, self.section(), self.seed));
+            self.app.redactor.json(&mut failures);
+            row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
+        }
+        let judged = Judged::of(self, &row, &outputs)?;
+        notes.extend(judged.notes.iter().cloned());
+        let mut end = judged.end(row);
+        end.evaluation.state = EvaluationState::Completed;
+        end.evaluation.ended_at = Some(self.app.clock.now());
+        end.evaluation.notes_json = (!notes.is_empty()).then(|| json!(notes));
+        end.evaluation.gates_json = Some(json!(self.app.verdicts(&end.evaluation)?));
+        Ok(end)
+    }
+
+    /// An empty folder for one launch.
+    fn out_folder(&self, number: u32) -> Result<PathBuf, AppError> {
+        let folder = self.app.home.evaluation_folder(&self.evaluation_id).join(format!("launch-{number}"));
+        std::fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
+        Ok(folder)
+    }
+
+    fn hold(&self, seconds: f64) -> Result<(), AppError> {
+        self.checkpoints.hold(&self.evaluation_id, &self.chosen, "an evaluation reads it", seconds)
+    }
+
+    /// A pin that cannot be taken away ends by itself.
+    fn let_go(&self, reporter: &dyn Reporter) {
+        if let Err(error) = self.checkpoints.let_go(&self.evaluation_id) {
+            let text = format!("the pin `{}` stays until its time is over: {error}", self.evaluation_id);
+            reporter.notice(&Notice::Note { text });
+        }
+    }
+
+    /// What the evaluator finds in its environment (`docs/evaluations.md`).
+    fn environment(&self, checkpoint: &Path, out: &Path) -> BTreeMap<String, String> {
+        let section = self.section();
+        let judge = section.judge.as_ref();
+        let shown = |path: &Path| Some(path.to_string_lossy().into_owned());
+        let tasks = section.task_set.as_ref().map(|path| self.subject.asked.job.base.join(path));
+        let decoding = (!section.decoding.is_empty()).then(|| json!(section.decoding).to_string());
+        variables([
+            ("TRACKWAY_EVALUATION", Some(self.evaluation_id.clone())),
+            ("TRACKWAY_EVALUATION_OUT", shown(out)),
+            ("TRACKWAY_CHECKPOINT_DIR", shown(checkpoint)),
+            ("TRACKWAY_CHECKPOINT_STEP", Some(self.chosen.step.to_string())),
+            ("TRACKWAY_CHECKPOINT_MANIFEST_SHA256", Some(self.chosen.manifest_sha256.clone())),
+            ("TRACKWAY_TASK_SET", tasks.as_deref().and_then(shown)),
+            ("TRACKWAY_DECODING", decoding),
+            ("TRACKWAY_JUDGE_MODEL", judge.map(|judge| judge.model.clone())),
+            ("TRACKWAY_JUDGE_RUBRIC", judge.and_then(|judge| judge.rubric.clone())),
+        ])
+    }
+}
+
+/// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.
+fn by_its_own_word(row: EvaluationRow, told: &ToldEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
+    let mut take = |what: &str, asked: Option<String>, told: Option<String>| match (asked, told) {
+        (Some(asked), Some(told)) if asked != told => {
+            notes.push(format!("{what}: the run file says {asked}, the evaluator {told}; its word counts"));
+            Some(told)
+        }
+        (asked, told) => told.or(asked),
+    };
+    let judge = told.judge.as_ref();
+    let decoding = (!told.decoding.is_empty()).then(|| json!(told.decoding).to_string());
+    let decoding = take("decoding", row.decoding_json.as_ref().map(Json::to_string), decoding);
+    let seed = take("seed", row.seed.map(|seed| seed.to_string()), told.seed.map(|seed| seed.to_string()));
+    let version = take("the task set's version", row.task_set_version, told.task_set_version.clone());
+    let judge_model = take("the judge", row.judge_model, judge.map(|judge| judge.model.clone()));
+    let judge_rubric = take("the rubric", row.judge_rubric, judge.and_then(|judge| judge.rubric.clone()));
+    let named = told.evaluator.as_ref().map(|evaluator| match &evaluator.version {
+        Some(version) => format!("{} {version}", evaluator.name),
+        None => evaluator.name.clone(),
+    });
+    notes.extend(told.notes.iter().cloned());
+    EvaluationRow {
+        evaluator_name: named.unwrap_or(row.evaluator_name),
+        task_set_version: version,
+        judge_model,
+        judge_rubric,
+        seed: seed.and_then(|seed| seed.parse().ok()),
+        decoding_json: decoding.and_then(|text| serde_json::from_str(&text).ok()),
+        ..row
+    }
+}

@@ -1,0 +1,169 @@
+//! Which run is judged, and by which `[evaluate]`.
+
+use std::path::{Path, PathBuf};
+
+use trackway_formats::runfile::{CheckpointSection, DetectSection, EvaluateSection, Plan};
+use trackway_ledger::{RunFilter, RunRow};
+
+use super::evaluator::file_sha256;
+use super::task_set::TaskSet;
+use crate::App;
+use crate::error::{AppError, ErrorKind};
+use crate::report::{Notice, Reporter};
+use crate::run::{Job, Source, StoredJob};
+
+/// The rule of `[retry]` that an evaluator spends from.
+const EVALUATOR_ERROR: &str = "evaluator_error";
+
+/// What to evaluate, as a command line names it.
+#[derive(Debug, Clone)]
+pub enum EvaluationSubject {
+    /// The newest run of a run file that committed a checkpoint.
+    File(PathBuf),
+    /// A run: its id, a part of it, its name, or `last`.
+    Run(String),
+}
+
+/// A run and what judges it.
+pub struct Subject {
+    pub run: RunRow,
+    pub asked: Asked,
+}
+
+/// What an `[evaluate]` asks for.
+pub struct Asked {
+    pub section: EvaluateSection,
+    /// The run's job, whose folder and environment the evaluator has.
+    pub job: Job,
+}
+
+impl Subject {
+    /// Finds the run and reads its `[evaluate]`, with the texts of `--set` put in.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] without an `[evaluate]`; [`ErrorKind::NotFound`] without a run.
+    pub fn find(
+        app: &App,
+        subject: &EvaluationSubject,
+        overrides: &[String],
+        reporter: &dyn Reporter,
+    ) -> Result<Self, AppError> {
+        let (run, job) = match subject {
+            EvaluationSubject::File(path) => {
+                let source = Source::File { path: path.clone(), overrides: overrides.to_vec() };
+                let job = Job::read(&source, &app.redactor)?;
+                (newest_run(app, &job, path, reporter)?, job)
+            }
+            EvaluationSubject::Run(reference) => {
+                let run = app.find_run(reference)?;
+                let job = job_of(app, &run, overrides)?;
+                (run, job)
+            }
+        };
+        let asked = Asked::of(&job).ok_or_else(|| {
+            let message = format!("run `{}` has no `[evaluate]`", run.name);
+            AppError::new(ErrorKind::Usage, message)
+                .hint("write one into its run file, and name the file: trackway evaluate FILE")
+        })?;
+        Ok(Self { run, asked })
+    }
+}
+
+impl Asked {
+    /// What a job asks for; none: it has no `[evaluate]`.
+    pub fn of(job: &Job) -> Option<Self> {
+        Some(Self { section: job.plan.evaluate.clone()?, job: job.clone() })
+    }
+
+    /// What is launched: the evaluator where the script ran, with the script's environment, and with nothing of the training's
+    /// own rules.
+    ///
+    /// # Errors
+    /// When the plan cannot be redacted.
+    pub fn evaluator_job(&self, app: &App) -> Result<Job, AppError> {
+        let Self { section, job } = self;
+        let mut plan: Plan = job.plan.clone();
+        plan.run.command.clone_from(&section.command);
+        plan.run.seed = section.seed.or(plan.run.seed);
+        plan.data.clear();
+        plan.stages = None;
+        plan.preflight = None;
+        plan.early_stop = None;
+        plan.detect = DetectSection::default();
+        plan.checkpoint = CheckpointSection::default();
+        plan.supervise.timeout_seconds = Some(section.timeout_seconds);
+        plan.supervise.hang_after_seconds = None;
+        if let Some(rule) = &section.retry {
+            plan.retry.rules.insert(EVALUATOR_ERROR.into(), rule.clone());
+        }
+        Job::new(plan, job.base.clone(), job.run_file.clone(), job.overrides.clone(), &app.redactor)
+    }
+
+    /// Files and folders that the evaluator may be given as arguments and that are no code.
+    pub fn data_paths(&self) -> Vec<PathBuf> {
+        let sets = self.job.plan.data.values().map(|set| &set.path);
+        sets.chain(&self.section.task_set).map(|path| self.job.base.join(path)).collect()
+    }
+
+    /// The tasks, where some are named.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when they are not there.
+    pub fn task_set(&self, app: &App) -> Result<Option<TaskSet>, AppError> {
+        let version = self.section.task_set_version.as_deref();
+        let path = self.section.task_set.as_deref();
+        path.map(|path| TaskSet::read(app, &self.job.base, path, version)).transpose()
+    }
+
+    /// The judge's rubric with the hash of its file, where it names one.
+    pub fn rubric(&self) -> Option<String> {
+        let rubric = self.section.judge.as_ref()?.rubric.clone()?;
+        let hashed = file_sha256(&self.job.base.join(&rubric)).ok();
+        Some(hashed.map_or_else(|| rubric.clone(), |(sha256, _)| format!("{rubric}@sha256:{sha256}")))
+    }
+}
+
+/// The newest run of the name that committed something: of this very config where there is one.
+fn newest_run(app: &App, job: &Job, path: &Path, reporter: &dyn Reporter) -> Result<RunRow, AppError> {
+    let filter = RunFilter { name: Some(job.plan.run.name.clone()), ..RunFilter::default() };
+    let mut runs = app.ledger_read(|ledger| ledger.list_runs(&filter))?;
+    runs.retain(|run| run.last_committed_step.is_some());
+    if let Some(same) = runs.iter().position(|run| run.config_sha256 == job.config_sha256) {
+        return Ok(runs.swap_remove(same));
+    }
+    let newest = runs.into_iter().next().ok_or_else(|| {
+        let message = format!("no run `{}` has a committed checkpoint", job.plan.run.name);
+        AppError::new(ErrorKind::NotFound, message)
+            .hint(format!("train one: trackway run {}", path.display()))
+    })?;
+    let text = format!(
+        "`{}` is not the config of run {} any more; its newest checkpoint is evaluated all the same",
+        path.display(),
+        newest.run_id
+    );
+    reporter.notice(&Notice::Note { text });
+    Ok(newest)
+}
+
+/// The plan of a run as it was stored; with overrides its run file is read again.
+fn job_of(app: &App, run: &RunRow, overrides: &[String]) -> Result<Job, AppError> {
+    let path = app.home.run_folder(run.run_id).join("plan.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            AppError::new(ErrorKind::NotFound, format!("run `{}` was not launched from this home", run.name))
+                .hint("name its run file: trackway evaluate FILE")
+        }
+        _ => AppError::file("read", &path, &error),
+    })?;
+    let stored: StoredJob = serde_json::from_str(&text)
+        .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
+    if overrides.is_empty() {
+        return Job::restore(stored, &app.redactor);
+    }
+    let Some(file) = stored.run_file else {
+        let message = format!("`--set` changes a run file, and run `{}` has none", run.name);
+        return Err(AppError::new(ErrorKind::Usage, message));
+    };
+    let overrides = [stored.overrides, overrides.to_vec()].concat();
+    Job::read(&Source::File { path: file, overrides }, &app.redactor)
+}

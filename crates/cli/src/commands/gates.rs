@@ -1,0 +1,128 @@
+//! `trackway gates …`
+
+use std::path::Path;
+
+use trackway_app::App;
+use trackway_app::gates::{Fixture, GateReceipt, GateTests, JudgeRequest};
+use trackway_core::registry::GateVerdict;
+
+use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
+use crate::exit::{Failure, REFUSED};
+use crate::printer::{Printer, Tone};
+
+pub fn gates(app: &App, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
+    match command {
+        GatesCommand::Judge(args) => judge(app, args, printer),
+        GatesCommand::Test(args) => test(app, args, printer),
+        GatesCommand::Fixture(args) => fixture(app, args, printer),
+    }
+}
+
+fn judge(app: &App, args: &JudgeArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = JudgeRequest {
+        evaluation: args.evaluation.clone(),
+        rules: args.rules.clone(),
+        baseline: args.baseline.clone(),
+    };
+    let receipt = app.judge_gates(&request)?;
+    if printer.is_json() {
+        printer.document(&receipt);
+    } else {
+        print_receipt(printer, &receipt);
+    }
+    Ok(code(receipt.verdict))
+}
+
+/// The exit code of a verdict over all gates.
+pub fn code(verdict: GateVerdict) -> u8 {
+    if verdict == GateVerdict::Pass { 0 } else { REFUSED }
+}
+
+pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
+    let rows = receipt
+        .gates
+        .iter()
+        .map(|gate| vec![gate.rule.clone(), verdict(printer, gate.verdict), gate.why.clone()]);
+    printer.table(&["gate", "verdict", "why"], rows.collect());
+    printer.note(&format!(
+        "gates of {}: {}; receipt {}",
+        receipt.evaluation_id,
+        receipt.verdict,
+        &receipt.gate_receipt_id[..12]
+    ));
+    unarmed(printer, &receipt.unarmed);
+}
+
+fn unarmed(printer: Printer, rules: &[String]) {
+    for rule in rules {
+        printer.note(&format!(
+            "`{rule}` never blocked a bad model: no promotion rests on it (trackway gates test)"
+        ));
+    }
+}
+
+fn verdict(printer: Printer, verdict: GateVerdict) -> String {
+    let tone = match verdict {
+        GateVerdict::Pass => Tone::Good,
+        GateVerdict::Fail => Tone::Bad,
+        GateVerdict::Inconclusive => Tone::Warning,
+    };
+    printer.tone(tone, verdict.as_str())
+}
+
+fn test(app: &App, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure> {
+    let rules = match &args.file {
+        Some(file) => app.gates_of_file(file, &[])?,
+        None => args.rules.clone(),
+    };
+    let bad = |text: &String| {
+        let path = Path::new(text);
+        if path.is_file() { Fixture::read(path) } else { app.fixture_of(text, None) }
+    };
+    let fixtures: Vec<Fixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
+    let tests = app.test_gates(&rules, &fixtures)?;
+    if printer.is_json() {
+        printer.document(&tests);
+    } else {
+        print_tests(printer, &tests);
+    }
+    Ok(if tests.unarmed.is_empty() { 0 } else { REFUSED })
+}
+
+fn print_tests(printer: Printer, tests: &GateTests) {
+    let rows = tests.tests.iter().map(|test| {
+        let said = match test.verdict {
+            GateVerdict::Fail => printer.tone(Tone::Good, "blocked"),
+            GateVerdict::Inconclusive => printer.tone(Tone::Warning, "inconclusive"),
+            GateVerdict::Pass => printer.tone(Tone::Bad, "let through"),
+        };
+        vec![test.rule.clone(), test.fixture.clone(), said, test.why.clone()]
+    });
+    printer.table(&["gate", "bad model", "said", "why"], rows.collect());
+    printer.note(&format!("{} armed, {} not", tests.armed.len(), tests.unarmed.len()));
+    unarmed(printer, &tests.unarmed);
+}
+
+fn fixture(app: &App, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
+    let changes: Vec<(String, f64)> =
+        args.changes.iter().map(|text| change(text)).collect::<Result<_, _>>()?;
+    let fixture = app.fixture_of(&args.evaluation, args.name.as_deref())?.with(&changes)?;
+    let mut text =
+        serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
+    text.push('\n');
+    std::fs::write(&args.out, text)
+        .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", args.out.display())))?;
+    if printer.is_json() {
+        printer.document(&fixture);
+    } else {
+        printer.note(&format!("the evidence of `{}` is in {}", fixture.name, args.out.display()));
+    }
+    Ok(0)
+}
+
+fn change(text: &str) -> Result<(String, f64), Failure> {
+    let wrong = || Failure::usage(format!("`{text}` sets no number"), "such as `accuracy=0.5`");
+    let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+    let value: f64 = value.trim().parse().map_err(|_| wrong())?;
+    if value.is_finite() { Ok((name.trim().to_owned(), value)) } else { Err(wrong()) }
+}

@@ -1,0 +1,88 @@
+//! `trackway metrics`: what a table of predictions shows.
+
+mod text;
+
+use std::path::Path;
+
+use trackway_app::assess::{AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess};
+
+use super::data::{reading, request, table};
+use crate::args::{ColumnArgs, MetricsArgs, TaskName};
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = asked(args)?;
+    let assessment = reading(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
+    if printer.is_json() {
+        printer.document(&assessment);
+    } else {
+        text::print(printer, &assessment);
+    }
+    Ok(0)
+}
+
+fn asked(args: &MetricsArgs) -> Result<AssessRequest, Failure> {
+    let spec = Spec {
+        columns: columns(&args.columns),
+        task: args.task.map(task),
+        positive: args.positive.clone(),
+        confidence: args.confidence,
+        resamples: args.resamples,
+        seed: args.seed,
+        always_resample: args.always_resample,
+        recall: args.recall,
+        main_metric: args.metric.clone(),
+        slices: Vec::new(),
+        fairness: args.fairness.clone(),
+        limits: SliceLimits { support_min: args.support_min, width_max: args.width_max },
+        margin: args.margin,
+    };
+    let baseline = (!args.baseline.is_empty()).then(|| request(&args.baseline, &args.table.reading));
+    let slices = args.slices.iter().map(|slice| named(slice)).collect::<Result<_, _>>()?;
+    Ok(AssessRequest { table: table(&args.table), spec, slices, baseline, by_order: args.by_order })
+}
+
+/// `name=predicate`; the predicate may hold further `=`.
+fn named(slice: &str) -> Result<NamedPredicate, Failure> {
+    let (name, sql) = slice.split_once('=').map(|(name, sql)| (name.trim(), sql.trim())).unwrap_or_default();
+    let is_name =
+        !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter));
+    if !is_name || sql.is_empty() {
+        return Err(Failure::usage(
+            format!("`{slice}` is no slice"),
+            "a slice has a name and a predicate, such as --slice women=\"sex = 'Female'\"",
+        ));
+    }
+    Ok(NamedPredicate { name: name.to_owned(), sql: sql.to_owned() })
+}
+
+fn task(name: TaskName) -> Task {
+    match name {
+        TaskName::Classification => Task::Classification,
+        TaskName::Regression => Task::Regression,
+        TaskName::LanguageModel => Task::LanguageModel,
+        TaskName::Transcription => Task::Transcription,
+        TaskName::Ranking => Task::Ranking,
+    }
+}
+
+fn columns(args: &ColumnArgs) -> Columns {
+    Columns {
+        label: args.label.clone(),
+        prediction: args.prediction.clone(),
+        score: args.score.clone(),
+        id: args.id.clone(),
+        group: args.group.clone(),
+        loss: args.loss.clone(),
+        tokens: args.tokens.clone(),
+        bytes: args.bytes.clone(),
+        correct: args.correct.clone(),
+        reference: args.reference.clone(),
+        hypothesis: args.hypothesis.clone(),
+        query: args.query.clone(),
+        relevance: args.relevance.clone(),
+        rank: args.rank.clone(),
+        ..Columns::default()
+    }
+}

@@ -1,0 +1,179 @@
+//! An assessment as tables in a terminal.
+
+use trackway_app::assess::{Assessment, Compared, Comparison, Estimate, Fairness, Metrics, Slice, Verdict};
+
+use crate::printer::{Printer, Tone, visible};
+
+pub fn print(printer: Printer, assessment: &Assessment) {
+    let rows: Vec<Vec<String>> =
+        assessment.metrics.iter().map(|(name, estimate)| metric_row(name, estimate)).collect();
+    let interval = format!("{:.0} %", assessment.confidence * 100.0);
+    printer.table(&["metric", "value", &interval, "support"], rows);
+    classes(printer, assessment);
+    slices(printer, assessment);
+    assessment.fairness.iter().for_each(|fairness| print_fairness(printer, fairness, &interval));
+    if let Some(comparison) = &assessment.comparison {
+        print_comparison(printer, comparison, &assessment.main_metric);
+    }
+    printer.line("");
+    let groups = assessment.groups.map(|groups| format!(" in {groups} groups")).unwrap_or_default();
+    printer.line(&format!("{} rows{groups}", assessment.rows));
+    for note in &assessment.notes {
+        printer.line(&format!("{} {}", printer.tone(Tone::Dim, "·"), visible(note)));
+    }
+}
+
+fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
+    vec![name.to_owned(), number(estimate.value), interval(estimate), estimate.support.to_string()]
+}
+
+fn number(value: f64) -> String {
+    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
+        format!("{value:.3e}")
+    } else {
+        format!("{value:.4}")
+    }
+}
+
+fn interval(estimate: &Estimate) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
+    format!("{} to {}", end(estimate.low), end(estimate.high))
+}
+
+fn with_interval(estimate: Option<&Estimate>) -> String {
+    estimate.map_or_else(|| "–".to_owned(), |it| format!("{} ({})", number(it.value), interval(it)))
+}
+
+fn classes(printer: Printer, assessment: &Assessment) {
+    if assessment.classes.is_empty() {
+        return;
+    }
+    printer.line("");
+    let cell = |metrics: &Metrics, name: &str| with_interval(metrics.get(name));
+    let row = |class: &trackway_app::assess::ClassMetrics| {
+        let metrics = &class.metrics;
+        let [precision, recall, f1] = ["precision", "recall", "f1"].map(|name| cell(metrics, name));
+        vec![class.name.clone(), class.support.to_string(), precision, recall, f1]
+    };
+    let header = ["class", "rows", "precision", "recall", "f1"];
+    printer.table(&header, assessment.classes.iter().map(row).collect());
+}
+
+fn slices(printer: Printer, assessment: &Assessment) {
+    if assessment.slices.is_empty() {
+        return;
+    }
+    printer.line("");
+    let metric = assessment.main_metric.as_str();
+    let row = |slice: &Slice| {
+        vec![
+            slice.name.clone(),
+            slice.predicate.clone(),
+            slice.support.to_string(),
+            with_interval(slice.metrics.get(metric)),
+            slice.difference.map_or_else(|| "–".to_owned(), |difference| signed(&difference)),
+            slice.adjusted_p_value.map_or_else(|| "–".to_owned(), p_value),
+            verdict(printer, slice.verdict),
+        ]
+    };
+    let header = ["slice", "", "rows", metric, "against the rest", "p (corrected)", ""];
+    printer.table(&header, assessment.slices.iter().map(row).collect());
+    for (slice, why) in assessment.slices.iter().filter_map(|slice| Some((slice, slice.why.as_ref()?))) {
+        let line = format!("`{}`: {why}", slice.name);
+        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+    }
+}
+
+fn verdict(printer: Printer, verdict: Verdict) -> String {
+    let word = verdict.as_str().replace('_', " ");
+    match verdict {
+        Verdict::Better => printer.tone(Tone::Good, &word),
+        Verdict::Worse => printer.tone(Tone::Bad, &word),
+        Verdict::Inconclusive => printer.tone(Tone::Warning, &word),
+        Verdict::NoDifferenceShown => word,
+    }
+}
+
+fn signed(difference: &Estimate) -> String {
+    let sign = if difference.value > 0.0 { "+" } else { "" };
+    format!("{sign}{} ({})", number(difference.value), interval(difference))
+}
+
+fn p_value(p_value: f64) -> String {
+    if p_value < 1e-4 { "<0.0001".to_owned() } else { format!("{p_value:.4}") }
+}
+
+fn print_fairness(printer: Printer, fairness: &Fairness, interval: &str) {
+    printer.line("");
+    let mut names: Vec<&String> = fairness.groups.iter().flat_map(|group| group.metrics.keys()).collect();
+    names.sort();
+    names.dedup();
+    let header: Vec<&str> = [fairness.column.as_str(), "rows"]
+        .into_iter()
+        .chain(names.iter().map(|name| name.as_str()))
+        .chain([""])
+        .collect();
+    let rows = fairness.groups.iter().map(|group| {
+        let mut row = vec![group.name.clone(), group.support.to_string()];
+        row.extend(names.iter().map(|name| with_interval(group.metrics.get(*name))));
+        let state = if group.inconclusive { verdict(printer, Verdict::Inconclusive) } else { String::new() };
+        row.push(state);
+        row
+    });
+    printer.table(&header, rows.collect());
+    for group in &fairness.groups {
+        if let Some(why) = &group.why {
+            let line = format!("`{}`: {why}", group.name);
+            printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+        }
+    }
+    printer.line("");
+    let rows = fairness.measures.iter().map(|(name, estimate)| metric_row(name, estimate)).collect();
+    printer.table(&["fairness", "value", interval, "support"], rows);
+}
+
+fn print_comparison(printer: Printer, comparison: &Comparison, main_metric: &str) {
+    printer.line("");
+    let row = |name: &str, compared: &Compared| {
+        vec![
+            name.to_owned(),
+            number(compared.baseline),
+            number(compared.candidate),
+            signed(&compared.difference),
+            verdict(printer, compared.verdict),
+            compared.settles_at.map_or_else(String::new, |rows| format!("about {rows} would settle it")),
+        ]
+    };
+    let header = ["against the baseline", "baseline", "now", "difference", "", ""];
+    let rows = comparison.metrics.iter().map(|(name, compared)| row(name, compared)).collect();
+    printer.table(&header, rows);
+    if !comparison.slices.is_empty() {
+        printer.line("");
+        let named = format!("{main_metric} of slice");
+        let header = [named.as_str(), "baseline", "now", "difference", "", ""];
+        printer.table(&header, comparison.slices.iter().map(|it| row(&it.name, &it.compared)).collect());
+    }
+    printer.line("");
+    if let Some(test) = &comparison.mcnemar {
+        printer.line(&format!(
+            "{} rows are right only in the baseline, {} only now (McNemar: p = {})",
+            test.only_baseline_right,
+            test.only_candidate_right,
+            p_value(test.p_value)
+        ));
+    }
+    let pairing = &comparison.pairing;
+    let by = pairing.id.as_ref().map_or_else(|| "in their order".to_owned(), |id| format!("by `{id}`"));
+    printer.line(&visible(&format!("{} rows paired {by}", pairing.pairs)));
+    for (count, what) in [
+        (pairing.only_baseline, "rows of the baseline are not here"),
+        (pairing.only_candidate, "rows are not in the baseline"),
+        (pairing.repeated_ids, "rows have an id that is missing or there more than once"),
+        (pairing.different_labels, "rows have another label in the baseline"),
+    ] {
+        if count > 0 {
+            let mark = printer.tone(Tone::Warning, "·");
+            printer.line(&format!("{mark} {count} {what}; they are not compared"));
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! `trackway registry …`
+
+use std::sync::Arc;
+
+use trackway_app::App;
+use trackway_app::checkpoints::{Watch, Which};
+use trackway_app::registry::{
+    AliasRequest, Approve, Changed, Deployed, ModelView, PolicyRequest, PromoteRequest, RegisterRequest,
+    RollBackModel, VersionView,
+};
+use trackway_core::Timestamp;
+use trackway_core::registry::{GateVerdict, ModelStage};
+use trackway_formats::runfile::parse_duration;
+
+use super::live::BytesBar;
+use crate::args::{
+    AliasArgs, ApproveArgs, ExportArgs, HistoryArgs, HowArgs, PolicyArgs, PromoteArgs, RegisterArgs,
+    RegistryCommand, RollbackArgs,
+};
+use crate::exit::{Failure, REFUSED};
+use crate::printer::{Printer, Tone};
+use crate::units::{bytes, duration};
+
+pub fn registry(app: &App, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
+    match command {
+        RegistryCommand::Ls => list(app, printer),
+        RegistryCommand::Show { model } => show(app, model, printer),
+        RegistryCommand::Register(args) => register(app, args, printer),
+        RegistryCommand::Promote(args) => promote(app, args, printer),
+        RegistryCommand::Approve(args) => approve(app, args, printer),
+        RegistryCommand::Rollback(args) => roll_back(app, args, printer),
+        RegistryCommand::History(args) => history(app, args, printer),
+        RegistryCommand::Alias(args) => alias(app, args, printer),
+        RegistryCommand::Policy(args) => policy(app, args, printer),
+        RegistryCommand::Export(args) => export(app, args, printer),
+        RegistryCommand::Card { model, version } => card(app, model, version, printer),
+    }
+}
+
+fn watch(what: &'static str) -> Watch {
+    let bar = BytesBar::new(what);
+    Arc::new(move |done_bytes, total_bytes| bar.at(done_bytes, total_bytes))
+}
+
+fn list(app: &App, printer: Printer) -> Result<u8, Failure> {
+    let models = app.models()?;
+    if printer.is_json() {
+        printer.document(&models);
+        return Ok(0);
+    }
+    if models.is_empty() {
+        printer.note("no model yet; register one with: trackway registry register MODEL --run RUN");
+        return Ok(0);
+    }
+    let rows = models.into_iter().map(|model| {
+        let production = model.production_version.map(|version| format!("v{version}")).unwrap_or_default();
+        let since = model.production_since.map(moment).unwrap_or_default();
+        let aliases = model.aliases_json.as_object().into_iter().flatten();
+        let aliases: Vec<String> = aliases.map(|(alias, version)| format!("{alias} → v{version}")).collect();
+        vec![model.model, model.version_count.to_string(), production, since, aliases.join(", ")]
+    });
+    printer.table(&["model", "versions", "in production", "since", "aliases"], rows.collect());
+    Ok(0)
+}
+
+fn show(app: &App, model: &str, printer: Printer) -> Result<u8, Failure> {
+    let view = app.model_view(model)?;
+    if printer.is_json() {
+        printer.document(&view);
+    } else {
+        print_model(printer, &view);
+    }
+    Ok(0)
+}
+
+fn print_model(printer: Printer, view: &ModelView) {
+    let rows = view.versions.iter().map(|version| {
+        vec![
+            format!("v{}", version.row.version),
+            stage(printer, version.stage),
+            version.aliases.join(", "),
+            version.row.step.map(|step| step.to_string()).unwrap_or_default(),
+            bytes(version.row.size_bytes),
+            version.row.checkpoint_manifest_sha256.chars().take(12).collect(),
+            version.evaluation_id.clone().unwrap_or_else(|| "none".into()),
+            version.gates.map_or("not judged", GateVerdict::as_str).to_owned(),
+            approvers(version),
+            moment(version.row.registered_at),
+        ]
+    });
+    let header = [
+        "version",
+        "stage",
+        "aliases",
+        "step",
+        "size",
+        "manifest",
+        "evaluation",
+        "gates",
+        "approved by",
+        "registered",
+    ];
+    printer.table(&header, rows.collect());
+    if view.policy.approvals > 0 {
+        printer.note(&format!(
+            "a promotion to production asks for {} approvals, which hold {}",
+            view.policy.approvals,
+            duration(view.policy.approval_seconds)
+        ));
+    }
+    let Some(newest) = view.versions.first().filter(|newest| newest.stage != ModelStage::Production) else {
+        return;
+    };
+    for refusal in &newest.refusals {
+        printer.note(&format!(
+            "against v{} in production: {} ({})",
+            newest.row.version, refusal.why, refusal.rule
+        ));
+    }
+}
+
+fn approvers(version: &VersionView) -> String {
+    let mut names: Vec<&str> = version.approvals.iter().map(|row| row.approver.as_str()).collect();
+    names.dedup();
+    names.join(", ")
+}
+
+fn stage(printer: Printer, stage: ModelStage) -> String {
+    let tone = match stage {
+        ModelStage::Production => Tone::Good,
+        ModelStage::Staging => Tone::Bold,
+        ModelStage::Candidate | ModelStage::Archived => Tone::Dim,
+    };
+    printer.tone(tone, stage.as_str())
+}
+
+fn moment(at: Timestamp) -> String {
+    at.to_rfc3339().chars().take(19).collect::<String>().replace('T', " ")
+}
+
+fn register(app: &App, args: &RegisterArgs, printer: Printer) -> Result<u8, Failure> {
+    let signature = match &args.signature {
+        None => None,
+        Some(path) => {
+            let shown = path.display();
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("`{shown}` cannot be read: {error}"), "name a JSON file")
+            })?;
+            let json = serde_json::from_str(&text)
+                .map_err(|error| Failure::usage(format!("`{shown}` is no JSON: {error}"), "mend the file"))?;
+            Some(json)
+        }
+    };
+    let request = RegisterRequest {
+        model: args.model.clone(),
+        run: args.run.clone(),
+        which: args.step.map_or(Which::Latest, Which::Step),
+        signature,
+        description: args.description.clone(),
+    };
+    let registered = app.register_model(&request, &watch("verifying"))?;
+    if printer.is_json() {
+        printer.document(&registered);
+        return Ok(0);
+    }
+    let row = &registered.version;
+    let is = if registered.known { "is already" } else { "is" };
+    printer.note(&format!(
+        "step {} of run {} {is} version {} of `{}`, manifest {}; pinned as `{}`",
+        row.step.map(|step| step.to_string()).unwrap_or_default(),
+        row.run_id,
+        row.version,
+        row.model,
+        &row.checkpoint_manifest_sha256[..12],
+        registered.pin
+    ));
+    Ok(0)
+}
+
+/// `--expect`: a number, or `none`.
+fn expect(text: Option<&str>) -> Result<Option<Option<u32>>, Failure> {
+    match text {
+        None => Ok(None),
+        Some("none") => Ok(Some(None)),
+        Some(text) => text.trim_start_matches('v').parse().map(|version| Some(Some(version))).map_err(|_| {
+            Failure::usage(format!("`--expect {text}` names no version"), "a number, or `none`")
+        }),
+    }
+}
+
+fn promote(app: &App, args: &PromoteArgs, printer: Printer) -> Result<u8, Failure> {
+    let HowArgs { expect: expected, deploy, why } = &args.how;
+    let request = PromoteRequest {
+        model: args.model.clone(),
+        version: args.version.clone(),
+        to: args.to,
+        expect: expect(expected.as_deref())?,
+        deploy: deploy.clone(),
+        why: why.clone(),
+    };
+    let changed = app.promote_model(&request, &watch("verifying"))?;
+    tell(printer, &changed, &format!("in {}", args.to));
+    Ok(if changed.refusals.is_empty() { 0 } else { REFUSED })
+}
+
+fn roll_back(app: &App, args: &RollbackArgs, printer: Printer) -> Result<u8, Failure> {
+    let HowArgs { expect: expected, deploy, why } = &args.how;
+    let request = RollBackModel {
+        model: args.model.clone(),
+        to: args.to.clone(),
+        expect: expect(expected.as_deref())?,
+        deploy: deploy.clone(),
+        why: why.clone(),
+    };
+    let changed = app.roll_back_model(&request, &watch("verifying"))?;
+    tell(printer, &changed, "back in production");
+    Ok(0)
+}
+
+fn tell(printer: Printer, changed: &Changed, what: &str) {
+    if printer.is_json() {
+        printer.document(changed);
+        return;
+    }
+    let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
+    if !changed.refusals.is_empty() {
+        printer.note(&format!("{version} of `{}` was refused; nothing changed", changed.model));
+        for refusal in &changed.refusals {
+            printer.note(&format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
+        }
+        return;
+    }
+    let instead = changed.was_version.map(|was| format!(", where version {was} was")).unwrap_or_default();
+    let stood = if changed.change_number.is_none() { " already" } else { "" };
+    printer.note(&format!("{version} of `{}` is{stood} {what}{instead}", changed.model));
+    if changed.verify_seconds > 0.0 {
+        let (verified, rest) = (duration(changed.verify_seconds), duration(changed.control_seconds));
+        printer.note(&format!("files verified in {verified}, everything else took {rest}"));
+    }
+    if let Some(deployed) = &changed.deployed {
+        tell_copy(printer, deployed);
+    }
+}
+
+fn tell_copy(printer: Printer, deployed: &Deployed) {
+    let how = match deployed.copied_bytes {
+        0 => "a copy that verifies was there".to_owned(),
+        count => format!("{} copied in {}", bytes(count), duration(deployed.copy_seconds)),
+    };
+    let points = if deployed.is_current { "; `current` points to it" } else { "" };
+    printer.note(&format!("{how}: {}{points}", deployed.folder.display()));
+}
+
+fn approve(app: &App, args: &ApproveArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = Approve {
+        model: args.model.clone(),
+        version: args.version.clone(),
+        by: args.by.clone(),
+        seconds: args.duration.as_deref().map(seconds).transpose()?,
+        why: args.why.clone(),
+    };
+    let approved = app.approve_model(&request)?;
+    if printer.is_json() {
+        printer.document(&approved);
+        return Ok(0);
+    }
+    let row = &approved.approval;
+    printer.note(&format!(
+        "{} approves version {} of `{}` until {}, with gate receipt {}",
+        row.approver,
+        row.version,
+        row.model,
+        moment(row.expires_at),
+        &row.gate_receipt_id[..12]
+    ));
+    for refusal in &approved.refusals {
+        printer.note(&format!("still against production: {} ({})", refusal.why, refusal.rule));
+    }
+    Ok(0)
+}
+
+fn seconds(text: &str) -> Result<f64, Failure> {
+    let given = parse_duration(text).filter(|seconds| *seconds > 0.0);
+    given.ok_or_else(|| Failure::usage(format!("`{text}` is no duration"), "such as `12h` or `7d`"))
+}
+
+fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failure> {
+    if let Some(text) = &args.at {
+        let at = text.parse().map_err(|_| {
+            Failure::usage(format!("`{text}` is no moment"), "such as `2026-11-20T08:00:00Z`")
+        })?;
+        let standing = app.model_at(&args.model, at)?;
+        if printer.is_json() {
+            printer.document(&standing);
+            return Ok(0);
+        }
+        let version =
+            standing.production_version.map_or("nothing".into(), |version| format!("version {version}"));
+        let manifest =
+            standing.manifest_sha256.map(|sha256| format!(", manifest {sha256}")).unwrap_or_default();
+        printer.line(&format!("in production at {}: {version}{manifest}", standing.at));
+        return Ok(0);
+    }
+    let entries = app.model_history(&args.model)?;
+    if printer.is_json() {
+        printer.document(&entries);
+        return Ok(0);
+    }
+    let rows = entries.into_iter().map(|entry| {
+        let gates = entry.row.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
+        let (person, why) = (entry.row.person.unwrap_or_default(), entry.row.why.unwrap_or_default());
+        vec![entry.row.number.to_string(), moment(entry.row.at), entry.told, person, gates, why]
+    });
+    printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
+    Ok(0)
+}
+
+fn alias(app: &App, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = AliasRequest {
+        model: args.model.clone(),
+        alias: args.alias.clone(),
+        version: args.version.clone(),
+        expect: expect(args.expect.as_deref())?,
+    };
+    let changed = app.set_model_alias(&request)?;
+    if printer.is_json() {
+        printer.document(&changed);
+        return Ok(0);
+    }
+    let named =
+        |version: Option<u32>| version.map_or("nothing".into(), |version| format!("version {version}"));
+    printer.note(&format!(
+        "`{}` points to {}, where {} was",
+        args.alias,
+        named(changed.version),
+        named(changed.was_version)
+    ));
+    Ok(0)
+}
+
+fn policy(app: &App, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = PolicyRequest {
+        approvals: args.approvals,
+        approval_seconds: args.approval_lasts.as_deref().map(seconds).transpose()?,
+        own_approval: args.own_approval,
+    };
+    let policy = app.set_model_policy(&args.model, &request)?;
+    if printer.is_json() {
+        printer.document(&policy);
+        return Ok(0);
+    }
+    let own = if policy.own_approval { "may approve it too" } else { "may not approve it" };
+    printer.note(&format!(
+        "{} approvals, each for {}; whoever registered a version {own}",
+        policy.approvals,
+        duration(policy.approval_seconds)
+    ));
+    Ok(0)
+}
+
+fn export(app: &App, args: &ExportArgs, printer: Printer) -> Result<u8, Failure> {
+    let deployed = app.export_model(&args.model, &args.version, &args.folder, &watch("copying"))?;
+    if printer.is_json() {
+        printer.document(&deployed);
+    } else {
+        tell_copy(printer, &deployed);
+    }
+    Ok(0)
+}
+
+fn card(app: &App, model: &str, version: &str, printer: Printer) -> Result<u8, Failure> {
+    let card = app.model_card(model, version)?;
+    if printer.is_json() {
+        printer.document(&serde_json::json!({ "card": card }));
+    } else {
+        printer.raw(card.as_bytes())?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,112 @@
+//! `trackway metrics` as a user meets it.
+
+use std::fmt::Write as _;
+
+use crate::harness::Home;
+
+/// Predictions for people of two kinds: those of kind `b` from 60 on are right half of the time, all others nine times of
+/// ten. `shift` moves who is right, so that two of them can be compared.
+fn table(rows: usize, shift: usize, better: bool) -> String {
+    let mut text = "id,kind,age,label,prediction,score\n".to_owned();
+    for row in 0..rows {
+        let (kind, age) = (if row % 3 == 0 { "b" } else { "a" }, 20 + row * 7 % 60);
+        let is_hard = kind == "b" && age >= 60 && !better;
+        let right =
+            if is_hard { (row + shift).is_multiple_of(2) } else { !(row * 13 + shift).is_multiple_of(10) };
+        let label = row % 2;
+        let prediction = if right { label } else { 1 - label };
+        let score =
+            if prediction == 1 { 0.5 + (row % 50) as f64 / 100.0 } else { 0.49 - (row % 49) as f64 / 100.0 };
+        writeln!(text, "p{row},{kind},{age},{},{},{score:.2}", word(label), word(prediction)).unwrap();
+    }
+    text
+}
+
+fn word(class: usize) -> &'static str {
+    if class == 1 { "yes" } else { "no" }
+}
+
+/// Proves that a table is judged without a home, with intervals, slices by SQL and fairness, in words and in JSON, and that
+/// what was guessed is told.
+#[test]
+fn a_table_is_judged() {
+    let home = Home::new();
+    home.write("p.csv", &table(3_000, 0, false));
+    let slices = [
+        "--slice",
+        "hard=kind = 'b' and age >= 60",
+        "--slice",
+        "few=age = 20 and kind = 'a' and label = 'yes'",
+    ];
+    let words = [&["metrics", "p.csv", "--fairness", "kind"][..], &slices].concat();
+    let answer = home.trackway(&words);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{}", answer.stdout);
+    for expected in
+        ["accuracy", "roc_auc", "worse", "inconclusive", "demographic_parity", "`yes` counts as positive"]
+    {
+        assert!(answer.stdout.contains(expected), "{expected}\n{}", answer.stdout);
+    }
+    assert!(!home.state().exists(), "no home is made");
+    let document = home.json(&words);
+    let accuracy = &document["metrics"]["accuracy"];
+    let [low, value, high] = ["low", "value", "high"].map(|name| accuracy[name].as_f64().unwrap());
+    assert!(low < value && value < high && high - low < 0.05, "{accuracy}");
+    assert_eq!(accuracy["method"], "analytic");
+    assert_eq!(document["metrics"]["average_precision"]["method"], "bootstrap");
+    let hard = &document["slices"][0];
+    assert_eq!((hard["name"].as_str(), hard["verdict"].as_str()), (Some("hard"), Some("worse")));
+    let is_hard = |row: &usize| row.is_multiple_of(3) && 20 + row * 7 % 60 >= 60;
+    assert_eq!(hard["support"].as_u64(), Some((0..3_000).filter(is_hard).count() as u64));
+    assert_eq!(document["fairness"][0]["groups"].as_array().unwrap().len(), 2);
+    assert_eq!(document, home.json(&words), "the same seed gives the same numbers");
+}
+
+/// Proves that a candidate is compared with a baseline row by row, that rows that do not match are told, and that pairing by
+/// place is asked for by name.
+#[test]
+fn a_candidate_is_compared() {
+    let home = Home::new();
+    let (old, new) = (table(3_000, 1, false), table(3_000, 1, true));
+    home.write("old.csv", &old);
+    let fewer: Vec<&str> = new.lines().filter(|line| !line.starts_with("p17,")).collect();
+    home.write("new.csv", &fewer.join("\n"));
+    let words = ["metrics", "new.csv", "--baseline", "old.csv", "--slice", "hard=kind = 'b' and age >= 60"];
+    let document = home.json(&words);
+    let comparison = &document["comparison"];
+    assert_eq!(comparison["metrics"]["accuracy"]["verdict"], "better");
+    assert_eq!(comparison["slices"][0]["compared"]["verdict"], "better");
+    assert_eq!(
+        (&comparison["pairing"]["pairs"], &comparison["pairing"]["only_baseline"]),
+        (&2_999.into(), &1.into())
+    );
+    let answer = home.trackway(&words);
+    assert!(answer.stdout.contains("1 rows of the baseline are not here"), "{}", answer.stdout);
+    let by_order = home.trackway(&["metrics", "new.csv", "--baseline", "old.csv", "--by-order"]);
+    assert_eq!(by_order.code, 2);
+    assert!(by_order.stderr.contains("3000 rows and the candidate 2999"), "{}", by_order.stderr);
+}
+
+/// Proves that wrong names, predicates and files are refused with what there is and what to write.
+#[test]
+fn wrong_words_about_metrics() {
+    let home = Home::new();
+    home.write("p.csv", &table(100, 0, false));
+    home.write("x.csv", "a,b\n1,2\n");
+    home.write("bad.csv", "label,prediction\n1,1\n0,1,2,3\n0,0\n");
+    for (words, code, expected) in [
+        (&["p.csv", "--label", "lable"][..], 2, "there is no column `lable`; there are id, kind"),
+        (&["p.csv", "--positive", "maybe"], 2, "has no class `maybe`; there are no, yes"),
+        (&["p.csv", "--slice", "old"], 2, "a slice has a name and a predicate"),
+        (&["p.csv", "--slice", "old=ago > 3"], 2, "slice `old`: `ago > 3` cannot be answered"),
+        (&["p.csv", "--metric", "acuracy"], 2, "there is no metric `acuracy`"),
+        (&["p.csv", "--confidence", "95"], 2, "a confidence lies between 0.5 and 1"),
+        (&["p.csv", "--baseline", "x.csv"], 2, "there is no column"),
+        (&["x.csv"], 2, "name the columns"),
+        (&["bad.csv"], 2, "1 rows of the predictions cannot be read"),
+        (&["q.csv"], 6, "did you mean `p.csv`?"),
+    ] {
+        let answer = home.trackway(&[&["metrics"], words].concat());
+        assert_eq!(answer.code, code, "{words:?}: {}{}", answer.stdout, answer.stderr);
+        assert!(answer.stderr.contains(expected) && answer.stdout.is_empty(), "{words:?}: {}", answer.stderr);
+    }
+}

@@ -1,0 +1,39 @@
+//! Each class by itself, and all of them against each other.
+
+use crate::assessment::{ClassMetrics, Confusion};
+use crate::metrics::class_ratios;
+use crate::metrics::rows::{Classes, Content, Items};
+
+/// Precision, recall and F1 of each class that has a label or a prediction. Empty without classes.
+pub(crate) fn class_metrics(items: &Items, confidence: f64) -> Vec<ClassMetrics> {
+    let Content::Classes(rows) = &items.content else { return Vec::new() };
+    let (cells, counts) = matrix(rows);
+    let classes = rows.names.len();
+    let floats: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+    let of = |class: usize| {
+        let estimates = class_ratios(classes, class).into_iter().filter_map(|ratio| {
+            let estimate = ratio.estimate(&cells, &floats, items.units(), confidence)?;
+            Some((ratio.name, estimate))
+        });
+        let support = counts[class * classes..(class + 1) * classes].iter().sum();
+        ClassMetrics { name: rows.names[class].clone(), support, metrics: estimates.collect() }
+    };
+    (0..classes).map(of).collect()
+}
+
+/// Rows by label and prediction; `None` without classes.
+pub(crate) fn confusion(items: &Items) -> Option<Confusion> {
+    let Content::Classes(rows) = &items.content else { return None };
+    let counts = matrix(rows).1;
+    Some(Confusion {
+        classes: rows.names.to_vec(),
+        counts: counts.chunks(rows.names.len()).map(<[u64]>::to_vec).collect(),
+    })
+}
+
+fn matrix(rows: &Classes) -> (Vec<u32>, Vec<u64>) {
+    let cells = rows.cells();
+    let mut counts = vec![0; rows.names.len() * rows.names.len()];
+    cells.iter().for_each(|cell| counts[*cell as usize] += 1);
+    (cells, counts)
+}

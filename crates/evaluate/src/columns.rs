@@ -1,0 +1,190 @@
+//! Which column holds what, where nobody said so: by the names that people and tools give them.
+
+use std::collections::BTreeMap;
+
+use trackway_data::model::{CLASS_NUMBERS_MAX, Cells, Frame, FrameColumn};
+
+use crate::assess::AssessError;
+use crate::metrics::CLASSES_MAX;
+use crate::metrics::rows::values_of;
+use crate::{Columns, Task};
+
+/// Names of columns, the usual one first. Letters' case does not matter.
+const LABEL: &[&str] = &["label", "target", "y_true", "truth", "actual"];
+const PREDICTION: &[&str] = &["prediction", "predicted", "pred", "y_pred"];
+const SCORE: &[&str] = &["score", "probability", "y_score", "y_prob", "prob"];
+const CLASS_SCORE: &[&str] = &["score_", "probability_", "prob_"];
+const QUANTILE: &str = "quantile_";
+const ID: &[&str] = &["id", "example_id", "sample_id", "task_id"];
+const LOSS: &[&str] = &["loss", "nll"];
+const TOKENS: &[&str] = &["tokens", "token_count"];
+const BYTES: &[&str] = &["bytes", "byte_count"];
+const CORRECT: &[&str] = &["correct", "passed"];
+const REFERENCE: &[&str] = &["reference"];
+const HYPOTHESIS: &[&str] = &["hypothesis"];
+const QUERY: &[&str] = &["query", "query_id", "qid"];
+const RELEVANCE: &[&str] = &["relevance"];
+const RANK: &[&str] = &["rank"];
+
+impl Columns {
+    /// These columns, and by their names those that are not given. Columns that were given must be there.
+    ///
+    /// # Errors
+    /// A column that was given is not there.
+    pub fn complete(mut self, frame: &Frame) -> Result<Self, AssessError> {
+        if let Some(missing) = self.given().find(|name| frame.index_of(name).is_none()) {
+            return Err(AssessError::no_column(frame, missing));
+        }
+        let taken: Vec<String> = self.given().map(str::to_owned).collect();
+        let fill = |role: &mut Option<String>, names: &[&str]| {
+            if role.is_none() {
+                *role = names.iter().find_map(|name| {
+                    let is_it = |column: &&FrameColumn| column.name.eq_ignore_ascii_case(name);
+                    let found = frame.columns().iter().find(is_it)?;
+                    (!taken.contains(&found.name)).then(|| found.name.clone())
+                });
+            }
+        };
+        for (role, names) in [
+            (&mut self.label, LABEL),
+            (&mut self.prediction, PREDICTION),
+            (&mut self.score, SCORE),
+            (&mut self.id, ID),
+            (&mut self.loss, LOSS),
+            (&mut self.tokens, TOKENS),
+            (&mut self.bytes, BYTES),
+            (&mut self.correct, CORRECT),
+            (&mut self.reference, REFERENCE),
+            (&mut self.hypothesis, HYPOTHESIS),
+            (&mut self.query, QUERY),
+            (&mut self.relevance, RELEVANCE),
+            (&mut self.rank, RANK),
+        ] {
+            fill(role, names);
+        }
+        if self.class_scores.is_empty() {
+            self.class_scores = class_scores(frame, self.label.as_deref());
+        }
+        for column in frame.columns() {
+            if let Some(share) = column.name.strip_prefix(QUANTILE).filter(|share| is_share(share)) {
+                self.quantiles.entry(share.to_owned()).or_insert_with(|| column.name.clone());
+            }
+        }
+        Ok(self)
+    }
+
+    fn given(&self) -> impl Iterator<Item = &str> {
+        let roles = [
+            &self.label,
+            &self.prediction,
+            &self.score,
+            &self.id,
+            &self.group,
+            &self.loss,
+            &self.tokens,
+            &self.bytes,
+            &self.correct,
+            &self.reference,
+            &self.hypothesis,
+            &self.query,
+            &self.relevance,
+            &self.rank,
+        ];
+        let roles = roles.into_iter().flatten();
+        roles.chain(self.class_scores.values()).chain(self.quantiles.values()).map(String::as_str)
+    }
+
+    /// The task that these columns are of.
+    ///
+    /// # Errors
+    /// They are of none.
+    pub fn task(&self, frame: &Frame) -> Result<Task, AssessError> {
+        if self.reference.is_some() && self.hypothesis.is_some() {
+            return Ok(Task::Transcription);
+        }
+        if self.query.is_some() && self.relevance.is_some() {
+            return Ok(Task::Ranking);
+        }
+        if self.label.is_none()
+            || (self.prediction.is_none() && self.score.is_none() && self.class_scores.is_empty())
+        {
+            let is_language = self.loss.is_some() || self.correct.is_some();
+            return if is_language { Ok(Task::LanguageModel) } else { Err(AssessError::NoTask) };
+        }
+        let columns = [&self.label, &self.prediction].into_iter().flatten();
+        let cells: Vec<&Cells> =
+            columns.filter_map(|name| Some(&frame.columns()[frame.index_of(name)?].cells)).collect();
+        let is_class = |cells: &&Cells| match cells {
+            Cells::Categories { names, .. } => names.len() <= CLASSES_MAX,
+            Cells::Numbers(values) => are_classes(values),
+        };
+        let are_texts = cells.iter().all(|cells| matches!(cells, Cells::Categories { .. }));
+        match (cells.iter().all(is_class), are_texts) {
+            (true, _) => Ok(Task::Classification),
+            (false, true) => Ok(Task::LanguageModel),
+            (false, false) => Ok(Task::Regression),
+        }
+    }
+
+    /// Without what a task has no use for.
+    #[must_use]
+    pub fn for_task(self, task: Task) -> Self {
+        let mut kept = Self { id: self.id, group: self.group, ..Self::default() };
+        match task {
+            Task::Classification => {
+                (kept.label, kept.prediction, kept.score) = (self.label, self.prediction, self.score);
+                kept.class_scores = self.class_scores;
+            }
+            Task::Regression => {
+                (kept.label, kept.prediction, kept.quantiles) = (self.label, self.prediction, self.quantiles);
+            }
+            Task::LanguageModel if self.correct.is_some() => kept.correct = self.correct,
+            Task::LanguageModel => {
+                if self.label.is_some() && self.prediction.is_some() {
+                    (kept.label, kept.prediction) = (self.label, self.prediction);
+                }
+                (kept.loss, kept.tokens, kept.bytes) = (self.loss, self.tokens, self.bytes);
+            }
+            Task::Transcription => (kept.reference, kept.hypothesis) = (self.reference, self.hypothesis),
+            Task::Ranking => {
+                (kept.query, kept.relevance) = (self.query, self.relevance);
+                (kept.rank, kept.score) = (self.rank, self.score);
+            }
+        }
+        kept
+    }
+}
+
+/// The columns that are named like a score of a class, if every class of the label has one: a column such as `score_old`
+/// is none.
+fn class_scores(frame: &Frame, label: Option<&str>) -> BTreeMap<String, String> {
+    let Some(label) = label.and_then(|label| frame.index_of(label)) else { return BTreeMap::new() };
+    let named = |column: &FrameColumn| {
+        let class = CLASS_SCORE.iter().find_map(|prefix| column.name.strip_prefix(prefix))?;
+        Some((class.to_owned(), column.name.clone()))
+    };
+    let found: BTreeMap<String, String> = frame.columns().iter().filter_map(named).collect();
+    let (classes, _) = values_of(&frame.columns()[label]);
+    if classes.iter().all(|class| found.contains_key(class)) { found } else { BTreeMap::new() }
+}
+
+fn is_share(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(|share| share > 0.0 && share < 1.0)
+}
+
+/// Whole numbers of few different values.
+fn are_classes(values: &[f64]) -> bool {
+    let mut different: Vec<f64> = Vec::new();
+    for value in values.iter().filter(|value| !value.is_nan()) {
+        if value.fract() != 0.0 {
+            return false;
+        }
+        if !different.contains(value) {
+            different.push(*value);
+        }
+        if different.len() > CLASS_NUMBERS_MAX {
+            return false;
+        }
+    }
+    true
+}

@@ -1,0 +1,216 @@
+//! A candidate against a baseline on the same rows.
+//!
+//! Both sides are computed from the same draws of rows, so what makes a row hard for both takes nothing from the
+//! certainty of the difference.
+
+mod pairing;
+
+use trackway_statistics::{holm, mcnemar_p_value, normal_p_value, normal_quantile};
+
+pub(crate) use pairing::pair;
+
+use crate::metrics::resample::{Units, draw, quantile, sorted_column};
+use crate::metrics::rows::{Content, Items};
+use crate::metrics::scoring::Scoring;
+use crate::metrics::{Judge, is_higher_better, is_share};
+use crate::{Compared, Comparison, Estimate, McNemar, Method, Pairing, SliceCompared, Verdict};
+
+/// A difference of a metric between 0 and 1 that matters; of other metrics, this part of the baseline's value.
+pub const MARGIN: f64 = 0.01;
+
+/// The chance with which `settles_at` rows would show the difference.
+const POWER: f64 = 0.8;
+
+/// Pairs of items of both sides: the same index is the same row.
+pub(crate) struct Pairs {
+    pub baseline: Items,
+    pub candidate: Items,
+    pub pairing: Pairing,
+}
+
+/// How two sides are judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms<'t> {
+    pub judge: Judge,
+    /// A difference below this does not matter; [`MARGIN`] where absent.
+    pub margin: Option<f64>,
+    /// By which slices are judged.
+    pub main_metric: &'t str,
+    /// Slices with fewer pairs are inconclusive.
+    pub support_min: u64,
+}
+
+/// Both sides against each other, over all pairs and in each slice (a name, and which rows of the candidate's table).
+pub(crate) fn compare(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Comparison {
+    let (baseline, candidate) = sides(pairs, terms.judge);
+    let metrics =
+        compared(&baseline, &candidate, terms).into_iter().map(|(name, compared, _)| (name, compared));
+    Comparison {
+        pairing: pairs.pairing.clone(),
+        metrics: metrics.collect(),
+        mcnemar: mcnemar(pairs),
+        slices: by_slice(pairs, slices, terms),
+    }
+}
+
+fn sides(pairs: &Pairs, judge: Judge) -> (Scoring, Scoring) {
+    (Scoring::of(&pairs.baseline, judge.recall), Scoring::of(&pairs.candidate, judge.recall))
+}
+
+/// Every metric that both sides have, with the chance of its difference where there is none.
+fn compared(baseline: &Scoring, candidate: &Scoring, terms: Terms<'_>) -> Vec<(String, Compared, f64)> {
+    let both = |weights: &[u8]| {
+        let mut values = baseline.values(weights, |metric| candidate.place(&metric.name).is_some());
+        values.extend(candidate.values(weights, |metric| baseline.place(&metric.name).is_some()));
+        values
+    };
+    let once = both(&vec![1; candidate.items]);
+    let places: Vec<(&str, usize, usize)> = baseline
+        .metrics
+        .iter()
+        .enumerate()
+        .filter_map(|(place, metric)| {
+            let other = candidate.place(&metric.name)? + baseline.metrics.len();
+            (once[place].is_finite() && once[other].is_finite()).then_some((
+                metric.name.as_str(),
+                place,
+                other,
+            ))
+        })
+        .collect();
+    let units = candidate.units();
+    let differences = |values: Vec<f64>| -> Vec<f64> {
+        places.iter().map(|(_, place, other)| values[*other] - values[*place]).collect()
+    };
+    let drawn = draw(units, terms.judge.resampling, |weights| differences(both(weights)));
+    let of = |(column, (name, place, other)): (usize, &(&str, usize, usize))| {
+        let sorted = sorted_column(&drawn, column);
+        let (compared, p_value) = judged(name, (once[*place], once[*other]), &sorted, units, terms);
+        ((*name).to_owned(), compared, p_value)
+    };
+    places.iter().enumerate().map(of).collect()
+}
+
+/// What the draws of a difference say.
+fn judged(
+    name: &str,
+    (baseline, candidate): (f64, f64),
+    sorted: &[f64],
+    units: Units<'_>,
+    terms: Terms<'_>,
+) -> (Compared, f64) {
+    let tail = (1.0 - terms.judge.resampling.confidence) / 2.0;
+    let (low, high) = (quantile(sorted, tail), quantile(sorted, 1.0 - tail));
+    let value = candidate - baseline;
+    let (method, count) = match units {
+        Units::Items(items) => (Method::Bootstrap, items),
+        Units::Groups(_, groups) => (Method::Clustered, groups),
+    };
+    let ends = (sorted.len() > 1 && count > 1).then_some((low, high));
+    let error = standard_deviation(sorted);
+    let p_value = match error {
+        _ if value == 0.0 || ends.is_none() => 1.0,
+        error if error > 0.0 => normal_p_value(value / error),
+        _ => 0.0,
+    };
+    let margin = terms.margin.unwrap_or(if is_share(name) { MARGIN } else { MARGIN * baseline.abs() });
+    let verdict = verdict(name, value, ends, margin);
+    let settles_at = (verdict == Verdict::Inconclusive && error > 0.0).then(|| {
+        let reach = normal_quantile(1.0 - tail) + normal_quantile(POWER);
+        let shown = value.abs().max(margin).max(f64::MIN_POSITIVE);
+        (count as f64 * (reach * error / shown).powi(2)).ceil().max(count as f64 + 1.0) as u64
+    });
+    let difference = Estimate {
+        value,
+        low: ends.map(|ends| ends.0),
+        high: ends.map(|ends| ends.1),
+        support: match units {
+            Units::Items(items) => items,
+            Units::Groups(of_item, _) => of_item.len(),
+        } as u64,
+        method,
+    };
+    (Compared { baseline, candidate, difference, verdict, margin, settles_at }, p_value)
+}
+
+/// An interval beyond 0 shows a difference; one around 0 that stays within the margin shows that there is none that
+/// matters; one that reaches further says nothing.
+fn verdict(name: &str, value: f64, ends: Option<(f64, f64)>, margin: f64) -> Verdict {
+    let Some((low, high)) = ends else { return Verdict::Inconclusive };
+    if low > 0.0 || high < 0.0 {
+        return directed(name, value);
+    }
+    if low >= -margin && high <= margin { Verdict::NoDifferenceShown } else { Verdict::Inconclusive }
+}
+
+fn directed(name: &str, value: f64) -> Verdict {
+    if (value > 0.0) == is_higher_better(name) { Verdict::Better } else { Verdict::Worse }
+}
+
+fn standard_deviation(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt()
+}
+
+/// The main metric of each slice; a difference is shown where the corrected p-value says so.
+fn by_slice(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Vec<SliceCompared> {
+    let mut found: Vec<(SliceCompared, f64)> = Vec::new();
+    for (name, rows) in slices {
+        let inside: Vec<u32> = (0..pairs.candidate.len() as u32)
+            .filter(|item| rows[pairs.candidate.row_of_item[*item as usize] as usize])
+            .collect();
+        if inside.is_empty() {
+            continue;
+        }
+        let part = Pairs {
+            baseline: pairs.baseline.subset(&inside),
+            candidate: pairs.candidate.subset(&inside),
+            pairing: Pairing::default(),
+        };
+        let (baseline, candidate) = sides(&part, terms.judge);
+        let (baseline, candidate) = (baseline.only(terms.main_metric), candidate.only(terms.main_metric));
+        let Some((_, compared, p_value)) = compared(&baseline, &candidate, terms).pop() else { continue };
+        let name = (*name).to_owned();
+        let support = inside.len() as u64;
+        found.push((SliceCompared { name, support, compared, adjusted_p_value: 1.0 }, p_value));
+    }
+    let p_values: Vec<f64> = found.iter().map(|(_, p_value)| *p_value).collect();
+    let level = 1.0 - terms.judge.resampling.confidence;
+    let corrected = found.into_iter().zip(holm(&p_values)).map(|((mut slice, _), adjusted)| {
+        slice.adjusted_p_value = adjusted;
+        let compared = &mut slice.compared;
+        compared.verdict = match compared.verdict {
+            _ if slice.support < terms.support_min => Verdict::Inconclusive,
+            _ if adjusted <= level => directed(terms.main_metric, compared.difference.value),
+            Verdict::NoDifferenceShown => Verdict::NoDifferenceShown,
+            _ => Verdict::Inconclusive,
+        };
+        slice
+    });
+    corrected.collect()
+}
+
+/// `None` where rows are not right or wrong.
+fn mcnemar(pairs: &Pairs) -> Option<McNemar> {
+    let right = |items: &Items| -> Option<Vec<bool>> {
+        match &items.content {
+            Content::Classes(rows) => {
+                Some(rows.label.iter().zip(&rows.prediction).map(|(l, p)| l == p).collect())
+            }
+            Content::Sums(sums) => {
+                let sum = sums.iter().find(|sum| sum.is_share)?;
+                Some(sum.above.iter().map(|above| *above > 0.5).collect())
+            }
+            Content::Amounts(_) => None,
+        }
+    };
+    let (baseline, candidate) = (right(&pairs.baseline)?, right(&pairs.candidate)?);
+    let count = |wanted: (bool, bool)| {
+        baseline.iter().zip(&candidate).filter(|(one, other)| (**one, **other) == wanted).count() as u64
+    };
+    let (only_baseline_right, only_candidate_right) = (count((true, false)), count((false, true)));
+    let p_value = mcnemar_p_value(only_baseline_right, only_candidate_right);
+    let exact = only_baseline_right + only_candidate_right <= trackway_statistics::MCNEMAR_EXACT_MAX;
+    Some(McNemar { only_baseline_right, only_candidate_right, p_value, exact })
+}

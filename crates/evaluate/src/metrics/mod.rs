@@ -1,0 +1,191 @@
+//! The numbers of a set of rows, each with its interval.
+//!
+//! ```text
+//! Frame ── rows::items ──► Items ── Scoring::of ──► Scoring ── measure ──► Metrics
+//!          (what a task       (sorted, binned,          (a formula where there is a good one,
+//!           needs, no gaps)    counted once)             else rows drawn again)
+//! ```
+//!
+//! A formula gives the interval of whatever is a share (Wilson), a mean (Student), a mean over classes (MOVER) and of the
+//! area under the ROC curve (DeLong, on the logit scale). For everything else rows are drawn again: each is counted as often
+//! as a Poisson number of mean 1 says, all metrics are computed in one pass over rows that were sorted once, and the
+//! interval is what the middle of these numbers spans. Rows that share a group are drawn together. Where only the
+//! confusion matrix matters its cells are drawn, not the rows.
+
+mod calibrated;
+mod cells;
+mod ranked;
+mod ranking;
+pub(crate) mod ratio;
+pub(crate) mod resample;
+pub(crate) mod rows;
+pub(crate) mod scoring;
+mod texts;
+
+pub use calibrated::CALIBRATION_BINS;
+pub(crate) use calibrated::bin_of;
+pub(crate) use cells::of_classes;
+pub use ranking::NDCG_PLACES;
+use resample::{Resampling, Units, draw, draw_counts, quantile, sorted_column};
+pub use rows::CLASSES_MAX;
+pub(crate) use scoring::class_ratios;
+use scoring::{Metric, Recipe, Scoring};
+use trackway_statistics::{normal_quantile, wilson};
+
+use crate::{Estimate, Method, Metrics};
+
+/// Whether more is better.
+#[must_use]
+pub fn is_higher_better(metric: &str) -> bool {
+    const LOWER: [&str; 11] = [
+        "log_loss",
+        "brier",
+        "ece",
+        "mae",
+        "rmse",
+        "mape",
+        "pinball",
+        "loss",
+        "perplexity",
+        "bits_per_byte",
+        "wer",
+    ];
+    !LOWER.contains(&metric) && !metric.starts_with("pinball_")
+}
+
+/// Whether all of its values lie between 0 and 1.
+#[must_use]
+pub fn is_share(metric: &str) -> bool {
+    is_higher_better(metric) && metric != "r2" || metric == "ece"
+}
+
+/// How intervals are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judge {
+    pub resampling: Resampling,
+    /// What `precision_at_recall` asks for.
+    pub recall: f64,
+    /// Draw rows again even where there is a formula.
+    pub always_resample: bool,
+}
+
+/// All metrics of the items, each with its interval; those that cannot be computed are absent.
+pub(crate) fn measure(scoring: &Scoring, judge: Judge) -> Metrics {
+    let once = vec![1; scoring.items];
+    let values = scoring.values(&once, |_| true);
+    let counts = scoring.counts(&once);
+    let by_formula: Vec<Option<Estimate>> = scoring
+        .metrics
+        .iter()
+        .zip(&values)
+        .map(
+            |(metric, value)| {
+                if judge.always_resample { None } else { formula(scoring, metric, *value, &counts, judge) }
+            },
+        )
+        .collect();
+    let open = |metric: &Metric| {
+        let place = scoring.place(&metric.name).expect("it is one of them");
+        by_formula[place].is_none() && values[place].is_finite()
+    };
+    let drawn = drawn(scoring, &counts, judge, &open);
+    let mut metrics = Metrics::new();
+    for (place, metric) in scoring.metrics.iter().enumerate().filter(|(place, _)| values[*place].is_finite())
+    {
+        let estimate = by_formula[place].unwrap_or_else(|| {
+            let sorted = sorted_column(&drawn, place);
+            by_draws(scoring, metric, values[place], &sorted, judge.resampling.confidence)
+        });
+        metrics.insert(metric.name.clone(), estimate);
+    }
+    metrics
+}
+
+/// The draws of the metrics that are open; nothing where none is.
+fn drawn(
+    scoring: &Scoring,
+    counts: &[f64],
+    judge: Judge,
+    open: &(dyn Fn(&Metric) -> bool + Sync),
+) -> Vec<Vec<f64>> {
+    let mut wanted = scoring.metrics.iter().filter(|metric| open(metric)).peekable();
+    if wanted.peek().is_none() {
+        return Vec::new();
+    }
+    let units = scoring.units();
+    let is_alone = matches!(units, Units::Items(_));
+    if is_alone && wanted.all(|metric| matches!(metric.recipe, Recipe::ClassMean(_))) {
+        let counts: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
+        return draw_counts(&counts, judge.resampling, |counts| {
+            let classes = of_classes(counts, scoring.classes);
+            let value = |metric: &Metric| match &metric.recipe {
+                Recipe::ClassMean(mean) => mean.value(&classes),
+                _ => f64::NAN,
+            };
+            scoring.metrics.iter().map(value).collect()
+        });
+    }
+    draw(units, judge.resampling, |weights| scoring.values(weights, open))
+}
+
+/// The interval by a formula, where there is one for such a metric of such items.
+fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge: Judge) -> Option<Estimate> {
+    let (units, confidence) = (scoring.units(), judge.resampling.confidence);
+    let is_alone = matches!(units, Units::Items(_));
+    let support = scoring.items as u64;
+    let analytic = |(low, high): (f64, f64)| Estimate {
+        value,
+        low: Some(low),
+        high: Some(high),
+        support,
+        method: Method::Analytic,
+    };
+    match &metric.recipe {
+        Recipe::Ratio(ratio) => ratio.estimate(&scoring.cells, counts, units, confidence),
+        Recipe::ClassMean(mean) if is_alone => {
+            mean.interval(&of_classes(counts, scoring.classes), confidence).map(analytic)
+        }
+        Recipe::RocAuc if is_alone => {
+            let error = scoring.ranked.as_ref()?.standard_error();
+            logit_interval(value, error, confidence).map(analytic)
+        }
+        _ => None,
+    }
+}
+
+/// The normal interval of a share on the logit scale, and back: it stays between 0 and 1. `None` at the ends.
+fn logit_interval(value: f64, error: f64, confidence: f64) -> Option<(f64, f64)> {
+    let slope = value * (1.0 - value);
+    if slope <= 0.0 || error.is_nan() || error <= 0.0 {
+        return None;
+    }
+    let half = normal_quantile(f64::midpoint(1.0, confidence)) * error / slope;
+    let (centre, back) = ((value / (1.0 - value)).ln(), |logit: f64| 1.0 / (1.0 + (-logit).exp()));
+    Some((back(centre - half), back(centre + half)))
+}
+
+/// The interval that the middle of the draws spans. The calibration error is drawn too high by as much as it is measured
+/// too high, so its draws are mirrored at the value; where no draw differs from the others, rows without any difference
+/// say no more than Wilson's interval of their number does.
+fn by_draws(scoring: &Scoring, metric: &Metric, value: f64, sorted: &[f64], confidence: f64) -> Estimate {
+    let tail = (1.0 - confidence) / 2.0;
+    let (low, high) = (quantile(sorted, tail), quantile(sorted, 1.0 - tail));
+    let units = scoring.units();
+    let method = if matches!(units, Units::Items(_)) { Method::Bootstrap } else { Method::Clustered };
+    let count = match units {
+        Units::Items(items) => items,
+        Units::Groups(_, groups) => groups,
+    };
+    let (low, high) = if matches!(metric.recipe, Recipe::Calibration) {
+        ((2.0 * value - high).clamp(0.0, value), (2.0 * value - low).clamp(value, 1.0))
+    } else if low == high && is_share(&metric.name) {
+        let interval = wilson(value * count as f64, count as f64, confidence);
+        (interval.low, interval.high)
+    } else {
+        (low, high)
+    };
+    // One unit, or draws that nearly all miss a class, say nothing.
+    let says = count > 1 && sorted.len() > 1 && low < high;
+    let end = |end: f64| (says && end.is_finite()).then_some(end);
+    Estimate { value, low: end(low), high: end(high), support: scoring.items as u64, method }
+}

@@ -1,0 +1,89 @@
+//! Drawing items again, many times, always the same for the same seed whatever the number of threads.
+
+use rayon::prelude::*;
+use trackway_core::{Rng, SplitMix64};
+use trackway_statistics::{fill_poisson_one, poisson};
+
+/// How often, and beginning with what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resampling {
+    /// Draws.
+    pub resamples: u32,
+    /// The same seed gives the same draws.
+    pub seed: u64,
+    /// How sure an interval is.
+    pub confidence: f64,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Units<'u> {
+    /// Each of so many items.
+    Items(usize),
+    /// Whole groups: for each item the number of its group, and how many groups there are.
+    Groups(&'u [u32], usize),
+}
+
+/// For each draw, the numbers that `values` makes of how often each item was drawn.
+pub(crate) fn draw(
+    units: Units<'_>,
+    resampling: Resampling,
+    values: impl Fn(&[u8]) -> Vec<f64> + Sync,
+) -> Vec<Vec<f64>> {
+    let buffers = || match units {
+        Units::Items(items) => (vec![0; items], Vec::new()),
+        Units::Groups(of_item, groups) => (vec![0; of_item.len()], vec![0; groups]),
+    };
+    let drawn = (0..resampling.resamples).into_par_iter().map_init(buffers, |(items, groups), draw| {
+        let mut rng = rng_of(resampling.seed, draw);
+        match units {
+            Units::Items(_) => fill_poisson_one(items, &mut rng),
+            Units::Groups(of_item, _) => {
+                fill_poisson_one(groups, &mut rng);
+                items.iter_mut().zip(of_item).for_each(|(item, group)| *item = groups[*group as usize]);
+            }
+        }
+        values(items)
+    });
+    drawn.collect()
+}
+
+/// The same for items that are alike, `counts` of each kind: their sums are drawn, and not they themselves.
+pub(crate) fn draw_counts(
+    counts: &[u64],
+    resampling: Resampling,
+    values: impl Fn(&[f64]) -> Vec<f64> + Sync,
+) -> Vec<Vec<f64>> {
+    let drawn = (0..resampling.resamples).into_par_iter().map_init(
+        || vec![0.0; counts.len()],
+        |drawn, draw| {
+            let mut rng = rng_of(resampling.seed, draw);
+            drawn.iter_mut().zip(counts).for_each(|(drawn, count)| {
+                *drawn = poisson(*count as f64, &mut rng) as f64;
+            });
+            values(drawn)
+        },
+    );
+    drawn.collect()
+}
+
+/// A generator of its own for each draw: which thread makes it does not matter.
+fn rng_of(seed: u64, draw: u32) -> SplitMix64 {
+    SplitMix64::new(SplitMix64::new(seed ^ (u64::from(draw) << 32)).next_u64())
+}
+
+/// One number's draws, sorted, without those that had none (a draw may miss a class).
+pub(crate) fn sorted_column(drawn: &[Vec<f64>], column: usize) -> Vec<f64> {
+    let mut values: Vec<f64> =
+        drawn.iter().map(|values| values[column]).filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The value below which a share of sorted values lies, between its neighbours. NaN without values.
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = share.clamp(0.0, 1.0) * last as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}

@@ -1,0 +1,291 @@
+//! Everything that is computed of a set of items, with every item counted as often as it was drawn: the numbers
+//! themselves (each item once), and the numbers of a draw.
+
+use super::calibrated::Calibrated;
+use super::cells::{ClassMean, of_classes};
+use super::ranked::Ranked;
+use super::ratio::{Link, Ratio, Terms};
+use super::resample::Units;
+use super::rows::{Amounts, Classes, Content, Items, Sum};
+
+/// scikit-learn's: what `1` is different from, and the least amount that an error is related to.
+const EPSILON: f64 = f64::EPSILON;
+
+/// How one metric is computed.
+#[derive(Debug, Clone)]
+pub(crate) enum Recipe {
+    Ratio(Box<Ratio>),
+    ClassMean(ClassMean),
+    RocAuc,
+    AveragePrecision,
+    PrecisionAtRecall,
+    /// The mean over classes, each against all others.
+    ClassRocAuc,
+    ClassAveragePrecision,
+    Calibration,
+}
+
+/// A metric by its name.
+#[derive(Debug, Clone)]
+pub(crate) struct Metric {
+    pub name: String,
+    pub recipe: Recipe,
+}
+
+/// Items made ready to be counted again and again.
+#[derive(Debug, Clone)]
+pub(crate) struct Scoring {
+    pub items: usize,
+    pub groups: Option<(Vec<u32>, usize)>,
+    pub metrics: Vec<Metric>,
+    /// For each item label × classes + prediction.
+    pub cells: Vec<u32>,
+    pub classes: usize,
+    pub ranked: Option<Ranked>,
+    class_ranked: Vec<Ranked>,
+    calibrated: Option<Calibrated>,
+    recall: f64,
+}
+
+impl Scoring {
+    /// `recall` is what `precision_at_recall` asks for.
+    pub(crate) fn of(items: &Items, recall: f64) -> Self {
+        let mut scoring = Self {
+            items: items.len(),
+            groups: items.groups.clone(),
+            metrics: Vec::new(),
+            cells: Vec::new(),
+            classes: 0,
+            ranked: None,
+            class_ranked: Vec::new(),
+            calibrated: None,
+            recall,
+        };
+        match &items.content {
+            Content::Classes(classes) => scoring.add_classes(classes),
+            Content::Amounts(amounts) => scoring.add_amounts(amounts),
+            Content::Sums(sums) => sums.iter().for_each(|sum| scoring.add(ratio_of(sum))),
+        }
+        scoring
+    }
+
+    /// Only this metric, and what it needs.
+    pub(crate) fn only(mut self, name: &str) -> Self {
+        self.metrics.retain(|metric| metric.name == name);
+        self
+    }
+
+    pub(crate) fn units(&self) -> Units<'_> {
+        match &self.groups {
+            None => Units::Items(self.items),
+            Some((of_item, groups)) => Units::Groups(of_item, *groups),
+        }
+    }
+
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.metrics.iter().position(|metric| metric.name == name)
+    }
+
+    fn add(&mut self, ratio: Ratio) {
+        self.metrics.push(Metric { name: ratio.name.clone(), recipe: Recipe::Ratio(Box::new(ratio)) });
+    }
+
+    fn add_recipe(&mut self, name: &str, recipe: Recipe) {
+        self.metrics.push(Metric { name: name.to_owned(), recipe });
+    }
+
+    fn add_classes(&mut self, rows: &Classes) {
+        let classes = rows.names.len();
+        self.classes = classes;
+        self.cells = rows.cells();
+        let table = |is: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
+            let cell = |cell: usize| f64::from(u8::from(is(cell / classes, cell % classes)));
+            (0..classes * classes).map(cell).collect()
+        };
+        self.add(Ratio::cells("accuracy", table(&|l, p| l == p), table(&|_, _| true), Link::Itself));
+        self.add_recipe("balanced_accuracy", Recipe::ClassMean(ClassMean::BalancedAccuracy));
+        match rows.positive {
+            Some(positive) => {
+                class_ratios(classes, positive as usize).into_iter().for_each(|ratio| self.add(ratio));
+                let of_positive = positive as usize;
+                let found = table(&|l, p| l == of_positive && p == of_positive);
+                let there = table(&|l, _| l == of_positive);
+                self.add(Ratio::cells("sensitivity", found, there, Link::Itself));
+                let spared = table(&|l, p| l != of_positive && p != of_positive);
+                let absent = table(&|l, _| l != of_positive);
+                self.add(Ratio::cells("specificity", spared, absent, Link::Itself));
+                self.add_score(rows, positive);
+            }
+            None => {
+                self.add_recipe("precision", Recipe::ClassMean(ClassMean::Precision));
+                self.add_recipe("recall", Recipe::ClassMean(ClassMean::Recall));
+                self.add_recipe("f1", Recipe::ClassMean(ClassMean::F1));
+                self.add_class_scores(rows);
+            }
+        }
+    }
+
+    fn add_score(&mut self, rows: &Classes, positive: u32) {
+        let Some(scores) = &rows.score else { return };
+        let is_positive = |item: usize| rows.label[item] == positive;
+        self.ranked = Some(Ranked::new(scores, is_positive));
+        self.add_recipe("roc_auc", Recipe::RocAuc);
+        self.add_recipe("average_precision", Recipe::AveragePrecision);
+        self.add_recipe("precision_at_recall", Recipe::PrecisionAtRecall);
+        if !rows.are_probabilities {
+            return;
+        }
+        let truth = |item: usize| f64::from(u8::from(is_positive(item)));
+        let log_loss = |(item, score): (usize, &f64)| {
+            let given = if is_positive(item) { *score } else { 1.0 - score };
+            -given.clamp(EPSILON, 1.0 - EPSILON).ln()
+        };
+        self.add(Ratio::mean("log_loss", scores.iter().enumerate().map(log_loss).collect(), Link::Itself));
+        let square = |(item, score): (usize, &f64)| (score - truth(item)).powi(2);
+        self.add(Ratio::mean("brier", scores.iter().enumerate().map(square).collect(), Link::Itself));
+        self.calibrated = Some(Calibrated::new(scores, truth));
+        self.add_recipe("ece", Recipe::Calibration);
+    }
+
+    fn add_class_scores(&mut self, rows: &Classes) {
+        if rows.class_scores.is_empty() {
+            return;
+        }
+        let ranked = rows.class_scores.iter().enumerate();
+        self.class_ranked = ranked
+            .map(|(class, scores)| Ranked::new(scores, |item| rows.label[item] as usize == class))
+            .collect();
+        self.add_recipe("roc_auc", Recipe::ClassRocAuc);
+        self.add_recipe("average_precision", Recipe::ClassAveragePrecision);
+        if !rows.are_probabilities {
+            return;
+        }
+        let items = 0..self.items;
+        let log_loss = |item: usize| {
+            -rows.class_scores[rows.label[item] as usize][item].clamp(EPSILON, 1.0 - EPSILON).ln()
+        };
+        self.add(Ratio::mean("log_loss", items.clone().map(log_loss).collect(), Link::Itself));
+        let squares = |item: usize| -> f64 {
+            let truth = |class: usize| f64::from(u8::from(rows.label[item] as usize == class));
+            let of = |(class, scores): (usize, &Vec<f64>)| (scores[item] - truth(class)).powi(2);
+            rows.class_scores.iter().enumerate().map(of).sum()
+        };
+        self.add(Ratio::mean("brier", items.clone().map(squares).collect(), Link::Itself));
+        let surest = |item: usize| {
+            let better = |best: usize, class: usize| {
+                if rows.class_scores[class][item] > rows.class_scores[best][item] { class } else { best }
+            };
+            (0..self.classes).reduce(better).expect("there is a class")
+        };
+        let surest: Vec<usize> = items.map(surest).collect();
+        let sure: Vec<f64> =
+            surest.iter().enumerate().map(|(item, class)| rows.class_scores[*class][item]).collect();
+        let is_right = |item: usize| f64::from(u8::from(rows.label[item] as usize == surest[item]));
+        self.calibrated = Some(Calibrated::new(&sure, is_right));
+        self.add_recipe("ece", Recipe::Calibration);
+    }
+
+    fn add_amounts(&mut self, rows: &Amounts) {
+        let pairs = || rows.label.iter().zip(&rows.prediction);
+        let error = |(label, prediction): (&f64, &f64)| label - prediction;
+        let squared_error: Vec<f64> = pairs().map(error).map(|error| error * error).collect();
+        self.add(Ratio::mean("mae", pairs().map(error).map(f64::abs).collect(), Link::Itself));
+        self.add(Ratio::mean("rmse", squared_error.clone(), Link::Root));
+        let relative = |pair: (&f64, &f64)| error(pair).abs() / pair.0.abs().max(EPSILON);
+        self.add(Ratio::mean("mape", pairs().map(relative).collect(), Link::Itself));
+        self.add_pinball(rows);
+        let mean = rows.label.iter().sum::<f64>() / self.items as f64;
+        let spread = rows.label.iter().map(|label| (label - mean).powi(2)).collect();
+        self.add(Ratio {
+            name: "r2".to_owned(),
+            terms: Terms::Items { above: squared_error, below: Some(spread) },
+            link: Link::Complement,
+            is_share: false,
+        });
+    }
+
+    /// Of each predicted quantile, and the mean over them; of the prediction as the median where there are none.
+    fn add_pinball(&mut self, rows: &Amounts) {
+        let loss = |share: f64, predicted: &[f64]| -> Vec<f64> {
+            let one = |(label, predicted): (&f64, &f64)| {
+                let error = label - predicted;
+                (share * error).max((share - 1.0) * error)
+            };
+            rows.label.iter().zip(predicted).map(one).collect()
+        };
+        if rows.quantiles.is_empty() {
+            return self.add(Ratio::mean("pinball", loss(0.5, &rows.prediction), Link::Itself));
+        }
+        let mut all = vec![0.0; self.items];
+        for (name, predicted) in &rows.quantiles {
+            let own = loss(name.parse().unwrap_or(0.5), predicted);
+            let part = 1.0 / rows.quantiles.len() as f64;
+            all.iter_mut().zip(&own).for_each(|(all, own)| *all += own * part);
+            self.add(Ratio::mean(&format!("pinball_{name}"), own, Link::Itself));
+        }
+        self.add(Ratio::mean("pinball", all, Link::Itself));
+    }
+
+    /// The confusion matrix of a draw.
+    pub(crate) fn counts(&self, weights: &[u8]) -> Vec<f64> {
+        let mut counts = vec![0u64; self.classes * self.classes];
+        for (cell, weight) in self.cells.iter().zip(weights) {
+            counts[*cell as usize] += u64::from(*weight);
+        }
+        counts.into_iter().map(|count| count as f64).collect()
+    }
+
+    /// The metrics for which `wanted` holds, in their order; NaN for the others and where there is nothing to divide by.
+    pub(crate) fn values(&self, weights: &[u8], wanted: impl Fn(&Metric) -> bool) -> Vec<f64> {
+        let counts = self.counts(weights);
+        let classes = of_classes(&counts, self.classes);
+        let mut ranks = None;
+        let mut value = |recipe: &Recipe| match recipe {
+            Recipe::Ratio(ratio) => ratio.value(weights, &counts),
+            Recipe::ClassMean(mean) => mean.value(&classes),
+            Recipe::RocAuc | Recipe::AveragePrecision | Recipe::PrecisionAtRecall => {
+                let Some(ranked) = &self.ranked else { return f64::NAN };
+                let numbers = ranks.get_or_insert_with(|| ranked.numbers(weights, self.recall));
+                match recipe {
+                    Recipe::RocAuc => numbers.roc_auc,
+                    Recipe::AveragePrecision => numbers.average_precision,
+                    _ => numbers.precision_at_recall,
+                }
+            }
+            Recipe::ClassRocAuc => self.class_mean(|ranked| ranked.numbers(weights, self.recall).roc_auc),
+            Recipe::ClassAveragePrecision => {
+                self.class_mean(|ranked| ranked.numbers(weights, self.recall).average_precision)
+            }
+            Recipe::Calibration => self.calibrated.as_ref().map_or(f64::NAN, |it| it.error(weights)),
+        };
+        let metrics = self.metrics.iter();
+        metrics.map(|metric| if wanted(metric) { value(&metric.recipe) } else { f64::NAN }).collect()
+    }
+
+    fn class_mean(&self, number: impl Fn(&Ranked) -> f64) -> f64 {
+        self.class_ranked.iter().map(number).sum::<f64>() / self.class_ranked.len() as f64
+    }
+}
+
+/// Precision, recall and F1 of one class against all others.
+pub(crate) fn class_ratios(classes: usize, class: usize) -> [Ratio; 3] {
+    let table = |is: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
+        let cell = |cell: usize| f64::from(u8::from(is(cell / classes, cell % classes)));
+        (0..classes * classes).map(cell).collect()
+    };
+    let hits = || table(&|l, p| l == class && p == class);
+    [
+        Ratio::cells("precision", hits(), table(&|_, p| p == class), Link::Itself),
+        Ratio::cells("recall", hits(), table(&|l, _| l == class), Link::Itself),
+        Ratio::cells("f1", hits(), table(&|l, p| l == class || p == class), Link::Dice),
+    ]
+}
+
+fn ratio_of(sum: &Sum) -> Ratio {
+    Ratio {
+        name: sum.name.clone(),
+        terms: Terms::Items { above: sum.above.clone(), below: sum.below.clone() },
+        link: if sum.is_exponential { Link::Exponential } else { Link::Itself },
+        is_share: sum.is_share,
+    }
+}

@@ -1,0 +1,108 @@
+//! Texts: answers that match exactly, completions that are right, words that were heard wrong.
+
+use std::collections::HashMap;
+
+use trackway_data::model::{Frame, MISSING_CODE};
+
+use super::rows::{Content, Sum, column, numbers, values_of, whole_rows};
+use crate::Columns;
+use crate::assess::AssessError;
+
+/// The numbers of completions for which the chance that one of them is right is told, where each task has that many.
+const COMPLETIONS: [u32; 6] = [1, 2, 5, 10, 50, 100];
+
+/// Whether the answer is the expected text, letter by letter.
+pub(super) fn exact_matches(
+    frame: &Frame,
+    label: &str,
+    prediction: &str,
+    rows: &[u32],
+) -> Result<Sum, AssessError> {
+    let (label_names, label) = values_of(column(frame, label)?);
+    let (prediction_names, prediction) = values_of(column(frame, prediction)?);
+    let index: HashMap<&str, u32> =
+        (0..).zip(&label_names).map(|(code, name)| (name.as_str(), code)).collect();
+    let same: Vec<u32> =
+        prediction_names.iter().map(|name| *index.get(name.as_str()).unwrap_or(&MISSING_CODE)).collect();
+    let hit =
+        |row: &u32| f64::from(u8::from(same[prediction[*row as usize] as usize] == label[*row as usize]));
+    Ok(Sum::share("exact_match", rows.iter().map(hit).collect()))
+}
+
+/// Several completions of each task: the chance that at least one of k is right, without bias (M. Chen et al. 2021,
+/// "Evaluating Large Language Models Trained on Code", eq. 1). Where no column names the task, each row is one.
+pub(super) fn completions(
+    frame: &Frame,
+    columns: &Columns,
+    correct: &str,
+) -> Result<(Vec<u32>, Content), AssessError> {
+    let mut needed = vec![correct];
+    needed.extend(columns.id.as_deref());
+    let rows = whole_rows(frame, &needed)?;
+    let is_right = numbers(frame, correct)?;
+    let tasks = match &columns.id {
+        Some(id) => values_of(column(frame, id)?).1,
+        None => (0..frame.rows() as u32).collect(),
+    };
+    // For each task its first row, its completions and how many of them are right.
+    let mut place: HashMap<u32, usize> = HashMap::new();
+    let mut counted: Vec<(u32, u32, u32)> = Vec::new();
+    for row in rows {
+        let at = *place.entry(tasks[row as usize]).or_insert_with(|| {
+            counted.push((row, 0, 0));
+            counted.len() - 1
+        });
+        counted[at].1 += 1;
+        counted[at].2 += u32::from(is_right[row as usize] != 0.0);
+    }
+    let fewest = counted.iter().map(|task| task.1).min().unwrap_or(0);
+    let most = counted.iter().map(|task| task.1).max().unwrap_or(0);
+    let sums = COMPLETIONS.iter().filter(|k| **k <= fewest).map(|k| {
+        let values = counted.iter().map(|(_, all, right)| pass_at(*k, *all, *right)).collect();
+        let name = format!("pass_at_{k}");
+        if most == 1 { Sum::share(&name, values) } else { Sum::mean(&name, values) }
+    });
+    let sums = sums.collect();
+    Ok((counted.iter().map(|task| task.0).collect(), Content::Sums(sums)))
+}
+
+/// `1 − C(all − right, k) / C(all, k)`.
+fn pass_at(k: u32, all: u32, right: u32) -> f64 {
+    if all - right < k {
+        return 1.0;
+    }
+    let none: f64 = (all - right + 1..=all).map(|n| 1.0 - f64::from(k) / f64::from(n)).product();
+    1.0 - none
+}
+
+/// Words that must be changed, added or removed to turn what was heard into what was said, over the words that were
+/// said. Words are what stands between white space, letter by letter.
+pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Content), AssessError> {
+    let reference = columns.reference.as_deref().ok_or(AssessError::NoColumnFor("reference"))?;
+    let hypothesis = columns.hypothesis.as_deref().ok_or(AssessError::NoColumnFor("hypothesis"))?;
+    // Nothing heard is an error in every word, not a gap in the table.
+    let rows = whole_rows(frame, &[reference])?;
+    let (said_names, said) = values_of(column(frame, reference)?);
+    let (heard_names, heard) = values_of(column(frame, hypothesis)?);
+    let heard = |row: u32| heard_names.get(heard[row as usize] as usize).map_or("", String::as_str);
+    let said = |row: u32| said_names[said[row as usize] as usize].as_str();
+    let errors = rows.iter().map(|row| word_errors(said(*row), heard(*row)) as f64).collect();
+    let lengths = rows.iter().map(|row| said(*row).split_whitespace().count() as f64).collect();
+    Ok((rows, Content::Sums(vec![Sum { below: Some(lengths), ..Sum::mean("wer", errors) }])))
+}
+
+/// Levenshtein's distance between the words.
+fn word_errors(said: &str, heard: &str) -> usize {
+    let heard: Vec<&str> = heard.split_whitespace().collect();
+    let mut row: Vec<usize> = (0..=heard.len()).collect();
+    for (said_count, word) in said.split_whitespace().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = said_count + 1;
+        for (place, other) in heard.iter().enumerate() {
+            let changed = diagonal + usize::from(word != *other);
+            diagonal = row[place + 1];
+            row[place + 1] = changed.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[heard.len()]
+}

@@ -1,0 +1,77 @@
+//! scikit-learn, Fairlearn and jiwer, by vectors that `tests/vectors/make.py` wrote.
+
+use serde_json::{Map, Value};
+use trackway_data::model::{Frame, FrameColumn};
+
+use super::{frame, numbers, texts};
+use crate::{Assessment, Metrics, Spec, assess};
+
+const VECTORS: &str = include_str!("../../tests/vectors/agreement.json");
+const TOLERANCE: f64 = 1e-9;
+
+fn table(case: &Value) -> Frame {
+    let column = |(name, values): (&String, &Value)| -> FrameColumn {
+        let values = values.as_array().unwrap();
+        match values[0].is_string() {
+            true => texts(name, values.iter().map(|value| value.as_str().unwrap())),
+            false => numbers(name, values.iter().map(|value| value.as_f64().unwrap())),
+        }
+    };
+    frame(case["columns"].as_object().unwrap().iter().map(column).collect())
+}
+
+fn compare(case: &str, found: &Metrics, expected: &Map<String, Value>) {
+    for (name, value) in expected {
+        let value = value.as_f64().unwrap();
+        let Some(estimate) = found.get(name) else { panic!("{case}: no {name} in {found:?}") };
+        assert!(
+            (estimate.value - value).abs() <= TOLERANCE,
+            "{case}: {name} is {}, not {value}",
+            estimate.value
+        );
+        let (low, high) = (estimate.low.unwrap(), estimate.high.unwrap());
+        assert!(low <= value && value <= high && low < high, "{case}: {name} {estimate:?}");
+    }
+}
+
+fn judged(case: &Value, always_resample: bool) -> Assessment {
+    let spec = Spec { always_resample, resamples: 200, ..Spec::default() };
+    assess(&table(case), &spec, None).unwrap()
+}
+
+/// Proves that every metric agrees with scikit-learn (jiwer for words, definitions for what neither has) to 1e-9, that
+/// nothing is judged that was not expected, and that each value lies within its interval, by formula and by draws.
+#[test]
+fn metrics_agree_with_other_tools() {
+    let cases: Map<String, Value> = serde_json::from_str(VECTORS).unwrap();
+    assert_eq!(cases.len(), 13);
+    for (name, case) in cases.iter().filter(|(_, case)| case.get("fairness").is_none()) {
+        for always_resample in [false, true] {
+            let assessment = judged(case, always_resample);
+            compare(name, &assessment.metrics, case["metrics"].as_object().unwrap());
+            if let Some(classes) = case.get("classes") {
+                for class in &assessment.classes {
+                    let values = classes[&class.name].as_array().unwrap();
+                    let expected = ["precision", "recall", "f1"].iter().zip(values);
+                    let expected = expected.map(|(name, value)| ((*name).to_owned(), value.clone()));
+                    compare(name, &class.metrics, &expected.collect());
+                }
+            }
+        }
+    }
+}
+
+/// Proves that measures and groups agree with Fairlearn to 1e-9.
+#[test]
+fn fairness_agrees_with_fairlearn() {
+    let cases: Map<String, Value> = serde_json::from_str(VECTORS).unwrap();
+    let case = &cases["fairness"];
+    let spec = Spec { fairness: vec!["colour".into()], ..Spec::default() };
+    let assessment = assess(&table(case), &spec, None).unwrap();
+    let [fairness] = assessment.fairness.as_slice() else { panic!("one column was asked for") };
+    compare("fairness", &fairness.measures, case["fairness"]["measures"].as_object().unwrap());
+    assert_eq!(fairness.groups.len(), 3);
+    for group in &fairness.groups {
+        compare(&group.name, &group.metrics, case["fairness"]["groups"][&group.name].as_object().unwrap());
+    }
+}

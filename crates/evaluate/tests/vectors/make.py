@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Writes agreement.json: small tables of predictions, and what scikit-learn, Fairlearn and jiwer make of them.
+
+Usage: make.py > agreement.json, with scikit-learn 1.9, fairlearn 0.15 and jiwer 4. What none of them has (expected
+calibration error, pass@k, reciprocal rank) is computed here, straight from its definition.
+"""
+
+import json
+import math
+import sys
+from itertools import combinations
+
+import fairlearn.metrics as fair
+import jiwer
+import numpy as np
+import sklearn.metrics as sk
+
+rng = np.random.default_rng(6)
+
+
+def classes_of(truth, predicted, positive=None):
+    """What only needs classes."""
+    average = {"average": "binary", "pos_label": positive} if positive is not None else {"average": "macro"}
+    precision, recall, f1, _ = sk.precision_recall_fscore_support(truth, predicted, zero_division=0, **average)
+    return {
+        "accuracy": sk.accuracy_score(truth, predicted),
+        "balanced_accuracy": sk.balanced_accuracy_score(truth, predicted),
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+    }
+
+
+def calibration_error(probability, came_true, bins=15):
+    place = np.clip(np.ceil(probability * bins).astype(int), 1, bins) - 1
+    gaps = [abs((probability - came_true)[place == one].sum()) for one in range(bins)]
+    return sum(gaps) / len(probability)
+
+
+def binary(rows, ties):
+    truth = (rng.random(rows) < 0.35).astype(int)
+    score = 1 / (1 + np.exp(-(1.6 * truth - 1 + rng.normal(0, 1.2, rows))))
+    score = np.round(score, 1) if ties else score
+    predicted = (score >= 0.5).astype(int)
+    precision, recall, _ = sk.precision_recall_curve(truth, score)
+    expected = classes_of(truth, predicted, positive=1) | {
+        "sensitivity": sk.recall_score(truth, predicted),
+        "specificity": sk.recall_score(truth, predicted, pos_label=0),
+        "roc_auc": sk.roc_auc_score(truth, score),
+        "average_precision": sk.average_precision_score(truth, score),
+        "log_loss": sk.log_loss(truth, score),
+        "brier": sk.brier_score_loss(truth, score),
+        "ece": calibration_error(score, truth),
+        "precision_at_recall": precision[recall >= 0.9].max(),
+    }
+    return {"columns": {"label": truth, "prediction": predicted, "score": score}, "metrics": expected}
+
+
+def multiclass(rows):
+    names = np.array(["cat", "dog", "fox", "owl"])
+    truth = rng.integers(0, 4, rows)
+    logits = rng.normal(0, 1, (rows, 4)) + 1.5 * np.eye(4)[truth]
+    probability = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    probability = np.round(probability, 4)
+    probability[:, 3] = 1 - probability[:, :3].sum(axis=1)
+    predicted = probability.argmax(axis=1)
+    expected = classes_of(truth, predicted) | {
+        "roc_auc": sk.roc_auc_score(truth, probability, multi_class="ovr"),
+        "average_precision": sk.average_precision_score(np.eye(4)[truth], probability, average="macro"),
+        "log_loss": sk.log_loss(truth, probability),
+        "brier": sk.brier_score_loss(truth, probability),
+        "ece": calibration_error(probability.max(axis=1), (predicted == truth).astype(int)),
+    }
+    columns = {"label": names[truth], "prediction": names[predicted]}
+    columns |= {f"score_{name}": probability[:, place] for place, name in enumerate(names)}
+    per_class = sk.precision_recall_fscore_support(truth, predicted, zero_division=0)
+    per_class = {name: [per_class[k][place] for k in range(3)] for place, name in enumerate(names)}
+    return {"columns": columns, "metrics": expected, "classes": per_class}
+
+
+def absent_class():
+    """A class that is predicted and never true, and one that is true and never predicted."""
+    truth = np.array(["a", "a", "b", "b", "c", "a", "b"])
+    predicted = np.array(["a", "b", "b", "d", "b", "a", "b"])
+    expected = classes_of(truth, predicted)
+    return {"columns": {"label": truth, "prediction": predicted}, "metrics": expected}
+
+
+def regression(rows):
+    truth = rng.normal(10, 4, rows)
+    predicted = truth + rng.normal(0.3, 1.5, rows)
+    quantiles = {0.1: predicted - 2, 0.9: predicted + 1.5}
+    pinball = {share: sk.mean_pinball_loss(truth, values, alpha=share) for share, values in quantiles.items()}
+    expected = {
+        "mae": sk.mean_absolute_error(truth, predicted),
+        "rmse": sk.root_mean_squared_error(truth, predicted),
+        "mape": sk.mean_absolute_percentage_error(truth, predicted),
+        "r2": sk.r2_score(truth, predicted),
+        "pinball": np.mean(list(pinball.values())),
+    } | {f"pinball_{share}": loss for share, loss in pinball.items()}
+    columns = {"label": truth, "prediction": predicted}
+    columns |= {f"quantile_{share}": values for share, values in quantiles.items()}
+    return {"columns": columns, "metrics": expected}
+
+
+def median(rows):
+    truth = rng.normal(0, 3, rows)
+    predicted = truth * 0.9
+    expected = {"pinball": sk.mean_pinball_loss(truth, predicted), "r2": sk.r2_score(truth, predicted)}
+    return {"columns": {"label": truth, "prediction": predicted}, "metrics": expected}
+
+
+def language(rows):
+    tokens = rng.integers(3, 40, rows)
+    size = tokens * 4 + rng.integers(0, 5, rows)
+    loss = tokens * rng.gamma(4, 0.5, rows)
+    mean = loss.sum() / tokens.sum()
+    expected = {
+        "loss": mean,
+        "perplexity": math.exp(mean),
+        "bits_per_byte": loss.sum() / math.log(2) / size.sum(),
+    }
+    return {"columns": {"loss": loss, "tokens": tokens, "bytes": size}, "metrics": expected}
+
+
+def completions(tasks):
+    ids, correct, right_of = [], [], []
+    for task in range(tasks):
+        right = rng.integers(0, 2, 6)
+        right_of.append(right)
+        ids += [f"task {task}"] * 6
+        correct += right.tolist()
+
+    def pass_at(k):
+        """Every choice of k completions, counted one by one."""
+        return np.mean([np.mean([max(choice) for choice in combinations(right, k)]) for right in right_of])
+
+    expected = {f"pass_at_{k}": pass_at(k) for k in (1, 2, 5)}
+    return {"columns": {"task_id": ids, "correct": correct}, "metrics": expected}
+
+
+def answers():
+    label = [f"answer {row}" for row in range(300)]
+    prediction = [text if row % 3 else text.upper() for row, text in enumerate(label)]
+    return {"columns": {"label": label, "prediction": prediction}, "metrics": {"exact_match": 200 / 300}}
+
+
+def transcription():
+    words = "the a cat dog sat ran on under mat log and then slept".split()
+    said, heard = [], []
+    for _ in range(40):
+        line = list(rng.choice(words, rng.integers(3, 12)))
+        said.append(" ".join(line))
+        for _ in range(rng.integers(0, 4)):
+            place = rng.integers(0, len(line))
+            what = rng.integers(0, 3)
+            if what == 0:
+                line[place] = str(rng.choice(words))
+            elif what == 1:
+                line.insert(place, str(rng.choice(words)))
+            elif len(line) > 1:
+                del line[place]
+        heard.append(" ".join(line))
+    return {"columns": {"reference": said, "hypothesis": heard}, "metrics": {"wer": jiwer.wer(said, heard)}}
+
+
+def ranking(queries, ties):
+    rows = {"query": [], "relevance": [], "score": []}
+    ndcg, reciprocal = [], []
+    for query in range(queries):
+        documents = 14
+        relevance = rng.choice([0, 0, 0, 1, 2, 3], documents) if query else np.zeros(documents, int)
+        score = rng.normal(0, 1, documents) + relevance * 0.4
+        score = np.round(score) if ties else score
+        rows["query"] += [f"q{query}"] * documents
+        rows["relevance"] += relevance.tolist()
+        rows["score"] += score.tolist()
+        ndcg.append(sk.ndcg_score([relevance], [score], k=10))
+        # The last of its tie counts.
+        places = [((score > score[one]).sum() + ((score == score[one]) & (relevance == 0)).sum() + 1)
+                  for one in range(documents) if relevance[one] > 0]
+        reciprocal.append(1 / min(places) if places else 0)
+    return {"columns": rows, "metrics": {"ndcg": np.mean(ndcg), "mrr": np.mean(reciprocal)}}
+
+
+def fairness(rows):
+    group = rng.choice(["red", "green", "blue"], rows, p=[0.5, 0.3, 0.2])
+    truth = (rng.random(rows) < np.where(group == "red", 0.5, 0.3)).astype(int)
+    predicted = np.where(rng.random(rows) < np.where(group == "blue", 0.7, 0.85), truth, 1 - truth)
+    by = {"sensitive_features": group}
+    frame = fair.MetricFrame(
+        metrics={
+            "accuracy": sk.accuracy_score,
+            "selection_rate": fair.selection_rate,
+            "true_positive_rate": fair.true_positive_rate,
+            "false_positive_rate": fair.false_positive_rate,
+        },
+        y_true=truth, y_pred=predicted, sensitive_features=group,
+    )
+    measures = {
+        "demographic_parity": fair.demographic_parity_difference(truth, predicted, **by),
+        "demographic_parity_ratio": fair.demographic_parity_ratio(truth, predicted, **by),
+        "equal_opportunity": fair.equal_opportunity_difference(truth, predicted, **by),
+        "equal_opportunity_ratio": fair.equal_opportunity_ratio(truth, predicted, **by),
+        "equalized_odds": fair.equalized_odds_difference(truth, predicted, **by),
+        "equalized_odds_ratio": fair.equalized_odds_ratio(truth, predicted, **by),
+    }
+    groups = {name: row.to_dict() for name, row in frame.by_group.iterrows()}
+    columns = {"label": truth, "prediction": predicted, "colour": group}
+    return {"columns": columns, "metrics": {}, "fairness": {"measures": measures, "groups": groups}}
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(inner) for inner in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+CASES = {
+    "binary": binary(90, ties=False),
+    "binary with ties": binary(120, ties=True),
+    "classes": multiclass(120),
+    "absent classes": absent_class(),
+    "regression": regression(80),
+    "median": median(50),
+    "language model": language(40),
+    "completions": completions(20),
+    "answers": answers(),
+    "transcription": transcription(),
+    "ranking": ranking(12, ties=False),
+    "ranking with ties": ranking(12, ties=True),
+    "fairness": fairness(200),
+}
+json.dump(plain(CASES), sys.stdout, separators=(",", ":"))
+print()
