@@ -119,7 +119,8 @@ def measure(command: list[str], seconds: float, gib: float) -> tuple[float, floa
         process.communicate()
         return time.perf_counter() - began, float("nan"), "", f"stopped after {seconds:.0f} s"
     wall = time.perf_counter() - began
-    why = "" if process.returncode == 0 else f"failed: {(errors.strip().splitlines() or ['killed'])[-1][:90]}"
+    told = [line for line in errors.splitlines() if line.strip() and not line.startswith("peak_kib")]
+    why = "" if process.returncode == 0 else f"failed: {(told or ['killed'])[-1][:90]}"
     return wall, peak_mib(errors), output, why
 
 

@@ -20,6 +20,7 @@ pub mod import;
 pub mod logs;
 pub mod memory;
 pub mod preflight;
+pub mod probe;
 pub mod progressive;
 pub mod prove;
 mod query;

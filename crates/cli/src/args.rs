@@ -6,6 +6,7 @@ mod evaluate;
 mod memory;
 mod metrics;
 mod preflight;
+mod probe;
 mod registry;
 mod rehearse;
 mod slices;
@@ -27,6 +28,7 @@ pub use evaluate::{
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
+pub use probe::{ProbeArgs, ProbeOnly};
 pub use registry::{
     AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
@@ -129,6 +131,8 @@ pub enum Command {
     /// Look at slices of a table of predictions
     #[command(subcommand)]
     Slices(SlicesCommand),
+    /// Ask a model what it makes of its inputs: what it needs, what it expects, what confuses it, what would change its mind
+    Probe(Box<ProbeArgs>),
     /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
     Metrics(Box<MetricsArgs>),
     /// The process that owns one attempt (started by the local launcher)

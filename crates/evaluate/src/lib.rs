@@ -8,6 +8,7 @@ mod classes;
 mod columns;
 pub mod comparison;
 mod curves;
+pub mod debug;
 mod differences;
 mod estimate;
 pub mod failures;

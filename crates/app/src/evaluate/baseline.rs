@@ -25,25 +25,25 @@ pub struct Candidate<'a> {
 }
 
 impl App {
-    /// The evaluation that `evaluate.baseline` means: `last`, `MODEL@ALIAS`, or an evaluation. The first two may mean nothing yet:
-    /// then why, in words.
+    /// The evaluation that `evaluate.baseline` means: `last` (none: there is no earlier one), `MODEL@ALIAS`, or an
+    /// evaluation. `None`: there is nothing to compare with yet.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for an evaluation or an alias that is not there; [`ErrorKind::Usage`] for one that did not complete or kept no
+    /// [`ErrorKind::NotFound`] for a name that means nothing; [`ErrorKind::Usage`] for an evaluation that did not complete or kept no
     /// rows.
-    pub(super) fn baseline(
+    pub(crate) fn baseline(
         &self,
         named: &str,
         candidate: &Candidate<'_>,
-    ) -> Result<Result<EvaluationRow, String>, AppError> {
-        if named == LAST {
-            let none = "there is no earlier evaluation of other weights to compare with";
-            return Ok(self.last_before(candidate)?.ok_or_else(|| none.to_owned()));
-        }
-        if let Some((model, alias)) = named.split_once('@') {
-            return self.of_model(model, alias, candidate);
-        }
-        let row = self.ledger_read(|ledger| ledger.find_evaluation(named))?;
+    ) -> Result<Option<EvaluationRow>, AppError> {
+        let row = match named.split_once('@') {
+            _ if named == LAST => return self.last_before(candidate),
+            Some((model, alias)) => match self.of_model(model, alias, candidate)? {
+                Some(row) => row,
+                None => return Ok(None),
+            },
+            None => self.ledger_read(|ledger| ledger.find_evaluation(named))?,
+        };
         let id = &row.evaluation_id;
         if row.state != EvaluationState::Completed {
             let message = format!("the baseline {id} is {}: it has nothing to compare with", row.state);
@@ -53,7 +53,7 @@ impl App {
             let message = format!("the baseline {id} kept no rows: nothing can be compared row by row");
             return Err(AppError::new(ErrorKind::Usage, message));
         }
-        Ok(Ok(row))
+        Ok(Some(row))
     }
 
     /// The newest of other weights: on the same tasks, or by the same evaluator of runs of this name where no tasks are named.
@@ -77,46 +77,37 @@ impl App {
         Ok(rows.into_iter().next())
     }
 
-    /// The newest evaluation, on the same tasks, of the version that an alias points to. Before the first release there is none;
-    /// afterwards there must be one, because gates that compare pass where there is nothing to compare with.
+    /// The newest evaluation, on the same tasks, of the version that an alias points to. `None`: nothing is in production yet.
     fn of_model(
         &self,
         model: &str,
         alias: &str,
         candidate: &Candidate<'_>,
-    ) -> Result<Result<EvaluationRow, String>, AppError> {
-        let Some(row) = self.ledger_read(|ledger| ledger.model(model))? else {
-            return Ok(Err(format!("there is no model `{model}` yet to compare with")));
+    ) -> Result<Option<EvaluationRow>, AppError> {
+        let no_alias = || {
+            let message = format!("the baseline `{model}@{alias}` means no version of a model");
+            AppError::new(ErrorKind::NotFound, message).hint("see which there are with: trackway registry ls")
         };
-        let Some(number) = version_of(&row, alias) else {
-            let message = format!("no version of `{model}` is `{alias}`");
-            return match alias {
-                PRODUCTION => Ok(Err(format!("{message} yet: nothing to compare with"))),
-                _ => Err(AppError::new(ErrorKind::NotFound, message)),
-            };
-        };
+        let row = self.ledger_read(|ledger| ledger.model(model))?;
+        if alias == PRODUCTION && row.as_ref().is_none_or(|row| row.production_version.is_none()) {
+            return Ok(None);
+        }
+        let row = row.ok_or_else(no_alias)?;
+        let number = version_of(&row, alias).ok_or_else(no_alias)?;
         let versions = self.ledger_read(|ledger| ledger.versions_of_model(model))?;
-        let version = versions.into_iter().find(|version| version.version == number);
-        let mut rows = match &version {
-            Some(version) => self.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?,
-            None => Vec::new(),
-        };
-        let manifest = version.map(|version| version.checkpoint_manifest_sha256).unwrap_or_default();
+        let version = versions.into_iter().find(|version| version.version == number).ok_or_else(no_alias)?;
+        let mut rows = self.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?;
         rows.retain(|row| {
             row.state == EvaluationState::Completed
-                && row.raw_outputs_location.is_some()
-                && row.checkpoint_manifest_sha256 == manifest
+                && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
                 && row.task_set_sha256.as_deref() == candidate.task_set_sha256
         });
-        let row = rows.pop().ok_or_else(|| {
-            let message =
-                format!("version {number} of `{model}`, the baseline, was not evaluated on these tasks");
-            AppError::new(ErrorKind::NotFound, message).hint(format!(
-                "evaluate it first: --checkpoint {} of its run",
-                manifest.get(..12).unwrap_or("…")
-            ))
-        })?;
-        Ok(Ok(row))
+        rows.pop().map(Some).ok_or_else(|| {
+            let message = format!("version {number} of `{model}` was not evaluated on these tasks");
+            let step = version.step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
+            AppError::new(ErrorKind::NotFound, message)
+                .hint(format!("evaluate it first: trackway evaluate {}{step}", version.run_id))
+        })
     }
 
     /// The rows that an evaluation kept, every byte as it was.

@@ -30,7 +30,7 @@ pub use self::import::{ImportRequest, ImportedEvaluation};
 pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
 pub use self::subject::EvaluationSubject;
 
-use self::baseline::Candidate;
+pub(crate) use self::baseline::Candidate;
 use self::evaluator::{Evaluator, evaluator};
 use self::judge::{Judged, Terms};
 use self::launches::{Launched, Launches, variables};
@@ -119,8 +119,8 @@ pub(crate) struct Case<'a> {
     prepared: Prepared,
     evaluation_id: String,
     task_set: Option<TaskSet>,
-    /// What it is compared with, or why with nothing, where a baseline is asked for.
-    baseline: Option<Result<EvaluationRow, String>>,
+    /// What it is compared with.
+    baseline: Option<EvaluationRow>,
     seed: u64,
 }
 
@@ -144,7 +144,7 @@ fn evaluate(
         evaluator_name: &evaluator.name,
     };
     let named = asked.section.baseline.as_deref();
-    let baseline = named.map(|named| app.baseline(named, &candidate)).transpose()?;
+    let baseline = named.map(|named| app.baseline(named, &candidate)).transpose()?.flatten();
     let evaluation_id = EvaluationId::new(&app.ids).to_string();
     let seed = job.plan.run.seed.unwrap_or(0);
     let start = Start::without_data(app, job);
@@ -274,15 +274,12 @@ impl Case<'_> {
 
     fn completed(&self, row: EvaluationRow, outputs: Outputs) -> Result<EvaluationEnd, AppError> {
         let mut notes = outputs.notes.clone();
-        let baseline = self.baseline.as_ref();
-        notes.extend(baseline.and_then(|it| it.as_ref().err().cloned()));
+        if self.section().baseline.is_some() && self.baseline.is_none() {
+            notes.push("there is nothing to compare with yet".into());
+        }
         let mut row = by_its_own_word(row, &outputs.told, &mut notes);
-        let terms = Terms {
-            section: self.section(),
-            seed: self.seed,
-            task: None,
-            baseline: baseline.and_then(|it| it.as_ref().ok()),
-        };
+        let terms =
+            Terms { section: self.section(), seed: self.seed, task: None, baseline: self.baseline.as_ref() };
         let judged = Judged::of(self.app, &outputs, &terms)?;
         if let Some(predictions) = &outputs.predictions {
             keep_predictions(self.app, &mut row, predictions, &judged, self.seed);

@@ -87,6 +87,7 @@ pub struct SlicesFindArgs {
     pub since: Option<PathBuf>,
 }
 
+/// How far off a prediction is.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum SlicesLoss {
     /// 0 where it is right, else 1

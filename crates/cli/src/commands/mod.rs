@@ -16,6 +16,7 @@ pub mod logs;
 pub mod memory;
 pub mod metrics;
 pub mod preflight;
+mod probe;
 mod progressive;
 pub mod prove;
 pub mod registry;
@@ -25,6 +26,7 @@ pub mod slices;
 pub mod sql;
 pub mod watch;
 
+pub use probe::probe;
 use trackway_app::{App, RollBackRequest};
 
 use crate::args::{ExplainArgs, RollBackArgs, ShimArgs, StopArgs};

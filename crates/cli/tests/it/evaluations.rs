@@ -483,7 +483,7 @@ fn rows_are_judged() {
     );
     let (code, first) = evaluate(&home, &["--checkpoint", "1", "--set", "evaluate.gates=[]"]);
     assert_eq!((code, &first["metrics"]["accuracy"]["value"]), (0, &json!(1.0)), "{first}");
-    assert!(first["notes"].to_string().contains("no earlier evaluation"), "{}", first["notes"]);
+    assert!(first["notes"].to_string().contains("nothing to compare with yet"), "{}", first["notes"]);
     let (code, third) = evaluate(&home, &[]);
     assert_eq!((code, &third["state"]), (5, &json!("completed")), "a gate fails: {third}");
     let accuracy = &third["metrics"]["accuracy"];
@@ -540,7 +540,7 @@ fn rows_are_judged() {
     assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
     let (code, unreleased) = evaluate(&home, &["--set", "evaluate.baseline=income@production"]);
     assert_eq!((code, &unreleased["comparison"]), (0, &Value::Null), "the first model: {unreleased}");
-    assert!(unreleased["notes"].to_string().contains("there is no model `income` yet"), "{unreleased}");
+    assert!(unreleased["notes"].to_string().contains("there is nothing to compare with yet"), "{unreleased}");
     assert_eq!(home.trackway(&["registry", "register", "income", "--run", "last"]).code, 0);
     for (alias, code) in [("production", 0), ("champion", 6)] {
         let set = format!("evaluate.baseline=income@{alias}");

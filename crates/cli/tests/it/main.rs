@@ -22,6 +22,7 @@ mod postgres;
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
 mod postgres_cluster;
 mod preflight;
+mod probe;
 mod progressive;
 mod prove;
 mod receipts;

@@ -162,6 +162,8 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!(registry(&home, &["promote", "income", "2"]).0, 0);
     judge(3, 2);
     assert_eq!(registry(&home, &["promote", "income", "3"]).0, 0);
+    let stands = registry(&home, &["promote", "income", "3"]);
+    assert_eq!((stands.0, &stands.1["change_number"]), (0, &Value::Null), "it is there: {}", stands.1);
 
     assert_eq!(registry(&home, &["rollback", "income", "--expect", "2"]).0, 7);
     let (code, back) = registry(&home, &["rollback", "income", "--expect", "3", "--why", "errors"]);

@@ -76,7 +76,7 @@ impl ErrorSource {
             Self::Predictions { label, prediction, loss } => {
                 let (truth, predicted) = (column(label)?, column(prediction)?);
                 let loss = loss.unwrap_or_else(|| usual_loss(truth, predicted));
-                (computed(truth, predicted, loss)?, Some(loss), prediction)
+                (row_losses(truth, predicted, loss)?, Some(loss), prediction)
             }
         };
         match errors.iter().position(|error| *error < 0.0 || error.is_infinite()) {
@@ -96,7 +96,7 @@ pub(super) fn no_column(frame: &Frame, name: &str) -> SearchError {
 }
 
 /// 0 and 1 for classes, the square for amounts.
-fn usual_loss(truth: &FrameColumn, predicted: &FrameColumn) -> Loss {
+pub(crate) fn usual_loss(truth: &FrameColumn, predicted: &FrameColumn) -> Loss {
     let is_whole = |column: &FrameColumn| matches!(column.kind, ColumnType::Int | ColumnType::Bool);
     match (&truth.cells, &predicted.cells) {
         (Cells::Numbers(numbers), Cells::Numbers(_)) => {
@@ -111,7 +111,15 @@ fn usual_loss(truth: &FrameColumn, predicted: &FrameColumn) -> Loss {
     }
 }
 
-fn computed(truth: &FrameColumn, predicted: &FrameColumn, loss: Loss) -> Result<Vec<f64>, SearchError> {
+/// How far each prediction is off; NaN where one of both is missing.
+///
+/// # Errors
+/// [`SearchError::NotComparable`].
+pub(crate) fn row_losses(
+    truth: &FrameColumn,
+    predicted: &FrameColumn,
+    loss: Loss,
+) -> Result<Vec<f64>, SearchError> {
     let wrong = |is_wrong: bool| f64::from(u8::from(is_wrong));
     match (&truth.cells, &predicted.cells) {
         (Cells::Numbers(truth), Cells::Numbers(predicted)) => {

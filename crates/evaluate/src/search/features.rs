@@ -115,11 +115,26 @@ impl Feature {
     }
 
     fn shown_number(&self, value: f64) -> String {
-        match self.kind {
-            ColumnType::Timestamp => Timestamp::from_micros(value as i64).to_string(),
-            ColumnType::Bool => (value != 0.0).to_string(),
-            _ => value.to_string(),
+        shown_number(self.kind, value)
+    }
+}
+
+fn shown_number(kind: ColumnType, value: f64) -> String {
+    match kind {
+        ColumnType::Timestamp => Timestamp::from_micros(value as i64).to_string(),
+        ColumnType::Bool => (value != 0.0).to_string(),
+        _ => value.to_string(),
+    }
+}
+
+/// What people read of a cell of `cells`, which are of the column's kind; `None` for missing.
+#[must_use]
+pub fn shown_value(column: &FrameColumn, cells: &Cells, row: usize) -> Option<String> {
+    match cells {
+        Cells::Numbers(numbers) => {
+            Some(numbers[row]).filter(|it| !it.is_nan()).map(|it| shown_number(column.kind, it))
         }
+        Cells::Categories { codes, names } => names.get(codes[row] as usize).cloned(),
     }
 }
 

@@ -30,7 +30,8 @@ use trackway_data::read::Place;
 
 pub use answer::{Answer, Change, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, Verdict};
 pub use errors::{ErrorSource, Loss};
-pub use features::{Binning, FeatureAccount};
+pub(crate) use errors::{row_losses, usual_loss};
+pub use features::{Binning, FeatureAccount, shown_value};
 pub use find::{Roles, Settings, columns_needed, find};
 pub use held_out::HeldOutSlice;
 pub use lattice::{LEVEL_BYTES_MAX, LevelAccount};

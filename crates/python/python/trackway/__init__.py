@@ -23,6 +23,7 @@ from ._share import stage_indexes
 from ._trackway import in_stage, stage
 from .augment import AugmentationProbe, probe_augmentation
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
+from .scoring import serve_scores
 
 __all__ = [
     "AugmentationProbe",
@@ -43,6 +44,7 @@ __all__ = [
     "in_stage",
     "probe_augmentation",
     "seed",
+    "serve_scores",
     "stage",
     "stage_indexes",
 ]

@@ -31,12 +31,17 @@ pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn request(args: &SlicesFindArgs) -> SlicesRequest {
-    let loss = args.loss.map(|loss| match loss {
+/// The loss that was named.
+pub fn loss(named: SlicesLoss) -> Loss {
+    match named {
         SlicesLoss::ZeroOne => Loss::ZeroOne,
         SlicesLoss::Squared => Loss::Squared,
         SlicesLoss::Absolute => Loss::Absolute,
-    });
+    }
+}
+
+fn request(args: &SlicesFindArgs) -> SlicesRequest {
+    let loss = args.loss.map(loss);
     let error = match (&args.error, &args.label, &args.prediction) {
         (None, Some(label), Some(prediction)) => {
             ErrorSource::Predictions { label: label.clone(), prediction: prediction.clone(), loss }

@@ -2,6 +2,8 @@
 
 mod find;
 
+pub use find::loss;
+
 use crate::args::SlicesCommand;
 use crate::exit::Failure;
 use crate::printer::Printer;

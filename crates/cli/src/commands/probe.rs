@@ -1,0 +1,192 @@
+use std::path::Path;
+
+use trackway_app::probe::parts::{
+    Counterfactual, Dependence, Importance, Perturbation, PerturbationKind, ProbePart, ProbeSettings,
+};
+use trackway_app::probe::{ProbeReport, ProbeRequest, probe as ask};
+
+use super::data::{reading, table};
+use super::slices::loss;
+use crate::args::{ProbeArgs, ProbeOnly};
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone, visible};
+use crate::sparkline::sparkline;
+use crate::units::{duration, metric};
+
+/// Rows of a table that a person is shown; `--json` has all.
+const SHOWN_MAX: usize = 15;
+const CURVE_WIDTH: usize = 20;
+const REASON_LETTERS_MAX: usize = 60;
+
+pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
+    if args.rows == 0 || args.repeats == 0 || args.grid < 2 {
+        let message = "rows and repeats must be at least 1, and a grid has at least 2 values";
+        return Err(Failure::usage(message, "leave them out for the usual ones"));
+    }
+    let request = request(args);
+    let told = |part: ProbePart| printer.note(&format!("asking about {}", part.as_str()));
+    let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
+    if printer.is_json() {
+        printer.document(&report);
+    } else {
+        print(printer, &report);
+    }
+    Ok(0)
+}
+
+fn request(args: &ProbeArgs) -> ProbeRequest {
+    let part = |only: &ProbeOnly| match only {
+        ProbeOnly::Importance => ProbePart::Importance,
+        ProbeOnly::Dependence => ProbePart::Dependence,
+        ProbeOnly::Perturbations => ProbePart::Perturbations,
+        ProbeOnly::Counterfactuals => ProbePart::Counterfactuals,
+    };
+    let parts: Vec<ProbePart> = args.only.iter().map(part).collect();
+    ProbeRequest {
+        table: table(&args.table),
+        command: args.command.clone(),
+        label: args.label.clone(),
+        positive: args.positive.clone(),
+        loss: args.loss.map(loss),
+        threshold: args.threshold,
+        features: args.features.clone(),
+        skip: args.skip.clone(),
+        rows: args.rows,
+        settings: ProbeSettings {
+            parts: if parts.is_empty() { ProbePart::ALL.to_vec() } else { parts },
+            repeats: args.repeats,
+            grid: args.grid,
+            counterfactuals: args.counterfactuals,
+            seed: args.seed,
+            ..ProbeSettings::default()
+        },
+    }
+}
+
+fn print(printer: Printer, report: &ProbeReport) {
+    let found = &report.found;
+    section(
+        printer,
+        "importance",
+        &["feature", "error rises by", ""],
+        found.importance.iter().map(importance),
+    );
+    section(
+        printer,
+        "dependence",
+        &["feature", "class", "predicted", "from", "to"],
+        found.dependence.iter().flat_map(dependence),
+    );
+    let mut perturbations: Vec<&Perturbation> = found.perturbations.iter().collect();
+    let harm = |it: &Perturbation| {
+        let flipped = it.flipped.map(|flipped| flipped.value);
+        (it.refused.is_some(), flipped.or(it.shift).unwrap_or(0.0))
+    };
+    perturbations.sort_by(|one, other| {
+        let (one, other) = (harm(one), harm(other));
+        other.0.cmp(&one.0).then(other.1.total_cmp(&one.1))
+    });
+    section(
+        printer,
+        "perturbations",
+        &["feature", "change", "decided otherwise", "moved by", "error rises by"],
+        perturbations.into_iter().map(perturbation),
+    );
+    let counterfactuals = found.counterfactuals.iter().flatten();
+    section(
+        printer,
+        "smallest changes",
+        &["row", "predicted", "then", "changes"],
+        counterfactuals.map(counterfactual),
+    );
+    let error =
+        found.error.map_or(String::new(), |error| format!(", error {} on average", metric(error.value)));
+    printer.line(&format!(
+        "{} of {} rows{error}; the model was asked about {} rows in {}",
+        found.rows,
+        report.rows_read,
+        found.scored_rows,
+        duration(report.seconds)
+    ));
+}
+
+/// A table under its name; nothing where it is empty.
+fn section(printer: Printer, name: &str, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let mut rows: Vec<Vec<String>> = rows.collect();
+    if rows.is_empty() {
+        return;
+    }
+    let more = rows.len().saturating_sub(SHOWN_MAX);
+    rows.truncate(SHOWN_MAX);
+    printer.line(&printer.tone(Tone::Dim, name));
+    printer.table(header, rows);
+    if more > 0 {
+        printer.line(&format!("{more} more in --json"));
+    }
+    printer.line("");
+}
+
+fn importance(it: &Importance) -> Vec<String> {
+    let interval = it.increase.low.zip(it.increase.high);
+    vec![
+        it.feature.clone(),
+        metric(it.increase.value),
+        interval.map_or_else(String::new, |(low, high)| format!("{} to {}", metric(low), metric(high))),
+    ]
+}
+
+fn dependence(it: &Dependence) -> Vec<Vec<String>> {
+    let row = |curve: &trackway_app::probe::parts::Curve| {
+        let end = |at: Option<(&f64, &String)>| {
+            at.map_or_else(String::new, |(mean, value)| format!("{} at {}", metric(*mean), visible(value)))
+        };
+        let mut ends = curve.mean.iter().zip(&it.values);
+        vec![
+            it.feature.clone(),
+            curve.class.clone().unwrap_or_default(),
+            sparkline(&curve.mean, CURVE_WIDTH),
+            end(ends.next()),
+            end(ends.next_back()),
+        ]
+    };
+    it.curves.iter().map(row).collect()
+}
+
+fn perturbation(it: &Perturbation) -> Vec<String> {
+    let change = match it.kind {
+        PerturbationKind::Missing => "missing",
+        PerturbationKind::Typo => "typo",
+        PerturbationKind::TimesTen => "× 10",
+        PerturbationKind::OverTen => "÷ 10",
+        PerturbationKind::Shuffle => "shuffled",
+    };
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
+    let flipped = it.flipped.map(|flipped| format!("{:.1} %", flipped.value * 100.0));
+    let flipped = match &it.refused {
+        Some(why) => {
+            format!("refused: {}", visible(&why.chars().take(REASON_LETTERS_MAX).collect::<String>()))
+        }
+        None => flipped.unwrap_or_else(|| "–".to_owned()),
+    };
+    let rises = number(it.increase.map(|increase| increase.value));
+    vec![it.feature.clone(), change.to_owned(), flipped, number(it.shift), rises]
+}
+
+/// A number as short as others, a class as it is.
+fn prediction(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), metric)
+}
+
+fn counterfactual(it: &Counterfactual) -> Vec<String> {
+    let value = |value: &Option<String>| value.as_deref().map_or_else(|| "missing".to_owned(), visible);
+    let change = |(name, from, to): &(String, Option<String>, Option<String>)| {
+        format!("{} {} → {}", visible(name), value(from), value(to))
+    };
+    let changes: Vec<String> = it.changes.iter().map(change).collect();
+    vec![
+        it.row.to_string(),
+        prediction(&it.before),
+        it.after.as_deref().map_or_else(|| "no change found".to_owned(), prediction),
+        changes.join(" · "),
+    ]
+}

@@ -1,0 +1,87 @@
+//! Model debugging: what a model makes of its inputs, found out by asking it.
+//!
+//! The model is a [`Score`]: it answers rows with a number or a text each. Everything here is computed from such answers
+//! to rows that were changed on purpose; nothing is known of the model's insides.
+
+mod answer;
+mod cells;
+mod counterfactual;
+mod dependence;
+mod importance;
+mod model;
+mod perturbation;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{
+    Counterfactual, Curve, Dependence, Importance, Perturbation, PerturbationKind, ProbeAnswer, ProbePart,
+    ProbeSettings,
+};
+pub use model::{Decision, Model, Score, Unscored};
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why a model cannot be probed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// Nothing to ask about.
+    #[error("there is no row and no feature to ask the model about")]
+    NoRows,
+    /// The model does not answer.
+    #[error("the scoring command failed: {0}")]
+    Scoring(String),
+    /// The model does not take such values.
+    #[error("the model refused its rows: {0}")]
+    Refused(String),
+    /// What it answers cannot be compared with what is true.
+    #[error("{0}; name the class that is predicted with --positive, or another --loss")]
+    Truth(String),
+    /// Somebody asked for an end.
+    #[error("the probing was cancelled")]
+    Cancelled,
+}
+
+/// Asks the model what the settings want to know. `told` is called with the part that begins.
+///
+/// # Errors
+/// [`ProbeError`]: the model does not answer; cancelled.
+pub fn probe(
+    model: &mut Model<'_>,
+    settings: &ProbeSettings,
+    told: &dyn Fn(ProbePart),
+    cancelled: &AtomicBool,
+) -> Result<ProbeAnswer, ProbeError> {
+    let mut answer = ProbeAnswer {
+        rows: model.rows as u64,
+        loss: model.loss(),
+        error: model::mean_of(&model.losses),
+        ..ProbeAnswer::default()
+    };
+    for part in ProbePart::ALL.into_iter().filter(|part| settings.parts.contains(part)) {
+        told(part);
+        for feature in 0..model.features.len() {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(ProbeError::Cancelled);
+            }
+            match part {
+                ProbePart::Importance => {
+                    answer.importance.extend(importance::importance(model, feature, settings)?)
+                }
+                ProbePart::Dependence => {
+                    answer.dependence.push(dependence::dependence(model, feature, settings)?)
+                }
+                ProbePart::Perturbations => {
+                    answer.perturbations.extend(perturbation::perturbations(model, feature, settings)?);
+                }
+                ProbePart::Counterfactuals => break,
+            }
+        }
+        if part == ProbePart::Counterfactuals {
+            answer.counterfactuals = counterfactual::counterfactuals(model, settings, cancelled)?;
+        }
+    }
+    answer.importance.sort_by(|one, other| other.increase.value.total_cmp(&one.increase.value));
+    answer.scored_rows = model.scored_rows();
+    Ok(answer)
+}

@@ -1,0 +1,228 @@
+//! A model that is reached by asking it, and the rows it is asked about.
+
+use trackway_data::ColumnType;
+use trackway_data::model::{Cells, FrameColumn};
+use trackway_statistics::{mean_interval, wilson};
+
+use super::ProbeError;
+use crate::search::{Loss, row_losses, usual_loss};
+use crate::{Estimate, Method};
+
+/// The confidence of intervals.
+const CONFIDENCE: f64 = 0.95;
+
+/// Answers rows (columns of one length, always the same ones) with a number or a text for each, or says why not.
+pub type Score<'s> = dyn FnMut(&[FrameColumn]) -> Result<Cells, Unscored> + 's;
+
+/// Why rows were not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unscored {
+    /// The model does not take such values; it takes others.
+    Refused(String),
+    /// The model cannot be asked any more.
+    Failed(String),
+    /// Somebody asked for an end.
+    Cancelled,
+}
+
+/// When two predictions are two decisions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision {
+    /// When they are not equal: classes.
+    Differ,
+    /// When this lies between them: the chance of a class.
+    Threshold(f64),
+    /// Never: amounts are not decided by.
+    Never,
+}
+
+/// The rows, what the model says of them, and what is true.
+pub struct Model<'m> {
+    /// What it is asked with.
+    pub(super) features: Vec<FrameColumn>,
+    pub(super) rows: usize,
+    truth: Option<(FrameColumn, Loss)>,
+    pub(super) decision: Decision,
+    /// What it says of the rows as they are.
+    pub(super) said: Cells,
+    /// How far off that is, row by row; empty where nothing is known to be true.
+    pub(super) losses: Vec<f64>,
+    score: &'m mut Score<'m>,
+    pub(super) scored_rows: u64,
+}
+
+impl<'m> Model<'m> {
+    /// Asks about the rows as they are.
+    ///
+    /// # Errors
+    /// [`ProbeError`]: the model does not answer, or what it answers cannot be compared with what is true.
+    pub fn new(
+        features: Vec<FrameColumn>,
+        truth: Option<FrameColumn>,
+        loss: Option<Loss>,
+        threshold: Option<f64>,
+        score: &'m mut Score<'m>,
+    ) -> Result<Self, ProbeError> {
+        let rows = features.first().map_or(0, |column| rows_of(&column.cells));
+        if rows == 0 {
+            return Err(ProbeError::NoRows);
+        }
+        let mut model = Self {
+            features,
+            rows,
+            truth: None,
+            decision: Decision::Never,
+            said: Cells::Numbers(Vec::new()),
+            losses: Vec::new(),
+            score,
+            scored_rows: 0,
+        };
+        model.said = model.ask(&model.features.clone())?;
+        let loss = loss.unwrap_or_else(|| usual(truth.as_ref(), &model.said));
+        model.decision = match (&model.said, threshold) {
+            (Cells::Categories { .. }, _) => Decision::Differ,
+            (Cells::Numbers(_), Some(threshold)) => Decision::Threshold(threshold),
+            (Cells::Numbers(_), None) if loss == Loss::ZeroOne => Decision::Differ,
+            (Cells::Numbers(said), None)
+                if is_binary(truth.as_ref()) && said.iter().all(|it| (0.0..=1.0).contains(it)) =>
+            {
+                Decision::Threshold(0.5)
+            }
+            _ => Decision::Never,
+        };
+        model.truth = truth.map(|truth| (truth, loss));
+        model.losses = model.losses_of(&model.said, None)?;
+        Ok(model)
+    }
+
+    /// The loss that is computed, where something is known to be true.
+    #[must_use]
+    pub fn loss(&self) -> Option<Loss> {
+        self.truth.as_ref().map(|(_, loss)| *loss)
+    }
+
+    /// The rows that the model was asked about so far.
+    #[must_use]
+    pub fn scored_rows(&self) -> u64 {
+        self.scored_rows
+    }
+
+    /// What the model says of other rows.
+    pub(super) fn ask(&mut self, columns: &[FrameColumn]) -> Result<Cells, ProbeError> {
+        let rows = columns.first().map_or(0, |column| rows_of(&column.cells));
+        self.scored_rows += rows as u64;
+        let said = (self.score)(columns).map_err(|why| match why {
+            Unscored::Refused(why) => ProbeError::Refused(why),
+            Unscored::Failed(why) => ProbeError::Scoring(why),
+            Unscored::Cancelled => ProbeError::Cancelled,
+        })?;
+        if rows_of(&said) != rows {
+            return Err(ProbeError::Scoring(format!("it answered {} of {rows} rows", rows_of(&said))));
+        }
+        if let Some(row) = (0..rows).find(|row| said.is_missing(*row)) {
+            return Err(ProbeError::Scoring(format!("it gave no prediction for row {} of a batch", row + 1)));
+        }
+        Ok(said)
+    }
+
+    /// What it says of the rows with one column changed.
+    pub(super) fn ask_with(&mut self, feature: usize, cells: Cells) -> Result<Cells, ProbeError> {
+        let mut columns = self.features.clone();
+        columns[feature].cells = cells;
+        self.ask(&columns)
+    }
+
+    /// How far off predictions of all rows are, or of these.
+    pub(super) fn losses_of(&self, said: &Cells, rows: Option<&[usize]>) -> Result<Vec<f64>, ProbeError> {
+        let Some((truth, loss)) = &self.truth else { return Ok(Vec::new()) };
+        let truth = match rows {
+            Some(rows) => FrameColumn { cells: super::cells::taken(&truth.cells, rows), ..truth.clone() },
+            None => truth.clone(),
+        };
+        let kind = truth.kind;
+        let said = FrameColumn { name: "prediction".to_owned(), kind, cells: said.clone() };
+        row_losses(&truth, &said, *loss).map_err(|error| ProbeError::Truth(error.to_string()))
+    }
+
+    /// For each row whether the decision is another one; `None` where nothing is decided.
+    pub(super) fn flips(&self, before: &Cells, after: &Cells) -> Option<Vec<bool>> {
+        let flips = |row: usize| match (self.decision, before, after) {
+            (Decision::Threshold(at), Cells::Numbers(before), Cells::Numbers(after)) => {
+                (before[row] >= at) != (after[row] >= at)
+            }
+            (_, Cells::Numbers(before), Cells::Numbers(after)) => before[row] != after[row],
+            (_, before, after) => text(before, row) != text(after, row),
+        };
+        (self.decision != Decision::Never).then(|| (0..rows_of(before)).map(flips).collect())
+    }
+}
+
+pub(super) fn rows_of(cells: &Cells) -> usize {
+    match cells {
+        Cells::Numbers(numbers) => numbers.len(),
+        Cells::Categories { codes, .. } => codes.len(),
+    }
+}
+
+/// The text of a row's class.
+pub(super) fn text(cells: &Cells, row: usize) -> Option<String> {
+    match cells {
+        Cells::Numbers(numbers) => Some(numbers[row].to_string()),
+        Cells::Categories { codes, names } => names.get(codes[row] as usize).cloned(),
+    }
+}
+
+/// The mean of values of rows that are known, with Student's interval.
+pub(super) fn mean_of(values: &[f64]) -> Option<Estimate> {
+    let values: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    let count = values.len() as f64;
+    if values.is_empty() {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let interval = mean_interval(mean, variance.sqrt(), count, CONFIDENCE);
+    let is_known = interval.low.is_finite() && interval.high.is_finite();
+    Some(Estimate {
+        value: mean,
+        low: is_known.then_some(interval.low),
+        high: is_known.then_some(interval.high),
+        support: values.len() as u64,
+        method: if is_known { Method::Analytic } else { Method::None },
+    })
+}
+
+/// A share, with Wilson's interval.
+pub(super) fn share_of(hits: &[bool]) -> Estimate {
+    let (count, all) = (hits.iter().filter(|hit| **hit).count() as f64, hits.len() as f64);
+    let interval = wilson(count, all, CONFIDENCE);
+    Estimate {
+        value: count / all,
+        low: Some(interval.low),
+        high: Some(interval.high),
+        support: hits.len() as u64,
+        method: Method::Analytic,
+    }
+}
+
+fn usual(truth: Option<&FrameColumn>, said: &Cells) -> Loss {
+    let is_whole = |numbers: &[f64]| numbers.iter().all(|it| it.fract() == 0.0);
+    let kind = match said {
+        Cells::Categories { .. } => ColumnType::Text,
+        Cells::Numbers(numbers) if is_whole(numbers) => ColumnType::Int,
+        Cells::Numbers(_) => ColumnType::Float,
+    };
+    let predicted = FrameColumn { name: "prediction".to_owned(), kind, cells: said.clone() };
+    match truth {
+        Some(truth) => usual_loss(truth, &predicted),
+        None if kind == ColumnType::Text => Loss::ZeroOne,
+        None => Loss::Squared,
+    }
+}
+
+fn is_binary(truth: Option<&FrameColumn>) -> bool {
+    match truth.map(|truth| &truth.cells) {
+        Some(Cells::Numbers(numbers)) => numbers.iter().all(|it| it.is_nan() || *it == 0.0 || *it == 1.0),
+        _ => false,
+    }
+}

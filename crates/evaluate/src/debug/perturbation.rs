@@ -1,0 +1,79 @@
+//! What a model makes of values that are missing, mistyped, or in another unit.
+
+use trackway_core::SplitMix64;
+use trackway_data::model::Cells;
+
+use super::cells::{emptied, mistyped, scaled, shuffled, taken};
+use super::model::{Model, mean_of, share_of};
+use super::{Perturbation, PerturbationKind, ProbeError, ProbeSettings};
+
+const KINDS: [PerturbationKind; 5] = [
+    PerturbationKind::Missing,
+    PerturbationKind::Typo,
+    PerturbationKind::TimesTen,
+    PerturbationKind::OverTen,
+    PerturbationKind::Shuffle,
+];
+
+/// Of one feature, every change that its kind of column can have.
+pub(super) fn perturbations(
+    model: &mut Model<'_>,
+    feature: usize,
+    settings: &ProbeSettings,
+) -> Result<Vec<Perturbation>, ProbeError> {
+    let mut found = Vec::new();
+    for kind in KINDS {
+        let mut rng = SplitMix64::new(settings.seed ^ ((feature as u64) << 8));
+        let cells = &model.features[feature].cells;
+        let changed = match kind {
+            PerturbationKind::Missing => Some(emptied(cells, model.rows)),
+            PerturbationKind::Typo => mistyped(cells, &mut rng),
+            PerturbationKind::TimesTen => scaled(cells, 10.0),
+            PerturbationKind::OverTen => scaled(cells, 0.1),
+            PerturbationKind::Shuffle => Some(taken(cells, &shuffled(model.rows, &mut rng))),
+        };
+        if let Some(changed) = changed {
+            found.push(perturbation(model, feature, kind, changed)?);
+        }
+    }
+    Ok(found)
+}
+
+fn perturbation(
+    model: &mut Model<'_>,
+    feature: usize,
+    kind: PerturbationKind,
+    changed: Cells,
+) -> Result<Perturbation, ProbeError> {
+    let name = model.features[feature].name.clone();
+    let said = match model.ask_with(feature, changed) {
+        Err(ProbeError::Refused(why)) => {
+            return Ok(Perturbation {
+                feature: name,
+                kind,
+                flipped: None,
+                shift: None,
+                increase: None,
+                refused: Some(why),
+            });
+        }
+        said => said?,
+    };
+    let losses = model.losses_of(&said, None)?;
+    let rises: Vec<f64> = losses.iter().zip(&model.losses).map(|(with, without)| with - without).collect();
+    let shift = match (&model.said, &said) {
+        (Cells::Numbers(before), Cells::Numbers(after)) => {
+            let shifts: f64 = before.iter().zip(after).map(|(before, after)| (after - before).abs()).sum();
+            Some(shifts / model.rows as f64)
+        }
+        _ => None,
+    };
+    Ok(Perturbation {
+        feature: name,
+        kind,
+        flipped: model.flips(&model.said, &said).map(|flips| share_of(&flips)),
+        shift,
+        increase: mean_of(&rises),
+        refused: None,
+    })
+}

@@ -1,0 +1,107 @@
+"""`trackway.serve_scores` answers as docs/scoring.md says."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import trackway
+
+COLUMNS = [{"name": "age", "type": "int"}, {"name": "sector", "type": "text"}, {"name": "old", "type": "bool"}]
+
+
+def served(model, text, monkeypatch, columns=COLUMNS):
+    monkeypatch.setenv("TRACKWAY_SCORING_COLUMNS", json.dumps(columns))
+    answers = io.StringIO()
+    trackway.serve_scores(model, rows=io.StringIO(text, newline=""), answers=answers)
+    return answers.getvalue().splitlines()
+
+
+def listed(batch, name):
+    return list(batch[name])
+
+
+def test_batches_are_answered_in_order_with_types(monkeypatch):
+    """Proves that batches end at empty lines, that values have their types, and that quoted fields may hold line ends."""
+    seen = []
+
+    def score(batch):
+        seen.append({name: listed(batch, name) for name in ("age", "sector", "old")})
+        return [0.5] * len(seen[-1]["age"])
+
+    lines = served(score, 'age,sector,old\n31,"a, ""b""",true\n40,"two\n\nlines",false\n\n50,,\n\n', monkeypatch)
+    assert lines == ["0.5"] * 3
+    assert seen[0] == {"age": [31, 40], "sector": ['a, "b"', "two\n\nlines"], "old": [True, False]}
+    assert seen[1]["age"] == [50] and seen[1]["sector"] == [None] and seen[1]["old"] == [None]
+
+
+def test_a_refusal_ends_its_batch_alone(monkeypatch):
+    """Proves that what a model raises is a line that begins with `!`, and that the next batch is answered."""
+
+    def score(batch):
+        if any(age != age for age in listed(batch, "age")):
+            raise ValueError("age is\nmissing")
+        return listed(batch, "sector")
+
+    lines = served(score, "age,sector,old\n,x,\n,y,\n\n3,z,\n\n", monkeypatch)
+    assert lines == ["! ValueError: age is missing", "z"]
+    too_few = served(lambda batch: [], "age,sector,old\n3,z,\n\n", monkeypatch)
+    assert too_few == ["! InputError: 0 predictions for 1 rows"]
+    marked = served(lambda batch: ["!"], "age,sector,old\n3,z,\n\n", monkeypatch)
+    assert marked[0].startswith("! InputError: a prediction is")
+
+
+def test_models_are_served_as_they_are(monkeypatch):
+    """Proves that a classifier of two classes answers the chance of the second, a regressor its prediction, and that what
+    is no model is told."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]})
+    numbers = [{"name": "x", "type": "float"}]
+    classifier = linear_model.LogisticRegression().fit(table, ["a", "a", "b", "b"])
+    lines = served(classifier, "x\n0\n3\n\n", monkeypatch, numbers)
+    assert [float(line) for line in lines] == classifier.predict_proba(pandas.DataFrame({"x": [0.0, 3.0]}))[:, 1].tolist()
+    regressor = linear_model.LinearRegression().fit(table, table["x"] * 2)
+    assert float(served(regressor, "x\n5\n\n", monkeypatch, numbers)[0]) == pytest.approx(10.0)
+    with pytest.raises(trackway.InputError, match="is no model"):
+        served(3, "x\n", monkeypatch, numbers)
+
+
+def test_a_torch_module_is_given_numbers(monkeypatch):
+    """Proves that a module gets a float32 tensor with a column for each feature, and that its one output is the answer."""
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Linear(2, 1)
+    with torch.no_grad():
+        module.weight[:] = torch.tensor([[1.0, 10.0]])
+        module.bias[:] = 0.5
+    columns = [{"name": "x", "type": "float"}, {"name": "y", "type": "int"}]
+    assert served(module, "x,y\n2,3\n\n", monkeypatch, columns) == ["32.5"]
+
+
+def test_prints_do_not_disturb(tmp_path):
+    """Proves as a process that what a model prints goes to standard error, and answers alone to standard output."""
+    script = tmp_path / "score.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import trackway
+
+            def score(batch):
+                print("looking at", len(batch["x"]))
+                return [value * 2 for value in batch["x"]]
+
+            trackway.serve_scores(score)
+            """
+        )
+    )
+    environment = {**os.environ, "TRACKWAY_SCORING_COLUMNS": '[{"name": "x", "type": "float"}]'}
+    done = subprocess.run(
+        [sys.executable, str(script)], input="x\n1.5\n\n2\n\n", capture_output=True, text=True, env=environment, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["3.0", "4.0"]
+    assert "looking at 1" in done.stderr
