@@ -13,6 +13,7 @@ mod differences;
 mod estimate;
 pub mod failures;
 pub mod fairness;
+pub mod import;
 pub mod metrics;
 pub mod search;
 pub mod slices;

@@ -18,6 +18,7 @@ use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
+use crate::evaluate::Candidate;
 use crate::registry::person;
 use crate::run::{Job, Source};
 use evidence::Facts;
@@ -200,8 +201,16 @@ impl App {
         row: &EvaluationRow,
         named: Option<&str>,
     ) -> Result<Option<EvaluationRow>, AppError> {
-        let id = named.map(str::to_owned).or_else(|| row.baseline_evaluation_id.clone());
-        id.map(|id| self.completed_evaluation(&id)).transpose()
+        let Some(named) = named else {
+            return row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose();
+        };
+        let candidate = Candidate {
+            run: &self.find_run(&row.run_id.to_string())?,
+            manifest_sha256: &row.checkpoint_manifest_sha256,
+            task_set_sha256: row.task_set_sha256.as_deref(),
+            evaluator_name: &row.evaluator_name,
+        };
+        self.baseline(named, &candidate)
     }
 
     pub(crate) fn completed_evaluation(&self, id: &str) -> Result<EvaluationRow, AppError> {

@@ -119,7 +119,11 @@ fn evaluation(facts: &Facts) -> String {
     text += ".\n\n| number | value | interval | rows |\n|---|---|---|---|\n";
     for (name, measured) in numbers(facts).into_iter().take(NUMBERS_MAX) {
         let interval = measured.low.zip(measured.high).map(|(low, high)| format!("{low:.4} … {high:.4}"));
-        let value = measured.value.map_or("not finite".into(), |value| format!("{value:.4}"));
+        let value = match measured.value {
+            None => "not finite".into(),
+            Some(value) if measured.exact => value.to_string(),
+            Some(value) => format!("{value:.4}"),
+        };
         let rows = measured.support.map(|rows| rows.to_string()).unwrap_or_default();
         let _ = writeln!(text, "| {} | {value} | {} | {rows} |", cell(&name), interval.unwrap_or_default());
     }

@@ -143,7 +143,8 @@ impl App {
         let refusals = refusals(request.to, &evidence.dossier, &model.standing.policy, self.clock.now());
         let mut answer = Changed::of(&model, Some(version));
         answer.verify_seconds = verify_seconds;
-        if !refusals.is_empty() {
+        let stands = model.standing.stages.get(&version.version) == Some(&request.to);
+        if !refusals.is_empty() && !stands {
             answer.refusals = refusals;
             return Ok(answer);
         }
@@ -154,7 +155,6 @@ impl App {
             why: request.why.clone(),
             ..evidence.draft(self.draft(ModelChange::Promote), self.clock.now())
         };
-        let stands = model.standing.stages.get(&version.version) == Some(&request.to);
         self.carry_out(&model, draft, request.deploy.as_deref(), stands, (began, watch), answer)
     }
 

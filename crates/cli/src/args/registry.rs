@@ -21,6 +21,7 @@ pub enum GatesCommand {
 #[command(after_help = "Examples:
   trackway gates judge last
   trackway gates judge evl_01kabc --gate 'accuracy >= baseline - 0.002' --baseline evl_01kaaa
+  trackway gates judge last --baseline income@production
 
 Gates are those of the run file's `[evaluate] gates`, unless some are named here. docs/gates.md has their language.
 
@@ -32,7 +33,7 @@ pub struct JudgeArgs {
     /// A gate, instead of those of the run file
     #[arg(long = "gate", value_name = "RULE")]
     pub rules: Vec<String>,
-    /// The evaluation that `baseline` means [default: the one it was compared with]
+    /// The evaluation that `baseline` means: its id, `last`, or `MODEL@ALIAS` [default: the one it was compared with]
     #[arg(long, value_name = "EVALUATION")]
     pub baseline: Option<String>,
 }

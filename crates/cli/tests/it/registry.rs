@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::evaluations::{GOOD, checkpoints, evaluate, trained};
 use crate::harness::{Answer, Home};
 
-/// f1 is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
-const GATES: &str = "gates = [\"f1 >= 0.3\"]";
+/// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
+const GATES: &str = "gates = [\"grade >= 0.3\"]";
 
 fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["registry"], arguments, &["--json"]].concat()))
@@ -27,10 +27,19 @@ fn production(home: &Home) -> Value {
     home.sql("select production_version from models")[0]["production_version"].clone()
 }
 
-/// Arms the gates of the run file by a model whose f1 is far below what it was.
+/// Arms the gates of the run file by a model whose grade is far below what it was.
 fn arm(home: &Home) {
-    let written = home
-        .trackway(&["gates", "fixture", "last", "--set", "f1=-0.9", "--name", "bad", "--out", "bad.json"]);
+    let written = home.trackway(&[
+        "gates",
+        "fixture",
+        "last",
+        "--set",
+        "grade=-0.9",
+        "--name",
+        "bad",
+        "--out",
+        "bad.json",
+    ]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     let (code, tests) =
         document(&home.trackway(&["gates", "test", "job.toml", "--bad", "bad.json", "--json"]));
@@ -72,7 +81,7 @@ fn a_version_reaches_production_through_its_evidence() {
     let receipt = evaluate(&home, &["--checkpoint", "1"]).1;
     assert_eq!(
         (&receipt["gates"][0]["verdict"], &receipt["gates"][0]["rule"]),
-        (&json!("pass"), &json!("f1 >= 0.3"))
+        (&json!("pass"), &json!("grade >= 0.3"))
     );
     assert_eq!(registry(&home, &["promote", "income", "1", "--to", "staging"]).0, 0);
     let refused = registry(&home, &["promote", "income", "1"]);
@@ -95,6 +104,13 @@ fn a_version_reaches_production_through_its_evidence() {
     let (code, stands) = registry(&home, &["promote", "income", "1"]);
     assert_eq!((code, &stands["change_number"]), (0, &Value::Null), "it is there already: {stands}");
 
+    let versions = home.json(&["explain", "last"])["versions"].clone();
+    assert_eq!(
+        versions,
+        json!([{ "model": "income", "version": 1, "step": 1, "stage": "production", "aliases": [] }])
+    );
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("income version 1: step 1, production"), "{page}");
     let history = registry(&home, &["history", "income"]).1;
     let told: Vec<&str> =
         history.as_array().unwrap().iter().map(|entry| entry["told"].as_str().unwrap()).collect();
@@ -108,8 +124,8 @@ fn a_version_reaches_production_through_its_evidence() {
     let card = home.trackway(&["registry", "card", "income", "production"]).stdout;
     for part in [
         "model-index:",
-        "\"type\":\"f1\"",
-        "| f1 | 0.5000 |",
+        "\"type\":\"grade\"",
+        "| grade | 0.5000 |",
         "## Gates: pass",
         version["checkpoint_manifest_sha256"].as_str().unwrap(),
     ] {
@@ -130,7 +146,7 @@ fn a_version_reaches_production_through_its_evidence() {
 /// and that what does not verify is not gone back to.
 #[test]
 fn production_goes_back_to_what_verifies() {
-    let home = registered(3, "gates = [\"f1 >= 0.3\", \"f1 >= baseline - 0.9\"]");
+    let home = registered(3, "gates = [\"grade >= 0.3\", \"grade >= baseline - 0.9\"]");
     let evaluations = home.sql("select evaluation_id from evaluations order by step");
     let of_step = |step: usize| evaluations[step - 1]["evaluation_id"].as_str().unwrap().to_owned();
     let judge = |step: usize, baseline: usize| {
@@ -146,6 +162,8 @@ fn production_goes_back_to_what_verifies() {
     assert_eq!(registry(&home, &["promote", "income", "2"]).0, 0);
     judge(3, 2);
     assert_eq!(registry(&home, &["promote", "income", "3"]).0, 0);
+    let stands = registry(&home, &["promote", "income", "3"]);
+    assert_eq!((stands.0, &stands.1["change_number"]), (0, &Value::Null), "it is there: {}", stands.1);
 
     assert_eq!(registry(&home, &["rollback", "income", "--expect", "2"]).0, 7);
     let (code, back) = registry(&home, &["rollback", "income", "--expect", "3", "--why", "errors"]);
@@ -276,7 +294,7 @@ fn approvals_are_bound_to_their_evidence() {
         registry(&home, &["approve", "income", "1", "--by", "cem", "--why", "looked at the slices"]).1;
     assert_eq!(approved["refusals"], json!([]), "{approved}");
 
-    let weak = document(&home.trackway(&["gates", "judge", "last", "--gate", "f1 >= 0.2", "--json"]));
+    let weak = document(&home.trackway(&["gates", "judge", "last", "--gate", "grade >= 0.2", "--json"]));
     assert_eq!(weak.0, 0, "{}", weak.1);
     let shown = registry(&home, &["show", "income"]).1;
     assert_eq!(
@@ -293,8 +311,10 @@ fn approvals_are_bound_to_their_evidence() {
 /// Proves the three verdicts and their exit codes, and that a mistake in a gate is told with its place.
 #[test]
 fn gates_say_no_or_cannot_tell() {
-    let home =
-        trained(GOOD, "gates = [\"f1 >= 0.4\", \"f1 >= 0.9\", \"agreement >= 0.1\", \"size_bytes < 1e6\"]");
+    let home = trained(
+        GOOD,
+        "gates = [\"grade >= 0.4\", \"grade >= 0.9\", \"agreement >= 0.1\", \"size_bytes < 1e6\"]",
+    );
     let (code, receipt) = evaluate(&home, &[]);
     assert_eq!(code, 5, "{receipt}");
     let verdicts: Vec<&str> =
@@ -304,12 +324,12 @@ fn gates_say_no_or_cannot_tell() {
     assert!(why.contains("without an interval"), "{why}");
     let page = home.trackway(&["evaluation", "show", "last"]).stdout;
     assert!(page.contains("Gates") && page.contains("inconclusive"), "{page}");
-    for (gate, code) in [("value(agreement) >= 0.1", 0), ("f1 >= 0.9", 5), ("nothing > 1", 5)] {
+    for (gate, code) in [("value(agreement) >= 0.1", 0), ("grade >= 0.9", 5), ("nothing > 1", 5)] {
         assert_eq!(home.trackway(&["gates", "judge", "last", "--gate", gate]).code, code, "{gate}");
     }
-    let wrong = home.trackway(&["gates", "judge", "last", "--gate", "f1 >> 1"]);
+    let wrong = home.trackway(&["gates", "judge", "last", "--gate", "grade >> 1"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
-    home.write("other.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[evaluate]\ncommand = [\"true\"]\ngates = [\"min(f1) > 0\"]\n");
+    home.write("other.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[evaluate]\ncommand = [\"true\"]\ngates = [\"min(grade) > 0\"]\n");
     let wrong = home.trackway(&["run", "other.toml"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("write `min(slice.recall)`"), "{}", wrong.stderr);
     assert_eq!(home.trackway(&["gates", "judge", "evl_00000000000000000000000000"]).code, 6);

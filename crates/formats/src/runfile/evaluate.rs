@@ -39,7 +39,7 @@ pub struct EvaluateSection {
     pub group: Option<String>,
     /// Columns by whose values fairness is judged.
     pub fairness: Vec<String>,
-    /// What the result is compared with: `last`, an evaluation's id, or an alias of the registry.
+    /// What the result is compared with: `last`, an evaluation's id, or `MODEL@ALIAS` of the registry.
     pub baseline: Option<String>,
     /// Decoding parameters, as they are.
     pub decoding: BTreeMap<String, Json>,
