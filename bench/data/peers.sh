@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the virtual environments that checks.py asks for, one per peer since their requirements exclude each other.
+# Makes the virtual environments that checks.py and evaluate/slices.py ask for, one per peer since their requirements exclude each other.
 # Usage: bench/data/peers.sh [FOLDER=target/peers]
 set -eu
 folder=${1:-target/peers}
@@ -16,4 +16,5 @@ peer ydata ydata-profiling setuptools pyarrow
 peer whylogs whylogs 'pandas<3' 'numpy<2' 'pyarrow<20'
 peer nannyml nannyml pyarrow statsmodels
 peer deepchecks deepchecks 'scikit-learn<1.5' 'numpy<2' 'pandas<3' setuptools 'pyarrow<20'
+peer slices sliceline scikit-learn pandas pyarrow
 peer cleanlab cleanlab scikit-learn pandas pyarrow
