@@ -30,6 +30,7 @@ pub mod report;
 mod roll_back;
 pub mod run;
 mod seal;
+pub mod slices;
 mod stop;
 pub mod watch;
 

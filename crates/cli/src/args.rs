@@ -8,6 +8,7 @@ mod metrics;
 mod preflight;
 mod registry;
 mod rehearse;
+mod slices;
 mod tracking;
 
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
-pub use evaluate::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
+pub use evaluate::{EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs};
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
@@ -29,6 +30,7 @@ pub use registry::{
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
 /// Training runs that fail cheaply, recover by themselves and can be explained afterwards.
@@ -122,6 +124,9 @@ pub enum Command {
     /// Look at data: what is in it, and what is wrong with it
     #[command(subcommand)]
     Data(DataCommand),
+    /// Look at slices of a table of predictions
+    #[command(subcommand)]
+    Slices(SlicesCommand),
     /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
     Metrics(Box<MetricsArgs>),
     /// The process that owns one attempt (started by the local launcher)

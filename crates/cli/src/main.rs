@@ -42,6 +42,7 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let home = Home::new(home_folder(&cli.global, None), cli.global.ledger.clone());
             commands::data::data(data, &home, || open(&cli.global, None, true, printer), printer)
         }
+        Command::Slices(slices) => commands::slices::slices(slices, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
         Command::Run(run) => {
@@ -111,6 +112,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Metrics(_)
         | Command::Checkpoint(_)
         | Command::Data(_)
+        | Command::Slices(_)
         | Command::Shim(_) => Ok(0),
     }
 }

@@ -12,8 +12,10 @@ mod differences;
 mod estimate;
 pub mod failures;
 pub mod fairness;
+pub mod import;
 pub mod metrics;
 pub mod numbers;
+pub mod search;
 pub mod slices;
 pub mod told;
 

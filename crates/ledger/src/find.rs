@@ -429,6 +429,8 @@ lists! {
     evaluations_of_checkpoint(checkpoint_manifest_sha256: &str) -> EvaluationRow, "started_at, evaluation_id";
     /// The versions of a model, from the first.
     versions_of_model(model: &str) -> ModelVersionRow, "version";
+    /// Versions of models that a run trained, by model.
+    versions_of_run(run_id: RunId) -> ModelVersionRow, "model, version";
     /// What happened to a model, oldest first.
     changes_of_model(model: &str) -> ModelChangeRow, "number";
     /// Approvals of versions of a model, oldest first.

@@ -280,3 +280,19 @@ def test_saving_behind_the_loop(tmp_path):
     checkpoint.save(tmp_path, {"n": 4}, step=4, wait=False)
     with pytest.raises(trackway.StorageError):
         checkpoint.wait_for(tmp_path)
+
+
+def test_an_evaluator_is_given_one_checkpoint(tmp_path, monkeypatch):
+    """Proves that an evaluator reads the checkpoint it is to judge, and not a newer one beside it."""
+    for step in (1, 2):
+        checkpoint.save(tmp_path, {"model": {"weights": numpy.full(3, step)}}, step=step)
+    with pytest.raises(InputError, match="TRACKWAY_CHECKPOINT_DIR"):
+        checkpoint.given()
+    folder = tmp_path / checkpoint.list(tmp_path)[0].object_prefix
+    monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder))
+    assert checkpoint.given()["model"]["weights"].tolist() == [1, 1, 1]
+    into = {"model": {"weights": numpy.zeros(3, dtype=numpy.int64)}}
+    assert checkpoint.given(into=into)["model"]["weights"].tolist() == [1, 1, 1]
+    monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder.parent / "epoch-nowhere"))
+    with pytest.raises(InputError, match="is no checkpoint of"):
+        checkpoint.given()

@@ -5,8 +5,10 @@
 //! budgets of their own and never stand among the training attempts. Whoever holds the lock of that run conducts the
 //! evaluation; when nobody does and no launch lives, the next command ends it as failed ([`close`]).
 
+mod baseline;
 mod close;
 mod evaluator;
+mod import;
 mod judge;
 mod launches;
 mod list;
@@ -24,13 +26,15 @@ use trackway_evaluate::told::ToldEvaluation;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState, RunState};
 
+pub use self::import::{ImportRequest, ImportedEvaluation};
 pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
 pub use self::subject::EvaluationSubject;
 
+use self::baseline::Candidate;
 use self::evaluator::{Evaluator, evaluator};
-use self::judge::Judged;
+use self::judge::{Judged, Terms};
 use self::launches::{Launched, Launches, variables};
-use self::outputs::{Outputs, read_outputs, sampled};
+use self::outputs::{Outputs, Predictions, read_outputs, sampled};
 use self::subject::{Asked, Subject};
 use self::task_set::TaskSet;
 use crate::App;
@@ -88,7 +92,11 @@ impl App {
         let subject = EvaluationSubject::Run(run.run_id.to_string());
         let subject = Subject::find(self, &subject, &[], reporter)?;
         let receipt = evaluate(self, &subject, &CheckpointRef::Latest, reporter)?;
-        Ok(RunOutcome { evaluation: Some(receipt), ..outcome })
+        Ok(RunOutcome {
+            gates: receipt.gates.as_array().cloned().unwrap_or_default(),
+            evaluation: Some(receipt),
+            ..outcome
+        })
     }
 }
 
@@ -111,6 +119,8 @@ pub(crate) struct Case<'a> {
     prepared: Prepared,
     evaluation_id: String,
     task_set: Option<TaskSet>,
+    /// What it is compared with.
+    baseline: Option<EvaluationRow>,
     seed: u64,
 }
 
@@ -127,11 +137,19 @@ fn evaluate(
     let evaluator = evaluator(&job, &asked.data_paths())?;
     let checkpoints = app.checkpoints(&subject.run.run_id.to_string())?;
     let chosen = checkpoints.chosen(reference)?;
+    let candidate = Candidate {
+        run: &subject.run,
+        manifest_sha256: &chosen.manifest_sha256,
+        task_set_sha256: task_set.as_ref().map(|set| set.sha256.as_str()),
+        evaluator_name: &evaluator.name,
+    };
+    let named = asked.section.baseline.as_deref();
+    let baseline = named.map(|named| app.baseline(named, &candidate)).transpose()?.flatten();
     let evaluation_id = EvaluationId::new(&app.ids).to_string();
     let seed = job.plan.run.seed.unwrap_or(0);
     let start = Start::without_data(app, job);
     let prepared = begin(app, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
-    let case = Case { app, subject, checkpoints, chosen, prepared, evaluation_id, task_set, seed };
+    let case = Case { app, subject, checkpoints, chosen, prepared, evaluation_id, task_set, baseline, seed };
     let row = case.begun(&evaluator)?;
     app.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
     reporter.notice(&Notice::Note {
@@ -156,7 +174,10 @@ fn evaluate(
     case.let_go(reporter);
     match error {
         Some(error) => Err(error),
-        None => receipt::of(app, &stored),
+        None => {
+            app.keep_verdicts(&stored)?;
+            receipt::of(app, &stored)
+        }
     }
 }
 
@@ -231,7 +252,10 @@ impl Case<'_> {
             Launched::Answered(folder) => folder,
         };
         match read_outputs(&self.app.home, &folder, self.section(), self.seed) {
-            Ok(outputs) => self.completed(row, outputs),
+            Ok(outputs) => match self.completed(row.clone(), outputs) {
+                Err(error) if error.kind == ErrorKind::Usage => Ok(self.failed(row, error.message)),
+                completed => completed,
+            },
             Err(error) if error.kind == ErrorKind::Usage => Ok(self.failed(row, error.message)),
             Err(error) => Err(error),
         }
@@ -250,21 +274,22 @@ impl Case<'_> {
 
     fn completed(&self, row: EvaluationRow, outputs: Outputs) -> Result<EvaluationEnd, AppError> {
         let mut notes = outputs.notes.clone();
-        let mut row = by_its_own_word(row, &outputs.told, &mut notes);
-        if let Some(predictions) = &outputs.predictions {
-            row.raw_outputs_location = Some(self.app.home.below(&predictions.path));
-            row.raw_outputs_sha256 = Some(predictions.sha256.clone());
-            row.raw_outputs_rows = Some(predictions.rows);
-            let mut failures = json!(sampled(&predictions.frame, self.section(), self.seed));
-            self.app.redactor.json(&mut failures);
-            row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
+        if self.section().baseline.is_some() && self.baseline.is_none() {
+            notes.push("there is no earlier evaluation of other weights to compare with".into());
         }
-        let judged = Judged::of(self, &row, &outputs)?;
+        let mut row = by_its_own_word(row, &outputs.told, &mut notes);
+        let terms =
+            Terms { section: self.section(), seed: self.seed, task: None, baseline: self.baseline.as_ref() };
+        let judged = Judged::of(self.app, &outputs, &terms)?;
+        if let Some(predictions) = &outputs.predictions {
+            keep_predictions(self.app, &mut row, predictions, &judged, self.seed);
+        }
         notes.extend(judged.notes.iter().cloned());
         let mut end = judged.end(row);
         end.evaluation.state = EvaluationState::Completed;
         end.evaluation.ended_at = Some(self.app.clock.now());
         end.evaluation.notes_json = (!notes.is_empty()).then(|| json!(notes));
+        end.evaluation.gates_json = Some(json!(self.app.verdicts(&end.evaluation)?));
         Ok(end)
     }
 
@@ -306,6 +331,22 @@ impl Case<'_> {
             ("TRACKWAY_JUDGE_RUBRIC", judge.and_then(|judge| judge.rubric.clone())),
         ])
     }
+}
+
+/// Binds the kept rows, and a sample of those that are wrong.
+fn keep_predictions(
+    app: &App,
+    row: &mut EvaluationRow,
+    predictions: &Predictions,
+    judged: &Judged,
+    seed: u64,
+) {
+    row.raw_outputs_location = Some(app.home.below(&predictions.path));
+    row.raw_outputs_sha256 = Some(predictions.sha256.clone());
+    row.raw_outputs_rows = Some(predictions.rows);
+    let mut failures = json!(sampled(&predictions.frame, judged.columns(), seed));
+    app.redactor.json(&mut failures);
+    row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
 }
 
 /// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.

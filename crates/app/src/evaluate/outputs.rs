@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trackway_data::DataSpec;
 use trackway_data::model::{FRAME_CELLS_MAX, Frame};
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::{Coverage, Place, Source};
 use trackway_data::split::write_parts;
-use trackway_data::{ColumnType, DataSpec};
 use trackway_evaluate::failures::{Failures, Wrong, failures};
 use trackway_evaluate::told::{TOLD_BYTES_MAX, ToldEvaluation, ToldMetrics, read_evaluation, read_metrics};
+use trackway_evaluate::{Columns, Task};
 use trackway_formats::runfile::EvaluateSection;
 
 use super::evaluator::file_sha256;
@@ -223,27 +224,23 @@ fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), Ap
     kept
 }
 
-/// A sample of wrong rows; none where nothing tells right from wrong.
-pub fn sampled(frame: &Frame, section: &EvaluateSection, seed: u64) -> Option<Failures> {
-    let index = |named: &Option<String>, usual: &str| frame.index_of(named.as_deref().unwrap_or(usual));
-    let pair = index(&section.label, "label").zip(index(&section.prediction, "prediction"));
-    let wrong = match (pair, frame.index_of(CORRECT)) {
-        (Some((label, prediction)), _) if is_amount(frame, label) => Wrong::Far(label, prediction),
-        (Some((label, prediction)), _) => Wrong::Differs(label, prediction),
-        (None, Some(correct)) => Wrong::Correct(correct),
+/// A sample of wrong rows; none where nothing tells right from wrong. `columns` is what the rows were taken for, where they
+/// could be judged.
+pub fn sampled(frame: &Frame, columns: Option<(Task, &Columns)>, seed: u64) -> Option<Failures> {
+    let index = |name: Option<&String>| frame.index_of(name?);
+    let own = |usual: &str| frame.index_of(usual);
+    let correct = columns.and_then(|(_, it)| index(it.correct.as_ref())).or_else(|| own(CORRECT));
+    let (label, prediction) = match columns {
+        Some((_, it)) => (index(it.label.as_ref()), index(it.prediction.as_ref())),
+        None => (own("label"), own("prediction")),
+    };
+    let is_amount = columns.is_some_and(|(task, _)| task == Task::Regression);
+    // The evaluator may take an answer for right that is not the label letter by letter.
+    let wrong = match (correct, label.zip(prediction)) {
+        (Some(correct), _) => Wrong::Correct(correct),
+        (None, Some((label, prediction))) if is_amount => Wrong::Far(label, prediction),
+        (None, Some((label, prediction))) => Wrong::Differs(label, prediction),
         (None, None) => return None,
     };
     Some(failures(frame, wrong, seed))
-}
-
-/// Whether a label is a quantity rather than a class: a number with a fraction.
-fn is_amount(frame: &Frame, label: usize) -> bool {
-    let column = &frame.columns()[label];
-    match &column.cells {
-        trackway_data::model::Cells::Numbers(values) => {
-            column.kind == ColumnType::Float
-                && values.iter().any(|value| value.fract() != 0.0 && !value.is_nan())
-        }
-        trackway_data::model::Cells::Categories { .. } => false,
-    }
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
+use trackway_core::registry::GateVerdict;
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_ledger::{EvaluationRow, EvaluationState};
 
@@ -67,6 +68,15 @@ pub struct EvaluationReceipt {
     pub ended_at: Option<Timestamp>,
     /// SHA-256 over all of it, from its end on.
     pub receipt_sha256: Option<String>,
+}
+
+impl EvaluationReceipt {
+    /// Whether every gate that it was asked for passes.
+    #[must_use]
+    pub fn gates_pass(&self) -> bool {
+        let passes = |gate: &Json| gate["verdict"] == GateVerdict::Pass.as_str();
+        self.gates.as_array().is_none_or(|gates| gates.iter().all(passes))
+    }
 }
 
 /// The code that judged.

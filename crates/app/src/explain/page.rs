@@ -14,6 +14,7 @@ use crate::checkpoints::FallBackCost;
 pub use crate::evaluate::EvaluationReceipt;
 pub use crate::preflight::Recorded;
 use crate::progressive::ProgressiveCard;
+pub use crate::registry::RegisteredVersion;
 pub use crate::run::detect::Detection;
 use crate::run::remote::RemoteStatus;
 
@@ -62,6 +63,8 @@ pub struct Explanation {
     pub retries: Vec<RetryLine>,
     /// Evaluations of the run's checkpoints.
     pub evaluations: Vec<EvaluationReceipt>,
+    /// Versions of models that its checkpoints became.
+    pub versions: Vec<RegisteredVersion>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
     /// The loss on data that the model has not seen, by progressive validation, over the attempt's stage; none where nothing

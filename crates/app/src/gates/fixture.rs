@@ -110,7 +110,8 @@ impl Fixture {
 }
 
 impl App {
-    /// The evidence of an evaluation, as a fixture.
+    /// The evidence of an evaluation, as a fixture. Where it was compared with nothing, it is its own baseline: what is made worse
+    /// afterwards is worse than that.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when it did not complete.
@@ -118,7 +119,7 @@ impl App {
         let row = self.completed_evaluation(evaluation)?;
         let baseline =
             row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose()?;
-        let evidence = self.evidence_of(&row, baseline.as_ref())?;
+        let evidence = self.evidence_of(&row, Some(baseline.as_ref().unwrap_or(&row)))?;
         let named = name.map_or_else(|| format!("evaluation {}", row.evaluation_id), String::from);
         Ok(Fixture { name: named, evidence })
     }

@@ -71,8 +71,7 @@ impl App {
         let gates = read_gates(&rules)?;
         let baseline = self.baseline_of(&row, request.baseline.as_deref())?;
         let evidence = self.evidence_of(&row, baseline.as_ref())?;
-        let judged: Vec<JudgedGate> =
-            rules.iter().zip(&gates).map(|(rule, gate)| judge(rule, gate, &evidence)).collect();
+        let judged = judge_all(&rules, &gates, &evidence);
         let receipt = self.gate_receipt(&row, baseline.as_ref(), &gates, &judged, &evidence);
         self.keep_receipt(&receipt)?;
         Ok(GateReceipt {
@@ -84,6 +83,26 @@ impl App {
             gates: judged,
             unarmed: self.unarmed(&rules)?,
         })
+    }
+
+    /// What the gates of an evaluation that is about to end say of it.
+    pub(crate) fn verdicts(&self, row: &EvaluationRow) -> Result<Vec<JudgedGate>, AppError> {
+        let rules = self.rules_of(row)?;
+        let gates = read_gates(&rules)?;
+        if gates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let baseline = self.baseline_of(row, None)?;
+        Ok(judge_all(&rules, &gates, &self.evidence_of(row, baseline.as_ref())?))
+    }
+
+    /// Writes a receipt of what the gates of an evaluation said, once that has ended.
+    pub(crate) fn keep_verdicts(&self, row: &EvaluationRow) -> Result<(), AppError> {
+        if row.state != EvaluationState::Completed || self.rules_of(row)?.is_empty() {
+            return Ok(());
+        }
+        let request = JudgeRequest { evaluation: row.evaluation_id.clone(), ..JudgeRequest::default() };
+        self.judge_gates(&request).map(drop)
     }
 
     /// The same evidence and gates give the same receipt, which is kept as it was first written.
@@ -195,7 +214,7 @@ impl App {
     }
 
     /// The gates that an evaluation was made with, else those of its run.
-    fn rules_of(&self, row: &EvaluationRow) -> Result<Vec<String>, AppError> {
+    pub(crate) fn rules_of(&self, row: &EvaluationRow) -> Result<Vec<String>, AppError> {
         let texts = |json: Option<&Value>| {
             let texts = json.and_then(|json| json.get("gates")).and_then(Value::as_array);
             texts.map(|texts| texts.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>())
@@ -206,6 +225,10 @@ impl App {
         let run = self.find_run(&row.run_id.to_string())?;
         Ok(texts(run.config_json.get("evaluate")).unwrap_or_default())
     }
+}
+
+fn judge_all(rules: &[String], gates: &[Gate], evidence: &Evidence) -> Vec<JudgedGate> {
+    rules.iter().zip(gates).map(|(rule, gate)| judge(rule, gate, evidence)).collect()
 }
 
 fn compares(gate: &Gate) -> bool {

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use trackway_ledger::{ApprovalRow, EvaluationRow, GateReceiptRow, ModelVersionRow, RunRow};
-use trackway_tower::gate::{Evidence, JudgedGate, Measured};
+use trackway_tower::gate::{Evidence, Measured};
 
 use super::Model;
+use super::dossier::judged;
 use crate::App;
 use crate::error::AppError;
 
@@ -82,7 +83,8 @@ pub(super) fn card(facts: &Facts) -> String {
 
 fn front_matter(facts: &Facts) -> String {
     let Facts { version, run, evaluation, .. } = facts;
-    let metrics = numbers(facts).into_iter().filter(|(name, _)| !name.contains('.') && name != "size_bytes");
+    let metrics =
+        numbers(facts).into_iter().filter(|(name, measured)| !name.contains('.') && !measured.exact);
     let results: Vec<Value> = metrics
         .filter_map(|(name, measured)| Some(json!({ "type": name, "name": name, "value": measured.value? })))
         .collect();
@@ -123,8 +125,7 @@ fn evaluation(facts: &Facts) -> String {
     }
     if let Some(gates) = &facts.gates {
         let _ = writeln!(text, "\n## Gates: {}\n\n| gate | verdict | why |\n|---|---|---|", gates.verdict);
-        let judged: Vec<JudgedGate> = serde_json::from_value(gates.gates_json.clone()).unwrap_or_default();
-        for gate in judged {
+        for gate in judged(gates) {
             let _ = writeln!(text, "| `{}` | {} | {} |", cell(&gate.rule), gate.verdict, cell(&gate.why));
         }
         let _ = writeln!(text, "\nReceipt `{}`.", gates.gate_receipt_id);

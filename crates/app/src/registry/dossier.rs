@@ -34,11 +34,7 @@ impl App {
         let manifest_sha256 = &version.checkpoint_manifest_sha256;
         let evaluations = self.ledger_read(|ledger| ledger.evaluations_of_checkpoint(manifest_sha256))?;
         let evaluation = newest(evaluations);
-        let gates = match &evaluation {
-            Some(row) => self.ledger_read(|ledger| ledger.gate_receipts_of_evaluation(&row.evaluation_id))?,
-            None => Vec::new(),
-        };
-        let gates = gates.into_iter().next();
+        let gates = evaluation.as_ref().map(|row| self.newest_gates(row)).transpose()?.flatten();
         let mut approvals = self.ledger_read(|ledger| ledger.approvals_of_model(&model.name))?;
         approvals.retain(|row| row.version == version.version);
         let dossier = Dossier {
@@ -54,8 +50,19 @@ impl App {
         Ok(Evidence { evaluation, gates, approvals, dossier })
     }
 
+    /// The newest receipt over an evaluation in which all gates of its run file were asked: others may be asked for, and allow nothing.
+    fn newest_gates(&self, row: &EvaluationRow) -> Result<Option<GateReceiptRow>, AppError> {
+        let needed = self.rules_of(row)?;
+        let receipts = self.ledger_read(|ledger| ledger.gate_receipts_of_evaluation(&row.evaluation_id))?;
+        let is_whole = |receipt: &GateReceiptRow| {
+            let judged = judged(receipt);
+            needed.iter().all(|rule| judged.iter().any(|gate| gate.rule == *rule))
+        };
+        Ok(receipts.into_iter().find(is_whole))
+    }
+
     fn gate_facts(&self, model: &Model, row: &GateReceiptRow) -> Result<GateFacts, AppError> {
-        let judged: Vec<JudgedGate> = serde_json::from_value(row.gates_json.clone()).unwrap_or_default();
+        let judged = judged(row);
         let mut unarmed = Vec::new();
         for gate in &judged {
             let tests = self.ledger_read(|ledger| ledger.gate_tests_of_rule(&gate.rule))?;
@@ -75,6 +82,11 @@ impl App {
             compared_with: row.compares.then_some(compared_with),
         })
     }
+}
+
+/// What each gate of a receipt said.
+pub(super) fn judged(receipt: &GateReceiptRow) -> Vec<JudgedGate> {
+    serde_json::from_value(receipt.gates_json.clone()).unwrap_or_default()
 }
 
 /// The newest that completed; else the newest at all. What crashed afterwards takes nothing away.

@@ -26,7 +26,7 @@ pub(crate) use dossier::is_armed;
 pub use change::{AliasRequest, Approve, Approved, Changed, PolicyRequest, PromoteRequest, RollBackModel};
 pub use deploy::Deployed;
 pub use register::{RegisterRequest, Registered};
-pub use views::{HistoryEntry, ModelView, StandingAt, VersionView};
+pub use views::{HistoryEntry, ModelView, RegisteredVersion, StandingAt, VersionView};
 
 /// A longer name is no model's.
 pub const MODEL_NAME_BYTES_MAX: usize = 100;

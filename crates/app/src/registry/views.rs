@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use trackway_core::registry::{GateVerdict, ModelStage};
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{Clock as _, RunId, Step, Timestamp};
 use trackway_ledger::{ApprovalRow, ModelChangeRow, ModelRow, ModelVersionRow};
 use trackway_tower::registry::{Policy, Refusal, Standing, Version, refusals};
 
@@ -44,6 +44,21 @@ pub struct VersionView {
     pub approvals: Vec<ApprovalRow>,
     /// What stands against production; its files are not read for this.
     pub refusals: Vec<Refusal>,
+}
+
+/// What a checkpoint of a run became.
+#[derive(Debug, Clone, Serialize)]
+pub struct RegisteredVersion {
+    /// The model.
+    pub model: String,
+    /// The version.
+    pub version: Version,
+    /// The step of the checkpoint.
+    pub step: Option<Step>,
+    /// Where it stands.
+    pub stage: ModelStage,
+    /// What points to it.
+    pub aliases: Vec<String>,
 }
 
 /// A model at a moment.
@@ -112,6 +127,23 @@ impl App {
             policy: standing.policy,
             versions,
         })
+    }
+
+    /// Versions that a run's checkpoints became.
+    pub(crate) fn versions_of_run(&self, run_id: RunId) -> Result<Vec<RegisteredVersion>, AppError> {
+        let rows = self.ledger_read(|ledger| ledger.versions_of_run(run_id))?;
+        let registered = |row: ModelVersionRow| {
+            let standing = self.model(&row.model)?.standing;
+            let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
+            Ok(RegisteredVersion {
+                stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
+                aliases: points.map(|(alias, _)| alias.clone()).collect(),
+                model: row.model,
+                version: row.version,
+                step: row.step,
+            })
+        };
+        rows.into_iter().map(registered).collect()
     }
 
     /// What happened to a model, oldest first.

@@ -3,13 +3,13 @@ use std::path::PathBuf;
 use serde_json::Value;
 use trackway_app::App;
 use trackway_app::checkpoints::CheckpointRef;
-use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject};
+use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
 use trackway_app::run::interrupt;
 use trackway_ledger::EvaluationState;
 
 use super::live::Live;
-use crate::args::{EvaluateArgs, EvaluationCommand, EvaluationsArgs};
-use crate::exit::{Failure, NOT_COMPLETED};
+use crate::args::{EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs};
+use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::{Printer, Tone, visible};
 use crate::units::{metric, short_hash};
 
@@ -22,15 +22,18 @@ const FAILURE_CHARS_MAX: usize = 160;
 
 /// The run file, when the subject names one.
 pub fn file_of(args: &EvaluateArgs) -> Option<PathBuf> {
-    let path = PathBuf::from(&args.subject);
+    let path = PathBuf::from(args.subject.as_deref()?);
     path.is_file().then_some(path)
 }
 
 pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, Failure> {
+    if let Some(EvaluateCommand::Import(import)) = &args.command {
+        return take_over(app, import, printer);
+    }
     let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
     let subject = match file_of(args) {
         Some(path) => EvaluationSubject::File(path),
-        None => EvaluationSubject::Run(args.subject.clone()),
+        None => EvaluationSubject::Run(args.subject.clone().unwrap_or_default()),
     };
     let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
     interrupt::install();
@@ -46,9 +49,35 @@ pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, 
     Ok(exit_code(&receipt))
 }
 
-/// Whether the evaluator gave an answer.
+fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = ImportRequest {
+        path: args.path.clone(),
+        run: args.run.clone(),
+        checkpoint: CheckpointRef::parse(&args.checkpoint)?,
+    };
+    let imported = app.import_evaluations(&request)?;
+    if printer.is_json() {
+        printer.document(&imported);
+        return Ok(0);
+    }
+    for one in &imported {
+        let receipt = &one.receipt;
+        let what = if one.is_new { "imported" } else { "known already" };
+        let task = receipt.task_set.as_ref().and_then(|set| set.path.as_str()).unwrap_or_default();
+        let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
+        let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
+        printer.line(&visible(&text));
+    }
+    Ok(0)
+}
+
+/// Whether the evaluator gave an answer, and every gate passes.
 fn exit_code(receipt: &EvaluationReceipt) -> u8 {
-    if receipt.state == EvaluationState::Completed { 0 } else { NOT_COMPLETED }
+    match receipt.state {
+        EvaluationState::Completed if receipt.gates_pass() => 0,
+        EvaluationState::Completed => REFUSED,
+        EvaluationState::Running | EvaluationState::Failed => NOT_COMPLETED,
+    }
 }
 
 pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Result<u8, Failure> {
@@ -110,7 +139,7 @@ pub fn few_metrics(receipt: &EvaluationReceipt) -> String {
 }
 
 /// One receipt for a person.
-fn page(printer: Printer, receipt: &EvaluationReceipt) {
+fn page<'r>(printer: Printer, receipt: &'r EvaluationReceipt) {
     let tone = match receipt.state {
         EvaluationState::Completed => Tone::Good,
         EvaluationState::Running => Tone::Warning,
@@ -124,14 +153,41 @@ fn page(printer: Printer, receipt: &EvaluationReceipt) {
     identity(printer, receipt);
     estimates(printer, "Metrics", vec![(String::new(), &receipt.metrics)]);
     let slices = receipt.slices.as_array().into_iter().flatten();
-    let named = |slice| (text_at(slice, "name"), &slice["metrics"]);
+    let named = |slice: &'r Value| {
+        (format!("{} ({})", text_at(slice, "name"), text_at(slice, "verdict")), &slice["metrics"])
+    };
     estimates(printer, "Slices", slices.map(named).collect());
+    fairness(printer, &receipt.fairness);
+    comparison(printer, receipt);
+    gates(printer, &receipt.gates);
     failures(printer, &receipt.sampled_failures);
     let notes: Vec<&str> = receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !notes.is_empty() {
         heading(printer, "Notes");
         notes.iter().for_each(|note| printer.line(&format!("  - {}", visible(note))));
     }
+}
+
+fn gates(printer: Printer, gates: &Value) {
+    let gates = gates.as_array().map(Vec::as_slice).unwrap_or_default();
+    if gates.is_empty() {
+        return;
+    }
+    heading(printer, "Gates");
+    let tone = |verdict: &str| match verdict {
+        "pass" => Tone::Good,
+        "fail" => Tone::Bad,
+        _ => Tone::Warning,
+    };
+    let row = |gate: &Value| {
+        let verdict = text_at(gate, "verdict");
+        vec![
+            format!("  {}", text_at(gate, "rule")),
+            printer.tone(tone(&verdict), &verdict),
+            text_at(gate, "why"),
+        ]
+    };
+    printer.table(&["  gate", "verdict", "why"], gates.iter().map(row).collect());
 }
 
 fn text_at(value: &Value, member: &str) -> String {
@@ -206,6 +262,37 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Value)>) {
     }
     heading(printer, title);
     printer.table(&["  ", "metric", "value", "interval", "rows"], rows);
+}
+
+fn fairness(printer: Printer, fairness: &Value) {
+    let columns = fairness.as_array().into_iter().flatten();
+    let named = |one: &'_ Value| text_at(one, "column");
+    let of: Vec<(String, &Value)> = columns.map(|one| (named(one), &one["measures"])).collect();
+    estimates(printer, "Fairness", of);
+}
+
+/// Each metric on both sides, and what is to be thought of it.
+fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
+    let Some(baseline) = &receipt.baseline_evaluation_id else { return };
+    heading(printer, &format!("Compared with {baseline}"));
+    let row = |name: String, compared: &Value| {
+        let number = |value: &Value| value.as_f64().map(metric).unwrap_or_default();
+        let difference = &compared["difference"];
+        vec![
+            format!("  {name}"),
+            number(&compared["baseline"]),
+            number(&compared["candidate"]),
+            number(&difference["value"]),
+            format!("{} … {}", number(&difference["low"]), number(&difference["high"])),
+            text_at(compared, "verdict").replace('_', " "),
+        ]
+    };
+    let metrics = receipt.comparison["metrics"].as_object().into_iter().flatten();
+    let mut rows: Vec<Vec<String>> = metrics.map(|(name, compared)| row(name.clone(), compared)).collect();
+    for slice in receipt.comparison["slices"].as_array().into_iter().flatten() {
+        rows.push(row(format!("slice {}", text_at(slice, "name")), &slice["compared"]));
+    }
+    printer.table(&["  metric", "baseline", "candidate", "difference", "interval", "verdict"], rows);
 }
 
 fn failures(printer: Printer, failures: &Value) {

@@ -10,6 +10,7 @@ use trackway_app::evaluate::EvaluationReceipt;
 use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
 use trackway_app::progressive::ProgressiveCard;
+use trackway_app::registry::RegisteredVersion;
 use trackway_ledger::StageRow;
 
 use super::evaluate::few_metrics;
@@ -53,6 +54,7 @@ pub fn print(printer: Printer, page: &Explanation) {
         tags(printer, &page.tags);
         artifacts(printer, &page.artifacts);
         evaluations(printer, &page.evaluations);
+        versions(printer, &page.versions);
         cost(printer, page);
     }
     last_lines(printer, &page.last_lines);
@@ -631,6 +633,18 @@ fn metrics(printer: Printer, metrics: &[MetricLine]) {
     printer.table(&["  metric", "points", "first", "last", "min", "max", "not finite"], rows);
     if metrics.len() > METRICS_MAX {
         printer.line(&printer.tone(Tone::Dim, &format!("  … {} more", metrics.len() - METRICS_MAX)));
+    }
+}
+
+fn versions(printer: Printer, versions: &[RegisteredVersion]) {
+    if versions.is_empty() {
+        return;
+    }
+    section(printer, "Registered");
+    for one in versions {
+        let step = one.step.map(|step| format!("step {step}, ")).unwrap_or_default();
+        let aliases = one.aliases.iter().map(|alias| format!(", `{alias}`")).collect::<String>();
+        printer.line(&format!("  {} version {}: {step}{}{aliases}", one.model, one.version, one.stage));
     }
 }
 

@@ -21,6 +21,7 @@ pub mod prove;
 pub mod registry;
 pub mod rehearse;
 pub mod run;
+pub mod slices;
 pub mod sql;
 pub mod watch;
 

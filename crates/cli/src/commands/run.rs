@@ -1,4 +1,5 @@
 use trackway_app::App;
+use trackway_app::evaluate::EvaluationReceipt;
 use trackway_app::run::{Injection, RunOutcome, RunRequest, Source, interrupt};
 use trackway_ledger::{EvaluationState, StageVerdict};
 
@@ -104,5 +105,6 @@ fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
 
 /// A run that was to be evaluated and was not is not done: nobody knows whether its gates hold.
 fn evaluation_failed(outcome: &RunOutcome) -> bool {
-    outcome.evaluation.as_ref().is_some_and(|evaluation| evaluation.state != EvaluationState::Completed)
+    let failed = |it: &EvaluationReceipt| it.state != EvaluationState::Completed || !it.gates_pass();
+    outcome.evaluation.as_ref().is_some_and(failed)
 }

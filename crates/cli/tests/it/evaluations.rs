@@ -12,10 +12,10 @@ use crate::harness::{Answer, Home, answer, eventually, signal};
 /// Set for the training script of these tests.
 const STEPS: &str = "EVALUATED_STEPS";
 /// What every good evaluator of these tests leaves: two rows right, one wrong, one with a secret.
-const GOOD: &str = r#"
+pub(crate) const GOOD: &str = r#"
 test "$(cat "$TRACKWAY_CHECKPOINT_DIR/weights.bin")" = "step $TRACKWAY_CHECKPOINT_STEP" || exit 3
 printf 'id,label,prediction,text\n1,a,a,x\n2,b,b,x\n3,a,b,password=hunter2\n4,b,a,x\n' > "$TRACKWAY_EVALUATION_OUT/predictions.csv"
-echo '{"agreement": 0.5, "f1": {"value": 0.5, "stderr": 0.1, "support": 4}, "slices": {"women": {"f1": 0.25}}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
+echo '{"agreement": 0.5, "accuracy": 0.75, "grade": {"value": 0.5, "stderr": 0.1, "support": 4}, "slices": {"women": {"grade": 0.25}}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
 "#;
 
 /// Proves nothing by itself: it is the training script of the tests below. It commits every step and ends.
@@ -51,14 +51,14 @@ fn home_with(script: &str, evaluate: &str) -> Home {
 }
 
 /// The same, trained.
-fn trained(script: &str, evaluate: &str) -> Home {
+pub(crate) fn trained(script: &str, evaluate: &str) -> Home {
     let home = home_with(script, &format!("after = false\n{evaluate}"));
     let run = home.json(&["run", "job.toml"]);
     assert_eq!((&run["state"], &run["evaluation"]), (&json!("completed"), &Value::Null), "{run}");
     home
 }
 
-fn evaluate(home: &Home, options: &[&str]) -> (i32, Value) {
+pub(crate) fn evaluate(home: &Home, options: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["evaluate", "job.toml", "--json"], options].concat()))
 }
 
@@ -68,7 +68,7 @@ fn document(answer: &Answer) -> (i32, Value) {
     (answer.code, document)
 }
 
-fn checkpoints(home: &Home) -> Vec<Value> {
+pub(crate) fn checkpoints(home: &Home) -> Vec<Value> {
     home.json(&["checkpoint", "ls", "last"])["checkpoints"].as_array().unwrap().clone()
 }
 
@@ -88,7 +88,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     let home = trained(
         GOOD,
         "task_set = \"tasks-v3.jsonl\"\ndecoding = { temperature = 0.0 }\nseed = 5\n\
-         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"f1 >= 0.4\"]\n",
+         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"grade >= 0.3\"]\n",
     );
     home.write("rubric.md", "be strict");
     let (code, receipt) = evaluate(&home, &[]);
@@ -116,16 +116,28 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
         (&json!(4), &json!(sha256_hex(&std::fs::read(kept).unwrap())))
     );
     assert_eq!(receipt["metrics"]["agreement"]["value"], 0.5);
-    assert_eq!(receipt["metrics"]["f1"]["method"], "analytic");
+    assert_eq!(
+        (&receipt["metrics"]["accuracy"]["value"], &receipt["metrics"]["accuracy"]["support"]),
+        (&json!(0.5), &json!(4))
+    );
+    assert_eq!(receipt["metrics"]["grade"]["method"], "analytic");
+    assert!(
+        receipt["notes"].to_string().contains("`accuracy`: the evaluator says 0.75, the rows give 0.5"),
+        "{receipt}"
+    );
     let failures = &receipt["sampled_failures"];
     assert_eq!((&failures["wrong"], &failures["rows"]), (&json!(2), &json!(4)), "{failures}");
     assert_eq!(failures["sample"][0]["row"], 4, "the line of the file");
     assert!(!receipt.to_string().contains("hunter2"), "{failures}");
     assert_eq!(receipt["launches"].as_array().unwrap().len(), 1);
     assert!(pins(&home).is_empty());
-    let rows = home.sql("select slice, metric, value from evaluation_metrics order by slice, metric");
-    assert_eq!(rows.len(), 3, "{rows:?}");
-    assert_eq!((&rows[2]["slice"], &rows[2]["value"]), (&json!("women"), &json!(0.25)));
+    let told = "select slice, metric, value from evaluation_metrics where metric = 'agreement' or slice <> '' order by slice";
+    let rows = home.sql(told);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(
+        (&rows[1]["slice"], &rows[1]["metric"], &rows[1]["value"]),
+        (&json!("women"), &json!("grade"), &json!(0.25))
+    );
     assert_eq!(home.sql("select * from training_attempts").len(), 1);
     assert_eq!(home.json(&["runs"])[0]["state"], "completed");
 
@@ -143,7 +155,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     assert_eq!(shown["metrics"], receipt["metrics"]);
     assert_eq!(home.json(&["explain", "last"])["evaluations"].as_array().unwrap().len(), 2);
     let page = home.trackway(&["explain", "last"]).stdout;
-    assert!(page.contains("Evaluations") && page.contains("agreement 0.5"), "{page}");
+    assert!(page.contains("Evaluations") && page.contains("accuracy 0.5"), "{page}");
     for arguments in [&["evaluations"][..], &["evaluation", "show", "last"]] {
         let page = home.trackway(arguments);
         assert!(
@@ -405,4 +417,130 @@ fn checkpoints_are_found_or_refused() {
     assert!(refused.stderr.contains("checkpoint doctor"), "{}", refused.stderr);
     assert_eq!(home.json(&["evaluations"])[0]["state"], "failed");
     assert!(pins(&home).is_empty());
+}
+
+/// Proves that logs of Inspect and of lm-evaluation-harness become receipts of a checkpoint, each once, with their examples and
+/// numbers where Trackway's own are, and that what is no log changes nothing.
+#[test]
+fn other_tools_logs_are_taken_over() {
+    let home = trained(GOOD, "");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../evaluate/tests/vectors");
+    let import = |path: &str| {
+        let path = format!("{vectors}/{path}");
+        home.json(&["evaluate", "import", &path, "--run", "last", "--checkpoint", "2"])
+    };
+    let inspect = import("inspect/capitals.eval")[0].clone();
+    assert_eq!(
+        (&inspect["is_new"], &inspect["origin"], &inspect["step"]),
+        (&json!(true), &json!("inspect"), &json!(2))
+    );
+    assert_eq!(
+        (&inspect["raw_outputs"]["rows"], &inspect["task_set"]["version"]),
+        (&json!(3), &json!("2")),
+        "{inspect}"
+    );
+    assert_eq!(inspect["sampled_failures"]["wrong"], 1, "{inspect}");
+    assert_eq!(inspect["sampled_failures"]["sample"][0]["cells"]["prediction"], "Bonn");
+    let again = import("inspect/capitals.eval")[0].clone();
+    assert_eq!((&again["is_new"], &again["evaluation_id"]), (&json!(false), &inspect["evaluation_id"]));
+    let harness = import("lm_eval");
+    assert_eq!(harness.as_array().unwrap().len(), 2, "{harness}");
+    assert_eq!(harness[0]["metrics"]["accuracy"]["value"], 0.5);
+    assert_eq!(harness[1]["checkpoint_manifest_sha256"], inspect["checkpoint_manifest_sha256"]);
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
+    assert_eq!(home.sql("select count(*) as n from test_set_uses")[0]["n"], 3);
+    let page = home.trackway(&["evaluation", "show", inspect["evaluation_id"].as_str().unwrap()]).stdout;
+    assert!(page.contains("from inspect") && page.contains("the word of whoever imported it"), "{page}");
+    let file = home.write("broken.eval", "PK");
+    for (path, code) in [(file.to_str().unwrap(), 2), ("nowhere.eval", 6)] {
+        let refused = home.trackway(&["evaluate", "import", path, "--run", "last"]);
+        assert_eq!(refused.code, code, "{path}: {}", refused.stderr);
+    }
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
+}
+
+/// 400 rows of two sexes; the model of step 3 errs among women more often than that of step 1, which errs nowhere.
+const PEOPLE: &str = r#"
+python3 - "$TRACKWAY_CHECKPOINT_STEP" > "$TRACKWAY_EVALUATION_OUT/predictions.csv" <<'END'
+import sys
+print('id,sex,age,label,prediction')
+for row in range(400):
+    sex, label = 'female' if row % 2 else 'male', 'rich' if row % 5 < 2 else 'poor'
+    wrong = sys.argv[1] == '3' and sex == 'female' and row % 3 == 0
+    print(f"{row},{sex},{20 + row % 50},{label},{({'rich': 'poor', 'poor': 'rich'}[label]) if wrong else label}")
+END
+"#;
+
+/// Proves that rows are judged: metrics with intervals, curated slices with verdicts, fairness, and a comparison with the last
+/// evaluation of other weights, all in the receipt and in columns; that a slice that is none fails the evaluation; and that gates
+/// read it.
+#[test]
+fn rows_are_judged() {
+    let home = trained(
+        PEOPLE,
+        "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\nfairness = [\"sex\"]\nbaseline = \"last\"\n\
+         slices = { women = \"sex = 'female'\", young = \"age < 21\" }\ngates = [\"accuracy >= 0.7\", \"accuracy >= baseline - 0.01\"]\n",
+    );
+    let (code, first) = evaluate(&home, &["--checkpoint", "1", "--set", "evaluate.gates=[]"]);
+    assert_eq!((code, &first["metrics"]["accuracy"]["value"]), (0, &json!(1.0)), "{first}");
+    assert!(first["notes"].to_string().contains("no earlier evaluation"), "{}", first["notes"]);
+    let (code, third) = evaluate(&home, &[]);
+    assert_eq!((code, &third["state"]), (5, &json!("completed")), "a gate fails: {third}");
+    let accuracy = &third["metrics"]["accuracy"];
+    assert!(
+        accuracy["low"].as_f64() < accuracy["value"].as_f64() && accuracy["support"] == 400,
+        "{accuracy}"
+    );
+    let slices = third["slices"].as_array().unwrap();
+    let verdicts: Vec<&str> = slices.iter().map(|slice| slice["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["worse", "inconclusive"], "{slices:?}");
+    assert_eq!(third["fairness"][0]["column"], "sex");
+    assert_eq!(third["baseline_evaluation_id"], first["evaluation_id"]);
+    let compared = &third["comparison"]["metrics"]["accuracy"];
+    assert_eq!((&compared["verdict"], &compared["baseline"]), (&json!("worse"), &json!(1.0)), "{compared}");
+    assert_eq!(third["comparison"]["slices"][0]["compared"]["verdict"], "worse", "{}", third["comparison"]);
+    let verdicts: Vec<&Value> =
+        third["gates"].as_array().unwrap().iter().map(|gate| &gate["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "fail"], "{}", third["gates"]);
+    assert_eq!(third["assessment"]["task"], "classification");
+    assert!(third["assessment"]["metrics"].is_null());
+    let id = third["evaluation_id"].as_str().unwrap();
+    let rows = home.sql(&format!(
+        "select slice, support, verdict from evaluation_slices where evaluation_id = '{id}' order by slice"
+    ));
+    assert_eq!(
+        (&rows[0]["slice"], &rows[0]["support"], &rows[0]["verdict"]),
+        (&json!("women"), &json!(200), &json!("worse"))
+    );
+    assert_eq!(third["sampled_failures"]["wrong"], 67, "{}", third["sampled_failures"]);
+    let page = home.trackway(&["evaluation", "show", id]).stdout;
+    for told in ["Slices", "women", "Fairness", "Compared with", "worse", "Gates"] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    for (set, told) in [
+        ("evaluate.slices.women=\"sexx = 'female'\"", "slice `women`"),
+        ("evaluate.fairness=['sexx']", "sexx"),
+    ] {
+        let (code, refused) = evaluate(&home, &["--set", set]);
+        assert_eq!((code, &refused["state"]), (4, &json!("failed")), "{set}: {refused}");
+        assert!(refused["failure"].as_str().unwrap().contains(told), "{set}: {}", refused["failure"]);
+    }
+    for (baseline, code) in [("evl_nowhere", 6), ("income@production", 6)] {
+        let set = format!("evaluate.baseline={baseline}");
+        assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", &set]).code, code, "{baseline}");
+    }
+    let kept = home.state().join(first["raw_outputs"]["path"].as_str().unwrap());
+    std::fs::write(&kept, "other bytes").unwrap();
+    let refused = home.trackway(&[
+        "evaluate",
+        "job.toml",
+        "--set",
+        &format!("evaluate.baseline={}", first["evaluation_id"].as_str().unwrap()),
+    ]);
+    assert!(
+        refused.code == 7 && refused.stderr.contains("was changed"),
+        "{}: {}",
+        refused.code,
+        refused.stderr
+    );
 }

@@ -144,6 +144,12 @@ impl Frame {
         &self.columns
     }
 
+    /// The columns alone, so that each can be let go of when it is used.
+    #[must_use]
+    pub fn into_columns(self) -> Vec<FrameColumn> {
+        self.columns
+    }
+
     /// The index of a column.
     #[must_use]
     pub fn index_of(&self, name: &str) -> Option<usize> {

@@ -58,3 +58,19 @@ fn numbers_are_written_as_they_are_read() {
         assert_eq!(comparison.operands()[0].clone().of_other().to_string(), format!("baseline({text})"));
     }
 }
+
+proptest::proptest! {
+    /// Proves that no text makes the parser panic, and that what is read reads back from what its numbers are shown as.
+    #[test]
+    fn no_text_is_too_much(text in "[a-c0-9.<>=!+*/()` %-]{0,40}|(baseline|min\\(|value\\(|slice.a|a|<|and |\\(|\\)|1|-| ){0,30}|\\PC{0,40}") {
+        match Gate::parse(&text) {
+            Err(error) => proptest::prop_assert!(text.get(error.span).is_some()),
+            Ok(gate) => {
+                for number in gate.comparisons().iter().flat_map(|it| it.operands()) {
+                    let again = Gate::parse(&format!("{number} > 0")).unwrap();
+                    proptest::prop_assert_eq!(again.comparisons()[0].operands(), [number]);
+                }
+            }
+        }
+    }
+}

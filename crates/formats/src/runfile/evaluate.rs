@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::read::{attempts_and_backoff, one_or_more_texts, positive_duration};
+use super::read::{attempts_and_backoff, one_or_more_texts, positive_duration, rule};
 use super::sections::RetryRule;
 use super::tree::{Node, Value};
 use super::values::{command, flag, list, text, whole};
 use super::walker::{Fault, Problems, Scope};
+use crate::gate::Number;
 
 /// How long one launch of the evaluator may take when the run file does not say it.
 pub const DEFAULT_EVALUATION_TIMEOUT_SECONDS: f64 = 24.0 * 3600.0;
@@ -38,7 +39,7 @@ pub struct EvaluateSection {
     pub group: Option<String>,
     /// Columns by whose values fairness is judged.
     pub fairness: Vec<String>,
-    /// What the result is compared with: `last`, an evaluation's id, or an alias of the registry.
+    /// What the result is compared with: `last`, an evaluation's id, or `MODEL@ALIAS` of the registry.
     pub baseline: Option<String>,
     /// Decoding parameters, as they are.
     pub decoding: BTreeMap<String, Json>,
@@ -96,7 +97,7 @@ pub(super) fn evaluate(scope: &Scope, problems: &mut Problems) -> EvaluateSectio
         task_set: scope.read("task_set", problems, text),
         task_set_version: scope.read("task_set_version", problems, text),
         slices: slices.map(|slices| predicates(&slices, problems)).unwrap_or_default(),
-        gates: scope.read("gates", problems, list(0, text)).unwrap_or_default(),
+        gates: scope.read("gates", problems, list(0, rule::<Number>)).unwrap_or_default(),
         label: scope.read("label", problems, text),
         prediction: scope.read("prediction", problems, text),
         score: scope.read("score", problems, text),

@@ -21,7 +21,8 @@ use super::values::{
     variable_name, variables, whole, word,
 };
 use super::walker::{Fault, Problems, Scope};
-use crate::promotion::Rule;
+use crate::promotion::Operand;
+use crate::rule::{self, Rule};
 
 /// Stages of a ladder at most.
 const MAX_STAGES: usize = 20;
@@ -218,8 +219,13 @@ fn ladder(node: &Node) -> Result<Vec<f64>, Fault> {
 
 /// The text of a rule that can be read.
 fn promote(node: &Node) -> Result<String, Fault> {
+    rule::<Operand>(node)
+}
+
+/// The text of a rule that can be read; a mistake in it is marked inside the text.
+pub(super) fn rule<O: rule::Operand>(node: &Node) -> Result<String, Fault> {
     let given = text(node)?;
-    match Rule::parse(&given) {
+    match Rule::<O>::parse(&given) {
         Ok(_) => Ok(given),
         Err(error) => {
             let place = node.within(&given, error.span);

@@ -212,6 +212,9 @@ fn a_mistake_in_a_rule_has_its_place_in_the_text() {
     let error = parse(&file("\"a < 1\""), "trackway.toml", &set).unwrap_err().remove(0);
     assert_eq!(&error.override_text.unwrap()[error.span], "previous");
     assert_eq!(error.message, "`stages.promote` does not say of which metric `previous` is");
+    let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
+    let error = parse(&gates, "trackway.toml", &[]).unwrap_err().remove(0);
+    assert_eq!(&gates[error.span], "recall");
     let twins = format!("{MINIMAL}[stages]\nladder = [\"1.00000000001%\", \"1.00000000002%\"]\n");
     assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must rise"));
 }

@@ -79,7 +79,7 @@ pub(super) fn models_change_one_after_the_other(ledger: &Ledger) {
     assert_eq!(ledger.model("income").unwrap(), Some(standing(2)));
     assert_eq!(ledger.models().unwrap(), [standing(2)]);
     assert_eq!(ledger.changes_of_model("income").unwrap(), [change(1), change(2)]);
-    assert_eq!(ledger.versions_of_model("income").unwrap(), [version.clone()]);
+    assert_eq!(ledger.versions_of_model("income").unwrap(), std::slice::from_ref(&version));
     // A second version of the same number stores nothing of its change either.
     let refused = ledger.change_model(&change(3), &standing(3), Some(&version)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Integrity, "{refused}");

@@ -101,9 +101,29 @@ def load(path: Path, *, step: int | None = None, into: Any = None, framework: st
     tensors in it are filled in place; what cannot be filled is new in the result.
 
     Raises InputError when there is nothing to load, or it does not fit; IntegrityError when nothing verifies."""
+    return _load(path, None if step is None else _number(path, _step(step)), into, framework)
+
+
+def given(*, into: Any = None, framework: str | None = None) -> Any:
+    """The checkpoint that an evaluator of `trackway evaluate` is to judge (`TRACKWAY_CHECKPOINT_DIR`); `into` and `framework` as in
+    `load`.
+
+    Raises InputError outside an evaluation; IntegrityError when it does not verify."""
+    folder = os.environ.get("TRACKWAY_CHECKPOINT_DIR")
+    if not folder:
+        raise InputError("no checkpoint is given: TRACKWAY_CHECKPOINT_DIR is not set; `trackway evaluate` sets it")
+    folder = os.path.abspath(folder)
+    root, step_folder, own = folder.rsplit(os.sep, 2)
+    numbers = [found.number for found in list(root) if found.object_prefix == f"{step_folder}/{own}"]
+    if not numbers:
+        raise InputError(f"{folder} is no checkpoint of {root}")
+    return _load(root, numbers[-1], into, framework)
+
+
+def _load(path: Path, number: int | None, into: Any, framework: str | None) -> Any:
     if framework not in (None, "numpy", "torch", "jax"):
         raise InputError(f"framework is {framework!r}; it can be 'numpy', 'torch' or 'jax'")
-    loaded = load_checkpoint(os.path.abspath(path), None if step is None else _number(path, _step(step)))
+    loaded = load_checkpoint(os.path.abspath(path), number)
     if loaded is None:
         raise InputError(f"{os.fspath(path)} holds no committed checkpoint")
     stored = _state.Stored(loaded)

@@ -129,11 +129,11 @@ impl Standing {
         if self.in_production == Some(version) {
             self.in_production = None;
         }
-        if stage == ModelStage::Production {
-            if let Some(before) = self.in_production.replace(version) {
-                self.stages.insert(before, ModelStage::Archived);
-                self.released.push(before);
-            }
+        if stage == ModelStage::Production
+            && let Some(before) = self.in_production.replace(version)
+        {
+            self.stages.insert(before, ModelStage::Archived);
+            self.released.push(before);
         }
         self.stages.insert(version, stage);
     }

@@ -1,0 +1,129 @@
+//! What an evaluation is compared with.
+
+use trackway_data::DataSpec;
+use trackway_data::model::Frame;
+use trackway_data::pass::UNWATCHED;
+use trackway_data::read::Source;
+use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
+
+use super::evaluator::file_sha256;
+use crate::App;
+use crate::data::data_error;
+use crate::error::{AppError, ErrorKind};
+
+/// The word for the newest evaluation of other weights on the same tasks.
+const LAST: &str = "last";
+/// The alias that means the version in production.
+const PRODUCTION: &str = "production";
+
+/// What is judged: a checkpoint of a run, on tasks.
+pub struct Candidate<'a> {
+    pub run: &'a RunRow,
+    pub manifest_sha256: &'a str,
+    pub task_set_sha256: Option<&'a str>,
+    pub evaluator_name: &'a str,
+}
+
+impl App {
+    /// The evaluation that `evaluate.baseline` means: `last` (none: there is no earlier one), `MODEL@ALIAS`, or an evaluation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a name that means nothing; [`ErrorKind::Usage`] for an evaluation that did not complete or kept no
+    /// rows.
+    pub(super) fn baseline(
+        &self,
+        named: &str,
+        candidate: &Candidate<'_>,
+    ) -> Result<Option<EvaluationRow>, AppError> {
+        let row = match named.split_once('@') {
+            _ if named == LAST => return self.last_before(candidate),
+            Some((model, alias)) => self.of_model(model, alias, candidate)?,
+            None => self.ledger_read(|ledger| ledger.find_evaluation(named))?,
+        };
+        let id = &row.evaluation_id;
+        if row.state != EvaluationState::Completed {
+            let message = format!("the baseline {id} is {}: it has nothing to compare with", row.state);
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+        if row.raw_outputs_location.is_none() {
+            let message = format!("the baseline {id} kept no rows: nothing can be compared row by row");
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+        Ok(Some(row))
+    }
+
+    /// The newest of other weights: on the same tasks, or by the same evaluator of runs of this name where no tasks are named.
+    fn last_before(&self, candidate: &Candidate<'_>) -> Result<Option<EvaluationRow>, AppError> {
+        let fits = |row: &EvaluationRow| {
+            row.state == EvaluationState::Completed
+                && row.raw_outputs_location.is_some()
+                && row.checkpoint_manifest_sha256 != candidate.manifest_sha256
+                && row.evaluator_name == candidate.evaluator_name
+                && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+        };
+        let mut rows = match candidate.task_set_sha256 {
+            Some(content) => self.ledger_read(|ledger| ledger.evaluations_on(content))?,
+            None => {
+                let mut rows = self.ledger_read(|ledger| ledger.evaluations_of_run(candidate.run.run_id))?;
+                rows.reverse();
+                rows
+            }
+        };
+        rows.retain(fits);
+        Ok(rows.into_iter().next())
+    }
+
+    /// The newest evaluation, on the same tasks, of the version that an alias points to.
+    fn of_model(
+        &self,
+        model: &str,
+        alias: &str,
+        candidate: &Candidate<'_>,
+    ) -> Result<EvaluationRow, AppError> {
+        let no_alias = || {
+            let message = format!("the baseline `{model}@{alias}` means no version of a model");
+            AppError::new(ErrorKind::NotFound, message).hint("see which there are with: trackway registry ls")
+        };
+        let row = self.ledger_read(|ledger| ledger.model(model))?.ok_or_else(no_alias)?;
+        let number = version_of(&row, alias).ok_or_else(no_alias)?;
+        let versions = self.ledger_read(|ledger| ledger.versions_of_model(model))?;
+        let version = versions.into_iter().find(|version| version.version == number).ok_or_else(no_alias)?;
+        let mut rows = self.ledger_read(|ledger| ledger.evaluations_of_run(version.run_id))?;
+        rows.retain(|row| {
+            row.state == EvaluationState::Completed
+                && row.checkpoint_manifest_sha256 == version.checkpoint_manifest_sha256
+                && row.task_set_sha256.as_deref() == candidate.task_set_sha256
+        });
+        rows.pop().ok_or_else(|| {
+            let message = format!("version {number} of `{model}` was not evaluated on these tasks");
+            AppError::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    /// The rows that an evaluation kept, every byte as it was.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Integrity`] when the file is not what was kept; [`ErrorKind::NotFound`] when it is gone.
+    pub(crate) fn kept_rows(&self, row: &EvaluationRow, seed: u64) -> Result<Frame, AppError> {
+        let id = &row.evaluation_id;
+        let location = row.raw_outputs_location.clone().unwrap_or_default();
+        let path = self.home.folder().join(&location);
+        let (sha256, _) = file_sha256(&path).map_err(|error| {
+            AppError::new(ErrorKind::NotFound, format!("the rows of {id} are gone (`{location}`): {error}"))
+        })?;
+        if row.raw_outputs_sha256.as_deref() != Some(sha256.as_str()) {
+            let message = format!("the rows of {id} are not what was kept: `{location}` was changed");
+            return Err(AppError::new(ErrorKind::Integrity, message));
+        }
+        let spec = DataSpec { path: location, ..DataSpec::default() };
+        let mut source = Source::open(self.home.folder(), "baseline", &spec).map_err(data_error)?;
+        let everything = (usize::MAX, seed);
+        Ok(Frame::sample(&mut source, None, everything, &UNWATCHED).map_err(data_error)?.0)
+    }
+}
+
+fn version_of(model: &ModelRow, alias: &str) -> Option<u32> {
+    let aliased = model.aliases_json.get(alias).and_then(serde_json::Value::as_u64);
+    let production = model.production_version.filter(|_| alias == PRODUCTION);
+    aliased.and_then(|version| u32::try_from(version).ok()).or(production)
+}

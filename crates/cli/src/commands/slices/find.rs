@@ -1,0 +1,248 @@
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Mutex;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use trackway_app::slices::{
+    Change, ErrorSource, Loss, Predicate, Roles, Settings, Side, Slice, SlicesAnswer, SlicesOnlooker,
+    SlicesRequest, Verdict, find as search,
+};
+
+use crate::args::{SlicesFindArgs, SlicesLoss};
+use crate::commands::data::{reading, table};
+use crate::exit::Failure;
+use crate::printer::{Printer, Tone, visible};
+use crate::units::{duration, metric};
+
+pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = request(args);
+    let bar = CandidatesBar::default();
+    let searching = |level: usize, done: u64, total: u64| bar.at(level, done, total);
+    let answer = reading(printer, |reading| {
+        search(Path::new(""), &request, &SlicesOnlooker { reading, searching: &searching })
+    });
+    bar.finish();
+    let answer = answer?;
+    if printer.is_json() {
+        printer.document(&answer);
+    } else {
+        print(printer, &answer);
+    }
+    Ok(0)
+}
+
+fn request(args: &SlicesFindArgs) -> SlicesRequest {
+    let loss = args.loss.map(|loss| match loss {
+        SlicesLoss::ZeroOne => Loss::ZeroOne,
+        SlicesLoss::Squared => Loss::Squared,
+        SlicesLoss::Absolute => Loss::Absolute,
+    });
+    let error = match (&args.error, &args.label, &args.prediction) {
+        (None, Some(label), Some(prediction)) => {
+            ErrorSource::Predictions { label: label.clone(), prediction: prediction.clone(), loss }
+        }
+        (error, _, _) => ErrorSource::Column(error.clone().unwrap_or_default()),
+    };
+    SlicesRequest {
+        table: table(&args.table),
+        roles: Roles {
+            error,
+            baseline: args.worse_than.clone(),
+            group: args.group.clone(),
+            features: args.features.clone(),
+            skip: args.skip.clone(),
+            categorical: args.categorical.clone(),
+        },
+        settings: Settings {
+            top: args.top,
+            is_distinct: args.distinct,
+            max_level: args.max_level,
+            alpha: args.alpha,
+            min_support: args.min_support,
+            bins: args.bins,
+            holdout: (!args.no_holdout).then_some(args.holdout),
+            false_discovery_rate: args.fdr,
+            seed: args.seed,
+        },
+        since: args.since.clone(),
+    }
+}
+
+fn print(printer: Printer, answer: &SlicesAnswer) {
+    let found = &answer.found;
+    if found.slices.is_empty() {
+        printer.line("no slice is worse than the whole");
+    } else {
+        printer.table(&header(answer), found.slices.iter().map(|slice| cells(answer, slice)).collect());
+    }
+    if !found.gone.is_empty() {
+        printer.line("");
+        printer.line("no longer among them:");
+        printer.table(&header(answer), found.gone.iter().map(|slice| cells(answer, slice)).collect());
+    }
+    printer.line("");
+    for line in account(answer) {
+        printer.line(&line);
+    }
+    for warning in warnings(answer) {
+        printer.line(&format!("{} {warning}", printer.tone(Tone::Warning, "·")));
+    }
+}
+
+fn header(answer: &SlicesAnswer) -> Vec<&'static str> {
+    let error = if answer.found.is_paired { "worse by" } else { "error" };
+    let mut header = vec!["slice", "rows", error, "score"];
+    if answer.found.held_out.is_some() {
+        header.extend(["held out", "", "p adjusted", "verdict"]);
+    }
+    if answer.found.slices.iter().any(|slice| slice.change.is_some()) {
+        header.extend(["before", "change"]);
+    }
+    header
+}
+
+fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
+    let mut cells = vec![
+        shown(&slice.predicate),
+        slice.size.to_string(),
+        metric(slice.average_error),
+        format!("{:.3}", slice.score),
+    ];
+    if answer.found.held_out.is_some() {
+        let held_out = slice.held_out.as_ref();
+        let estimate = held_out.and_then(|it| it.average_error);
+        let interval = estimate.and_then(|it| it.low.zip(it.high));
+        cells.push(
+            estimate.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", metric(it.value), it.support)),
+        );
+        cells.push(
+            interval.map_or_else(String::new, |(low, high)| format!("{} to {}", metric(low), metric(high))),
+        );
+        cells.push(number(slice.adjusted_p_value));
+        cells.push(
+            match slice.verdict {
+                Verdict::Confirmed => "confirmed",
+                Verdict::NotConfirmed => "not confirmed",
+                Verdict::Inconclusive => "inconclusive",
+            }
+            .to_owned(),
+        );
+    }
+    if let Some(change) = slice.change {
+        cells.push(number(slice.earlier_average_error));
+        cells.push(
+            match change {
+                Change::New => "new",
+                Change::Worse => "worse",
+                Change::Better => "better",
+                Change::Same => "no difference shown",
+                Change::Gone => "gone",
+            }
+            .to_owned(),
+        );
+    }
+    cells
+}
+
+/// `age [25, 31) · sector Private`.
+fn shown(predicate: &Predicate) -> String {
+    let value = |value: &Option<String>| value.as_deref().map_or_else(|| "missing".to_owned(), visible);
+    let parts: Vec<String> =
+        predicate.iter().map(|(name, it)| format!("{} {}", visible(name), value(it))).collect();
+    parts.join(" · ")
+}
+
+fn account(answer: &SlicesAnswer) -> Vec<String> {
+    let found = &answer.found;
+    let of_rows = |side: &Side, what: &str| {
+        format!("{} rows {what}, {} on average", side.rows, metric(side.average_error))
+    };
+    let mut sides = vec![of_rows(&found.searched, "searched")];
+    sides.extend(found.held_out.as_ref().map(|side| of_rows(side, "held out")));
+    let level = found.levels.last().map_or(0, |level| level.level);
+    vec![
+        sides.join(" · "),
+        format!(
+            "{} slices counted and {} left out, of up to {level} predicates and at least {} rows, in {}",
+            found.evaluated,
+            found.pruned,
+            found.min_support,
+            duration(answer.seconds)
+        ),
+    ]
+}
+
+fn warnings(answer: &SlicesAnswer) -> Vec<String> {
+    let found = &answer.found;
+    let mut warnings = Vec::new();
+    if found.held_out.is_none() {
+        warnings.push(
+            "no rows were held out: what looks worst here may be chance, and p-values are not given".into(),
+        );
+    }
+    let repeats = found.slices.iter().filter(|slice| slice.same_rows_as.is_some()).count();
+    if repeats > 0 {
+        warnings.push(format!(
+            "{repeats} of these have the rows of one above in other words; --distinct leaves such out"
+        ));
+    }
+    if !found.is_complete {
+        let level = found.levels.last().map_or(0, |level| level.level);
+        warnings.push(format!(
+            "slices of more than {level} predicates do not fit into memory and were not looked at; raise --min-support"
+        ));
+    }
+    if answer.rows_drawn < answer.rows {
+        warnings.push(format!(
+            "{} of {} rows were drawn at random: all would not fit into memory",
+            answer.rows_drawn, answer.rows
+        ));
+    }
+    if answer.rows_rejected > 0 {
+        warnings.push(format!("{} rows could not be read", answer.rows_rejected));
+    }
+    if found.rows_without_error > 0 {
+        warnings.push(format!("{} rows have no error and were left out", found.rows_without_error));
+    }
+    let unused = found.features.iter().filter(|feature| feature.values == 0);
+    let unused: Vec<String> = unused.map(|feature| format!("`{}`", visible(&feature.name))).collect();
+    if !unused.is_empty() {
+        warnings.push(format!("no value of {} has enough rows", unused.join(", ")));
+    }
+    warnings
+}
+
+/// Searches of more candidates than these get a bar at a terminal.
+const BAR_CANDIDATES_MIN: u64 = 100_000;
+
+/// A progress bar over the candidates of a level.
+#[derive(Default)]
+struct CandidatesBar(Mutex<Option<ProgressBar>>);
+
+impl CandidatesBar {
+    fn at(&self, level: usize, done: u64, total: u64) {
+        if total < BAR_CANDIDATES_MIN || !std::io::stderr().is_terminal() {
+            return;
+        }
+        let Ok(mut bar) = self.0.lock() else { return };
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new(total);
+            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {pos} of {len}, {eta} left") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_message(format!("slices of {level} predicates"));
+        bar.set_length(total);
+        bar.set_position(done);
+    }
+
+    fn finish(&self) {
+        if let Ok(mut bar) = self.0.lock()
+            && let Some(bar) = bar.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! `trackway gates` and `trackway registry`: what a promotion asks for, going back, and two that want the same at once.
+
+use serde_json::{Value, json};
+
+use crate::evaluations::{GOOD, checkpoints, evaluate, trained};
+use crate::harness::{Answer, Home};
+
+/// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
+const GATES: &str = "gates = [\"grade >= 0.3\"]";
+
+fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
+    document(&home.trackway(&[&["registry"], arguments, &["--json"]].concat()))
+}
+
+fn document(answer: &Answer) -> (i32, Value) {
+    let document = serde_json::from_str(&answer.stdout).unwrap_or(Value::Null);
+    assert!(!document.is_null() || answer.code != 0, "{}\n{}", answer.stdout, answer.stderr);
+    (answer.code, document)
+}
+
+fn refusals(answer: &(i32, Value)) -> Vec<&str> {
+    let refusals = answer.1["refusals"].as_array().into_iter().flatten();
+    refusals.map(|refusal| refusal["rule"].as_str().unwrap()).collect()
+}
+
+fn production(home: &Home) -> Value {
+    home.sql("select production_version from models")[0]["production_version"].clone()
+}
+
+/// Arms the gates of the run file by a model whose grade is far below what it was.
+fn arm(home: &Home) {
+    let written = home.trackway(&[
+        "gates",
+        "fixture",
+        "last",
+        "--set",
+        "grade=-0.9",
+        "--name",
+        "bad",
+        "--out",
+        "bad.json",
+    ]);
+    assert_eq!(written.code, 0, "{}", written.stderr);
+    let (code, tests) =
+        document(&home.trackway(&["gates", "test", "job.toml", "--bad", "bad.json", "--json"]));
+    assert_eq!((code, &tests["unarmed"]), (0, &json!([])), "{tests}");
+}
+
+/// A home with versions 1 to `count` of `income`, from steps 1 to `count`, each evaluated, all gates armed.
+fn registered(count: u32, gates: &str) -> Home {
+    let home = trained(GOOD, gates);
+    for step in 1..=count {
+        let step = step.to_string();
+        let (code, version) = registry(&home, &["register", "income", "--run", "last", "--step", &step]);
+        assert_eq!((code, version["version"].to_string()), (0, step.clone()), "{version}");
+        assert_eq!(evaluate(&home, &["--checkpoint", &step]).0, 0);
+    }
+    arm(&home);
+    home
+}
+
+/// Proves each thing that stands between a checkpoint and production, in the order in which a person meets them; that a refusal
+/// changes nothing; and that the history says what was in production when.
+#[test]
+fn a_version_reaches_production_through_its_evidence() {
+    let home = trained(GOOD, GATES);
+    let (code, version) = registry(
+        &home,
+        &["register", "income", "--run", "last", "--step", "1", "--description", "password=hunter2"],
+    );
+    assert_eq!((code, &version["version"], &version["known"]), (0, &json!(1), &json!(false)), "{version}");
+    let again = registry(&home, &["register", "income", "--run", "last", "--step", "1"]).1;
+    assert_eq!((&again["version"], &again["known"]), (&json!(1), &json!(true)));
+    let pinned = checkpoints(&home).into_iter().find(|one| one["step"] == 1).unwrap();
+    assert_eq!(pinned["pins"][0], version["pin"], "nothing deletes what is registered");
+
+    for to in ["staging", "production"] {
+        let refused = registry(&home, &["promote", "income", "1", "--to", to]);
+        assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.not_evaluated"]), "{}", refused.1);
+    }
+    let receipt = evaluate(&home, &["--checkpoint", "1"]).1;
+    assert_eq!(
+        (&receipt["gates"][0]["verdict"], &receipt["gates"][0]["rule"]),
+        (&json!("pass"), &json!("grade >= 0.3"))
+    );
+    assert_eq!(registry(&home, &["promote", "income", "1", "--to", "staging"]).0, 0);
+    let refused = registry(&home, &["promote", "income", "1"]);
+    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.unarmed_gate"]), "{}", refused.1);
+    arm(&home);
+    assert_eq!(home.sql("select count(*) as count from model_changes"), [json!({ "count": 2 })]);
+    assert_eq!(production(&home), Value::Null);
+
+    let (code, changed) =
+        registry(&home, &["promote", "income", "1", "--expect", "none", "--why", "the first"]);
+    assert_eq!(
+        (code, &changed["stage"], &changed["was_version"]),
+        (0, &json!("production"), &Value::Null),
+        "{changed}"
+    );
+    assert_eq!(production(&home), 1);
+    let receipts = home.sql("select gate_receipt_id, verdict, checkpoint_manifest_sha256 from gate_receipts");
+    assert_eq!(receipts[0]["gate_receipt_id"], changed["gate_receipt_id"]);
+    assert_eq!(receipts[0]["checkpoint_manifest_sha256"], version["checkpoint_manifest_sha256"]);
+    let (code, stands) = registry(&home, &["promote", "income", "1"]);
+    assert_eq!((code, &stands["change_number"]), (0, &Value::Null), "it is there already: {stands}");
+
+    let versions = home.json(&["explain", "last"])["versions"].clone();
+    assert_eq!(
+        versions,
+        json!([{ "model": "income", "version": 1, "step": 1, "stage": "production", "aliases": [] }])
+    );
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("income version 1: step 1, production"), "{page}");
+    let history = registry(&home, &["history", "income"]).1;
+    let told: Vec<&str> =
+        history.as_array().unwrap().iter().map(|entry| entry["told"].as_str().unwrap()).collect();
+    assert_eq!(told, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
+    let before = history[1]["at"].as_str().unwrap();
+    assert_eq!(registry(&home, &["history", "income", "--at", before]).1["production_version"], Value::Null);
+    let since = history[2]["at"].as_str().unwrap();
+    let then = registry(&home, &["history", "income", "--at", since]).1;
+    assert_eq!(then["manifest_sha256"], version["checkpoint_manifest_sha256"]);
+
+    let card = home.trackway(&["registry", "card", "income", "production"]).stdout;
+    for part in [
+        "model-index:",
+        "\"type\":\"grade\"",
+        "| grade | 0.5000 |",
+        "## Gates: pass",
+        version["checkpoint_manifest_sha256"].as_str().unwrap(),
+    ] {
+        assert!(card.contains(part), "{part}: {card}");
+    }
+    assert!(!card.contains("hunter2"), "{card}");
+    for page in [&["registry", "ls"][..], &["registry", "show", "income"], &["registry", "history", "income"]]
+    {
+        let page = home.trackway(page);
+        assert!(page.code == 0 && page.stdout.contains('1'), "{}", page.stdout);
+    }
+    assert_eq!(home.trackway(&["registry", "show", "outcome"]).code, 6);
+    assert_eq!(home.trackway(&["registry", "promote", "income", "9"]).code, 6);
+    assert_eq!(home.trackway(&["registry", "register", "in/come", "--run", "last"]).code, 2);
+}
+
+/// Proves that gates which compare must have compared with what is in production; that production goes back one version at a time;
+/// and that what does not verify is not gone back to.
+#[test]
+fn production_goes_back_to_what_verifies() {
+    let home = registered(3, "gates = [\"grade >= 0.3\", \"grade >= baseline - 0.9\"]");
+    let evaluations = home.sql("select evaluation_id from evaluations order by step");
+    let of_step = |step: usize| evaluations[step - 1]["evaluation_id"].as_str().unwrap().to_owned();
+    let judge = |step: usize, baseline: usize| {
+        let judged =
+            home.trackway(&["gates", "judge", &of_step(step), "--baseline", &of_step(baseline), "--json"]);
+        assert_eq!(judged.code, 0, "{}{}", judged.stdout, judged.stderr);
+    };
+    judge(2, 1);
+    assert_eq!(registry(&home, &["promote", "income", "1"]).0, 0);
+
+    let refused = registry(&home, &["promote", "income", "3"]);
+    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.stale_baseline"]), "{}", refused.1);
+    assert_eq!(registry(&home, &["promote", "income", "2"]).0, 0);
+    judge(3, 2);
+    assert_eq!(registry(&home, &["promote", "income", "3"]).0, 0);
+
+    assert_eq!(registry(&home, &["rollback", "income", "--expect", "2"]).0, 7);
+    let (code, back) = registry(&home, &["rollback", "income", "--expect", "3", "--why", "errors"]);
+    assert_eq!((code, &back["version"], &back["was_version"]), (0, &json!(2), &json!(3)), "{back}");
+    let states = registry(&home, &["history", "income", "--at", "2100-01-01T00:00:00Z"]).1;
+    assert_eq!(states["stages"], json!({ "1": "archived", "2": "production", "3": "archived" }));
+
+    let folder = checkpoints(&home).into_iter().find(|one| one["step"] == 1).unwrap()["folder"].clone();
+    let run = home.json(&["runs"])[0]["run_id"].as_str().unwrap().to_owned();
+    let weights = home
+        .state()
+        .join("checkpoints")
+        .join(run)
+        .join("train-100%")
+        .join(folder.as_str().unwrap())
+        .join("weights.bin");
+    let whole = std::fs::read(&weights).unwrap();
+    std::fs::write(&weights, "step X").unwrap();
+    let damaged = home.trackway(&["registry", "rollback", "income"]);
+    assert!(damaged.code == 7 && damaged.stderr.contains("does not verify"), "{}", damaged.stderr);
+    assert_eq!(production(&home), 2, "production stays as it is");
+    let refused = registry(&home, &["promote", "income", "1", "--to", "staging"]);
+    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.damaged"]), "{}", refused.1);
+    std::fs::write(&weights, whole).unwrap();
+    assert_eq!(registry(&home, &["rollback", "income"]).1["version"], 1);
+    assert_eq!(home.trackway(&["registry", "rollback", "income"]).code, 6, "nothing is before the first");
+    assert_eq!(registry(&home, &["rollback", "income", "--to", "3"]).1["version"], 3);
+}
+
+/// Proves that copies are checked on the way, that `current` moves in one step, and that a damaged copy is made anew.
+#[test]
+fn files_are_deployed_with_every_byte_checked() {
+    let home = registered(2, GATES);
+    let srv = home.path().join("srv");
+    let deploy = srv.to_str().unwrap();
+    assert_eq!(registry(&home, &["promote", "income", "1", "--deploy", deploy]).0, 0);
+    let (code, second) = registry(&home, &["promote", "income", "2", "--deploy", deploy]);
+    assert_eq!((code, &second["deployed"]["is_current"]), (0, &json!(true)), "{second}");
+    let weights = || std::fs::read_to_string(srv.join("current/weights.bin")).unwrap();
+    assert_eq!(weights(), "step 2");
+    std::fs::write(srv.join("v1/weights.bin"), "torn").unwrap();
+    let (code, back) = registry(&home, &["rollback", "income", "--deploy", deploy]);
+    assert_eq!((code, back["deployed"]["copied_bytes"].as_u64()), (0, Some(6)), "{back}");
+    assert_eq!(weights(), "step 1");
+    let (_, again) = registry(&home, &["rollback", "income", "--to", "2", "--deploy", deploy]);
+    assert_eq!(again["deployed"]["copied_bytes"], 0, "a copy that verifies is used again: {again}");
+    assert_eq!(weights(), "step 2");
+    let mut left: Vec<_> = std::fs::read_dir(&srv).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["current", "v1", "v2"]);
+
+    home.write("signature.json", r#"{"inputs": [{"name": "age", "type": "integer"}], "outputs": [{"name": "income", "type": "text"}]}"#);
+    let signed = registry(&home, &["register", "signed", "--run", "last", "--signature", "signature.json"]);
+    assert_eq!(signed.0, 0);
+    assert_eq!(registry(&home, &["export", "signed", "latest", "out"]).0, 0);
+    for (name, part) in [
+        ("weights.bin", "step 3"),
+        ("signature.json", "\"age\""),
+        ("README.md", "| inputs | age | integer |"),
+        ("manifest.json", "weights.bin"),
+    ] {
+        let text = std::fs::read_to_string(home.path().join("out").join(name)).unwrap();
+        assert!(text.contains(part), "{name}: {text}");
+    }
+    assert_eq!(home.trackway(&["registry", "export", "signed", "1", "out"]).code, 2, "it is not empty");
+    home.write("signature.json", r#"{"inputs": [{"name": "age"}], "outputs": []}"#);
+    let wrong = home.trackway(&[
+        "registry",
+        "register",
+        "signed",
+        "--run",
+        "last",
+        "--step",
+        "1",
+        "--signature",
+        "signature.json",
+    ]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("`inputs[0]` lacks"), "{}", wrong.stderr);
+}
+
+/// Proves that of several who change a model at the same moment one wins and the others are told, that numbers of versions are
+/// never given twice, and that aliases move by compare-and-swap.
+#[test]
+fn two_at_once_do_not_overwrite_each_other() {
+    let home = registered(2, GATES);
+    let both: Vec<_> = ["1", "2", "1", "2"]
+        .map(|version| home.spawn(&["registry", "promote", "income", version, "--expect", "none"]))
+        .into_iter()
+        .map(|child| child.wait_with_output().unwrap().status.code().unwrap())
+        .collect();
+    let won = both.iter().filter(|code| **code == 0).count();
+    assert!(won >= 1 && both.iter().all(|code| [0, 7].contains(code)), "{both:?}");
+    let promotions = home.sql("select version from model_changes where kind = 'promote'");
+    assert_eq!(promotions.len(), 1, "{both:?} {promotions:?}");
+
+    assert_eq!(registry(&home, &["alias", "income", "champion", "1", "--expect", "none"]).0, 0);
+    assert_eq!(registry(&home, &["alias", "income", "champion", "2", "--expect", "2"]).0, 7);
+    assert_eq!(registry(&home, &["alias", "income", "champion", "2", "--expect", "1"]).0, 0);
+    assert_eq!(registry(&home, &["alias", "income", "production", "2"]).0, 2, "a stage is no alias");
+    assert_eq!(registry(&home, &["alias", "income", "champion", "--drop"]).1["was_version"], 2);
+
+    let twins: Vec<_> = ["1", "2", "3"]
+        .map(|step| home.spawn(&["registry", "register", "twins", "--run", "last", "--step", step]))
+        .into_iter()
+        .map(|child| child.wait_with_output().unwrap().status.code().unwrap())
+        .collect();
+    assert_eq!(twins, [0, 0, 0]);
+    let versions = home.sql("select version from model_versions where model = 'twins' order by version");
+    assert_eq!(versions, [1, 2, 3].map(|version| json!({ "version": version })));
+}
+
+/// Proves that approvals are of other people, bound to the gate receipt, and end.
+#[test]
+fn approvals_are_bound_to_their_evidence() {
+    let home = registered(1, GATES);
+    assert_eq!(registry(&home, &["policy", "income", "--approvals", "1"]).1["approvals"], 1);
+    let refused = registry(&home, &["promote", "income", "1"]);
+    assert_eq!((refused.0, refusals(&refused)), (5, vec!["registry.not_approved"]), "{}", refused.1);
+    let me = home.sql("select registered_by from model_versions")[0]["registered_by"].clone();
+    let own = registry(&home, &["approve", "income", "1", "--by", me.as_str().unwrap()]).1;
+    assert_eq!(own["refusals"][0]["rule"], "registry.not_approved", "{own}");
+    let short = registry(&home, &["approve", "income", "1", "--by", "ben", "--for", "1ms"]).1;
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let refused = registry(&home, &["promote", "income", "1"]);
+    let why = refused.1["refusals"][0]["why"].as_str().unwrap();
+    assert!(why.contains("ben (approval has expired)"), "{why} {short}");
+    let approved =
+        registry(&home, &["approve", "income", "1", "--by", "cem", "--why", "looked at the slices"]).1;
+    assert_eq!(approved["refusals"], json!([]), "{approved}");
+
+    let weak = document(&home.trackway(&["gates", "judge", "last", "--gate", "grade >= 0.2", "--json"]));
+    assert_eq!(weak.0, 0, "{}", weak.1);
+    let shown = registry(&home, &["show", "income"]).1;
+    assert_eq!(
+        shown["versions"][0]["refusals"],
+        json!([]),
+        "gates of another kind allow nothing, and forbid nothing: {shown}"
+    );
+    assert_eq!(evaluate(&home, &["--checkpoint", "1"]).0, 0);
+    let refused = registry(&home, &["promote", "income", "1"]);
+    let why = refused.1["refusals"].to_string();
+    assert!(refused.0 == 5 && why.contains("cem (approved other evidence)"), "{why}");
+}
+
+/// Proves the three verdicts and their exit codes, and that a mistake in a gate is told with its place.
+#[test]
+fn gates_say_no_or_cannot_tell() {
+    let home = trained(
+        GOOD,
+        "gates = [\"grade >= 0.4\", \"grade >= 0.9\", \"agreement >= 0.1\", \"size_bytes < 1e6\"]",
+    );
+    let (code, receipt) = evaluate(&home, &[]);
+    assert_eq!(code, 5, "{receipt}");
+    let verdicts: Vec<&str> =
+        receipt["gates"].as_array().unwrap().iter().map(|gate| gate["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["inconclusive", "fail", "inconclusive", "pass"], "{}", receipt["gates"]);
+    let why = receipt["gates"][2]["why"].as_str().unwrap();
+    assert!(why.contains("without an interval"), "{why}");
+    let page = home.trackway(&["evaluation", "show", "last"]).stdout;
+    assert!(page.contains("Gates") && page.contains("inconclusive"), "{page}");
+    for (gate, code) in [("value(agreement) >= 0.1", 0), ("grade >= 0.9", 5), ("nothing > 1", 5)] {
+        assert_eq!(home.trackway(&["gates", "judge", "last", "--gate", gate]).code, code, "{gate}");
+    }
+    let wrong = home.trackway(&["gates", "judge", "last", "--gate", "grade >> 1"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    home.write("other.toml", "[run]\nname = \"x\"\ncommand = [\"true\"]\n[evaluate]\ncommand = [\"true\"]\ngates = [\"min(grade) > 0\"]\n");
+    let wrong = home.trackway(&["run", "other.toml"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("write `min(slice.recall)`"), "{}", wrong.stderr);
+    assert_eq!(home.trackway(&["gates", "judge", "evl_00000000000000000000000000"]).code, 6);
+}

@@ -1,0 +1,237 @@
+//! Logs of Inspect (`inspect_ai`), format 2: `.eval`, a ZIP archive of JSON, and `.json`.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde_json::{Map, Value as Json};
+
+use super::zip::Archive;
+use super::{
+    ForeignEvaluation, ImportError, content, estimate, flat, parse, read_json, sha256_of, text_at, word_at,
+};
+use crate::Metrics;
+
+/// Where the log of an evaluation that goes on, or was killed, begins.
+const JOURNAL: &str = "_journal/start.json";
+
+/// Reads one log.
+pub(super) fn read(path: &Path) -> Result<ForeignEvaluation, ImportError> {
+    let is_archive = path.extension().is_some_and(|extension| extension == "eval");
+    let (header, samples) = if is_archive { archive(path)? } else { whole(path)? };
+    let status = text_at(&header, "status").unwrap_or_default();
+    if !header.get("eval").is_some_and(Json::is_object) {
+        return Err(content(path, "it is no log of Inspect: it has no `eval`".into()));
+    }
+    if status == "started" {
+        let why = "the log is not finished: the evaluation goes on, or was killed; finish it with `inspect eval-retry`";
+        return Err(content(path, why.into()));
+    }
+    Ok(evaluation(&header, &samples, &status))
+}
+
+fn whole(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
+    let mut log = read_json(path)?;
+    let samples = log.get_mut("samples").map(Json::take);
+    let samples = match samples {
+        Some(Json::Array(samples)) => samples,
+        _ => Vec::new(),
+    };
+    Ok((log, samples))
+}
+
+fn archive(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
+    let disk = |source| ImportError::Disk { path: path.to_owned(), source };
+    let bad = |error: std::io::Error| content(path, error.to_string());
+    let file = File::open(path).map_err(disk)?;
+    let mut archive = Archive::open(BufReader::new(file)).map_err(bad)?;
+    let Some(header) = archive.read("header.json").map_err(bad)? else {
+        return match archive.read(JOURNAL).map_err(bad)? {
+            Some(_) => Ok((serde_json::json!({ "status": "started", "eval": {} }), Vec::new())),
+            None => Err(content(path, "it is no log of Inspect: it has no `header.json`".into())),
+        };
+    };
+    let header = parse(path, &header)?;
+    let names: Vec<String> = archive
+        .names()
+        .filter(|name| name.starts_with("samples/") && name.ends_with(".json"))
+        .map(str::to_owned)
+        .collect();
+    let mut samples = Vec::with_capacity(names.len());
+    for name in names {
+        if let Some(bytes) = archive.read(&name).map_err(bad)? {
+            samples.push(parse(path, &bytes)?);
+        }
+    }
+    Ok((header, samples))
+}
+
+fn evaluation(header: &Json, samples: &[Json], status: &str) -> ForeignEvaluation {
+    let eval = &header["eval"];
+    let version = eval["packages"]["inspect_ai"].as_str();
+    let mut rows: Vec<Map<String, Json>> = samples.iter().map(|sample| row(sample, header)).collect();
+    rows.sort_by_key(|row| (row["id"].to_string(), row["epoch"].to_string()));
+    let (judge_model, judge_rubric) = judge(eval);
+    let decoding = decoding(header);
+    let mut notes = Vec::new();
+    if samples.is_empty() {
+        notes.push("the log holds no samples: only its numbers were taken over".to_owned());
+    }
+    let epochs = eval["config"]["epochs"].as_u64().unwrap_or(1);
+    if epochs > 1 {
+        notes.push(format!("every example was answered {epochs} times"));
+    }
+    let why = || text_at(&header["error"], "message").unwrap_or_else(|| format!("it ended as `{status}`"));
+    ForeignEvaluation {
+        origin: "inspect".into(),
+        origin_id: text_at(eval, "eval_id").or_else(|| text_at(eval, "task_id")).unwrap_or_default(),
+        evaluator: format!("inspect_ai {}", version.unwrap_or("?")),
+        code: revision(eval),
+        task: text_at(eval, "task").unwrap_or_default(),
+        task_version: word_at(eval, "task_version"),
+        task_sha256: task_sha256(samples),
+        model: text_at(eval, "model"),
+        seed: decoding.get("seed").and_then(Json::as_u64),
+        decoding,
+        judge_model,
+        judge_rubric,
+        metrics: metrics(&header["results"]),
+        rows,
+        times: (
+            text_at(&header["stats"], "started_at").or_else(|| text_at(eval, "created")),
+            text_at(&header["stats"], "completed_at"),
+        ),
+        failure: (status != "success").then(why),
+        notes,
+    }
+}
+
+/// The commit, marked where the folder had changes.
+fn revision(eval: &Json) -> Option<String> {
+    let revision = eval.get("revision")?;
+    let commit = text_at(revision, "commit")?;
+    Some(if revision["dirty"] == Json::Bool(true) { format!("{commit} (changed)") } else { commit })
+}
+
+/// What the plan, the task and the model said, the model's last.
+fn decoding(header: &Json) -> Map<String, Json> {
+    let mut decoding = Map::new();
+    for config in [&header["plan"]["config"], &header["eval"]["model_generate_config"]] {
+        let given = config.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        decoding.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    }
+    decoding
+}
+
+/// The model that graded, and the hash of what it was told.
+fn judge(eval: &Json) -> (Option<String>, Option<String>) {
+    let role = eval["model_roles"]["grader"]["model"].as_str().map(str::to_owned);
+    let scorers = eval["scorers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let graded = scorers.iter().find(|scorer| {
+        scorer["name"].as_str().is_some_and(|name| name.contains("model_graded"))
+            || scorer["options"].get("model").is_some()
+    });
+    let Some(scorer) = graded else { return (role, None) };
+    let options = &scorer["options"];
+    let told: Vec<String> = ["template", "instructions", "grade_pattern"]
+        .into_iter()
+        .filter_map(|name| text_at(options, name).map(|text| format!("{name}={text}")))
+        .collect();
+    let model = role.or_else(|| text_at(options, "model"));
+    let rubric = (!told.is_empty()).then(|| format!("sha256:{}", sha256_of(told)));
+    (model, rubric.or_else(|| text_at(scorer, "name")))
+}
+
+/// Over id, input and target of every example, each once, sorted by id.
+fn task_sha256(samples: &[Json]) -> Option<String> {
+    let line = |sample: &Json| format!("{}\t{}\t{}", sample["id"], sample["input"], sample["target"]);
+    let mut lines: Vec<String> = samples.iter().map(line).collect();
+    lines.sort();
+    lines.dedup();
+    (!lines.is_empty()).then(|| sha256_of(lines))
+}
+
+/// Each scorer's metrics; with several scorers their names stand before. A `stderr` becomes the interval of the mean it belongs to.
+fn metrics(results: &Json) -> Metrics {
+    let scores = results["scores"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut metrics = Metrics::new();
+    for score in scores {
+        let prefix = match scores.len() {
+            1 => String::new(),
+            _ => format!("{}.", score["name"].as_str().unwrap_or("score")),
+        };
+        let value = |name: &str| score["metrics"][name]["value"].as_f64();
+        let support = score["scored_samples"].as_u64().or_else(|| results["completed_samples"].as_u64());
+        let stderr = value("stderr");
+        for name in score["metrics"].as_object().into_iter().flatten().map(|(name, _)| name) {
+            let Some(found) = value(name).filter(|_| name != "stderr") else { continue };
+            let reach = stderr.filter(|_| matches!(name.as_str(), "accuracy" | "mean"));
+            metrics.insert(format!("{prefix}{name}"), estimate(name, found, reach, support));
+        }
+    }
+    metrics
+}
+
+/// One example. Its first score says whether it is right, as far as it is a grade.
+fn row(sample: &Json, header: &Json) -> Map<String, Json> {
+    let mut row = Map::new();
+    row.insert("id".into(), plain(&sample["id"]));
+    row.insert("epoch".into(), sample["epoch"].clone());
+    row.insert("input".into(), plain(&sample["input"]));
+    row.insert("label".into(), plain(&sample["target"]));
+    let completion = &sample["output"]["completion"];
+    row.insert("prediction".into(), plain(completion));
+    let first = header["results"]["scores"][0]["name"].as_str();
+    let scores = sample["scores"].as_object();
+    for (name, score) in scores.into_iter().flatten() {
+        let value = &score["value"];
+        if first.is_none_or(|first| first == name) && !row.contains_key("correct") {
+            row.insert("correct".into(), correct(value));
+        }
+        row.insert(format!("score.{name}"), graded(value));
+        row.insert(format!("answer.{name}"), plain(&score["answer"]));
+        row.insert(format!("explanation.{name}"), plain(&score["explanation"]));
+    }
+    row.extend(flat("metadata.", &sample["metadata"]));
+    row.insert("error".into(), plain(&sample["error"]["message"]));
+    row.insert("seconds".into(), sample["total_time"].clone());
+    row
+}
+
+/// Whether a grade is right; null where it is neither right nor wrong.
+fn correct(value: &Json) -> Json {
+    match graded(value).as_f64() {
+        Some(1.0) => true.into(),
+        Some(0.0) => false.into(),
+        _ => Json::Null,
+    }
+}
+
+/// A grade as Inspect's `value_to_float` has it: correct, incorrect, partial, no answer.
+fn graded(value: &Json) -> Json {
+    match value {
+        Json::String(grade) => match grade.as_str() {
+            "C" => 1.0.into(),
+            "P" => 0.5.into(),
+            "I" | "N" => 0.0.into(),
+            other => match other.to_lowercase().as_str() {
+                "yes" | "true" => 1.0.into(),
+                "no" | "false" => 0.0.into(),
+                number => number.parse::<f64>().map_or(Json::Null, Json::from),
+            },
+        },
+        Json::Bool(right) => f64::from(u8::from(*right)).into(),
+        Json::Number(number) => number.as_f64().map_or(Json::Null, Json::from),
+        _ => Json::Null,
+    }
+}
+
+/// One value; what is nested becomes JSON text.
+fn plain(value: &Json) -> Json {
+    match value {
+        Json::Array(items) if items.len() == 1 && items[0].is_string() => items[0].clone(),
+        Json::Array(_) | Json::Object(_) => value.to_string().into(),
+        Json::Number(number) => number.to_string().into(),
+        other => other.clone(),
+    }
+}

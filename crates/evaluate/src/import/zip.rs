@@ -1,0 +1,243 @@
+//! Entries of a ZIP archive (APPNOTE.TXT 6.3.10): stored, deflated, or packed with Zstandard as Inspect does it. Only what logs need:
+//! one volume, no encryption.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// An entry that unpacks to more is not read.
+pub const ENTRY_BYTES_MAX: u64 = 1 << 30;
+/// More entries than these are no log.
+pub const ENTRIES_MAX: u64 = 10_000_000;
+/// The directory of all entries.
+const DIRECTORY_BYTES_MAX: u64 = 1 << 30;
+
+const END: u32 = 0x0605_4b50;
+const END_64: u32 = 0x0606_4b50;
+const END_64_LOCATOR: u32 = 0x0706_4b50;
+const DIRECTORY_ENTRY: u32 = 0x0201_4b50;
+const LOCAL_ENTRY: u32 = 0x0403_4b50;
+/// The end record with the longest comment.
+const END_BYTES_MAX: u64 = 22 + 0xffff;
+
+/// An archive, opened.
+pub struct Archive<R> {
+    reader: R,
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    name: String,
+    method: u16,
+    encrypted: bool,
+    packed_bytes: u64,
+    size_bytes: u64,
+    offset: u64,
+}
+
+fn damaged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the archive is damaged or cut short: {what}"))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> io::Result<u16> {
+    let two = bytes.get(at..at + 2).ok_or_else(|| damaged("a record ends early"))?;
+    Ok(u16::from_le_bytes([two[0], two[1]]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> io::Result<u32> {
+    let four = bytes.get(at..at + 4).ok_or_else(|| damaged("a record ends early"))?;
+    Ok(u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> io::Result<u64> {
+    Ok(u64::from(u32_at(bytes, at)?) | (u64::from(u32_at(bytes, at + 4)?) << 32))
+}
+
+impl<R: Read + Seek> Archive<R> {
+    /// Reads the directory at the end.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] for what is no archive.
+    pub fn open(mut reader: R) -> io::Result<Self> {
+        let length = reader.seek(SeekFrom::End(0))?;
+        let (count, size, offset) = directory(&mut reader, length)?;
+        if count > ENTRIES_MAX || size > DIRECTORY_BYTES_MAX || offset.saturating_add(size) > length {
+            return Err(damaged("its directory lies outside of it"));
+        }
+        let bytes = read_at(&mut reader, offset, size)?;
+        let (mut entries, mut at) = (Vec::new(), 0);
+        for _ in 0..count {
+            let (entry, next) = entry(&bytes, at)?;
+            entries.push(entry);
+            at = next;
+        }
+        Ok(Self { reader, entries })
+    }
+
+    /// The names of all entries, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// The unpacked bytes of an entry; of several of one name the last one counts. `None`: there is none.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] for what cannot be unpacked, or is larger than [`ENTRY_BYTES_MAX`].
+    pub fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let Some(entry) = self.entries.iter().rev().find(|entry| entry.name == name).cloned() else {
+            return Ok(None);
+        };
+        if entry.encrypted {
+            return Err(damaged("an entry is encrypted"));
+        }
+        if entry.size_bytes > ENTRY_BYTES_MAX || entry.packed_bytes > ENTRY_BYTES_MAX {
+            let message =
+                format!("`{name}` has {} bytes; at most {ENTRY_BYTES_MAX} are read", entry.size_bytes);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        let head = read_at(&mut self.reader, entry.offset, 30)?;
+        if u32_at(&head, 0)? != LOCAL_ENTRY {
+            return Err(damaged("an entry is not where the directory says"));
+        }
+        let skipped = 30 + u64::from(u16_at(&head, 26)?) + u64::from(u16_at(&head, 28)?);
+        let packed = read_at(&mut self.reader, entry.offset + skipped, entry.packed_bytes)?;
+        unpacked(&entry, packed).map(Some)
+    }
+}
+
+fn unpacked(entry: &Entry, packed: Vec<u8>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One byte more than there should be shows an entry that unpacks to more than it says.
+    let most = entry.size_bytes + 1;
+    match entry.method {
+        0 => bytes = packed,
+        8 => drop(flate2::read::DeflateDecoder::new(packed.as_slice()).take(most).read_to_end(&mut bytes)?),
+        93 => drop(zstd::Decoder::new(packed.as_slice())?.take(most).read_to_end(&mut bytes)?),
+        other => {
+            let message = format!("`{}` is packed by method {other}, which is not known", entry.name);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+    }
+    if bytes.len() as u64 == entry.size_bytes {
+        Ok(bytes)
+    } else {
+        Err(damaged("an entry has another size than it says"))
+    }
+}
+
+fn read_at<R: Read + Seek>(reader: &mut R, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+    reader.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    reader.take(size).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == size { Ok(bytes) } else { Err(damaged("it ends early")) }
+}
+
+/// How many entries there are, and where their directory is.
+fn directory<R: Read + Seek>(reader: &mut R, length: u64) -> io::Result<(u64, u64, u64)> {
+    let from = length.saturating_sub(END_BYTES_MAX);
+    let tail = read_at(reader, from, length - from)?;
+    let is_end = |at: &usize| u32_at(&tail, *at).is_ok_and(|word| word == END);
+    let Some(at) = (0..tail.len().saturating_sub(21)).rev().find(is_end) else {
+        return Err(damaged("it has no directory"));
+    };
+    let narrow = (
+        u64::from(u16_at(&tail, at + 10)?),
+        u64::from(u32_at(&tail, at + 12)?),
+        u64::from(u32_at(&tail, at + 16)?),
+    );
+    let is_wide = narrow.0 == 0xffff || narrow.1 == 0xffff_ffff || narrow.2 == 0xffff_ffff;
+    let Some(locator) = (from + at as u64).checked_sub(20).filter(|_| is_wide) else { return Ok(narrow) };
+    let locator = read_at(reader, locator, 20)?;
+    if u32_at(&locator, 0)? != END_64_LOCATOR {
+        return Ok(narrow);
+    }
+    let end = read_at(reader, u64_at(&locator, 8)?, 56)?;
+    if u32_at(&end, 0)? != END_64 {
+        return Err(damaged("its large directory is not where it should be"));
+    }
+    Ok((u64_at(&end, 32)?, u64_at(&end, 40)?, u64_at(&end, 48)?))
+}
+
+/// The entry at a place of the directory, and the place of the next one.
+fn entry(bytes: &[u8], at: usize) -> io::Result<(Entry, usize)> {
+    if u32_at(bytes, at)? != DIRECTORY_ENTRY {
+        return Err(damaged("an entry of its directory is none"));
+    }
+    let lengths = [28, 30, 32].map(|field| u16_at(bytes, at + field).map(usize::from));
+    let [name_bytes, extra_bytes, comment_bytes] = lengths;
+    let (name_bytes, extra_bytes, comment_bytes) = (name_bytes?, extra_bytes?, comment_bytes?);
+    let name_at = at + 46;
+    let missing = || damaged("a record ends early");
+    let name = bytes.get(name_at..name_at + name_bytes).ok_or_else(missing)?;
+    let extra = bytes.get(name_at + name_bytes..name_at + name_bytes + extra_bytes).ok_or_else(missing)?;
+    let mut entry = Entry {
+        name: String::from_utf8_lossy(name).into_owned(),
+        method: u16_at(bytes, at + 10)?,
+        encrypted: u16_at(bytes, at + 8)? & 1 != 0,
+        packed_bytes: u64::from(u32_at(bytes, at + 20)?),
+        size_bytes: u64::from(u32_at(bytes, at + 24)?),
+        offset: u64::from(u32_at(bytes, at + 42)?),
+    };
+    widen(&mut entry, extra)?;
+    Ok((entry, name_at + name_bytes + extra_bytes + comment_bytes))
+}
+
+/// Sizes that 32 bits do not hold stand in an extra field, in this order, and only those.
+fn widen(entry: &mut Entry, extra: &[u8]) -> io::Result<()> {
+    let mut at = 0;
+    while at + 4 <= extra.len() {
+        let (kind, size) = (u16_at(extra, at)?, usize::from(u16_at(extra, at + 2)?));
+        if kind == 1 {
+            let mut field = at + 4;
+            for wide in [&mut entry.size_bytes, &mut entry.packed_bytes, &mut entry.offset] {
+                if *wide == 0xffff_ffff {
+                    *wide = u64_at(extra, field)?;
+                    field += 8;
+                }
+            }
+        }
+        at += 4 + size;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// An archive with one stored entry `a` that holds `b`.
+    fn stored() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let head = |bytes: &mut Vec<u8>, word: u32, middle: &[u16]| {
+            bytes.extend(word.to_le_bytes());
+            middle.iter().for_each(|field| bytes.extend(field.to_le_bytes()));
+        };
+        head(&mut bytes, LOCAL_ENTRY, &[20, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0]);
+        bytes.extend(b"ab");
+        head(&mut bytes, DIRECTORY_ENTRY, &[20, 20, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(b"a");
+        head(&mut bytes, END, &[0, 0, 1, 1, 47, 0, 32, 0, 0]);
+        bytes
+    }
+
+    /// Proves that an entry is read, that one that is not there is none, and that any damage is an error and no panic.
+    #[test]
+    fn entries_and_damage() {
+        let whole = stored();
+        let mut archive = Archive::open(Cursor::new(whole.clone())).unwrap();
+        assert_eq!(archive.names().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(archive.read("a").unwrap().as_deref(), Some(&b"b"[..]));
+        assert_eq!(archive.read("c").unwrap(), None);
+        for end in 0..whole.len() {
+            assert!(Archive::open(Cursor::new(whole[..end].to_vec())).is_err(), "cut at {end}");
+        }
+        for place in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[place] ^= 0xff;
+            if let Ok(mut archive) = Archive::open(Cursor::new(changed)) {
+                let _ = archive.read("a");
+            }
+        }
+    }
+}

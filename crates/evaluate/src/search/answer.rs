@@ -1,0 +1,150 @@
+//! What a search says; it can be read back to begin the next one with.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::errors::Loss;
+use super::features::FeatureAccount;
+use super::held_out::HeldOutSlice;
+use super::lattice::LevelAccount;
+use super::significance::Test;
+
+/// A slice as people write it: the value of each column, `None` where it is missing.
+pub type Predicate = BTreeMap<String, Option<String>>;
+
+/// The blind spots of a table of errors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Slices by score, the highest first.
+    pub slices: Vec<Slice>,
+    /// Slices of an earlier answer that are no longer among the best.
+    pub gone: Vec<Slice>,
+    /// The rows that were searched.
+    pub searched: Side,
+    /// The rows that slices were measured with; `None` where none were kept.
+    pub held_out: Option<Side>,
+    /// Rows that were left out because their error is not known.
+    pub rows_without_error: u64,
+    /// How errors were computed, where they were.
+    pub loss: Option<Loss>,
+    /// Whether errors are how much the candidate's exceed the baseline's.
+    pub is_paired: bool,
+    /// The weight of error against size.
+    pub alpha: f64,
+    /// The fewest searched rows of a slice.
+    pub min_support: u32,
+    /// The most predicates of a slice.
+    pub max_level: usize,
+    /// The share of false ones among confirmed slices stays within this.
+    pub false_discovery_rate: f64,
+    /// Decides which rows are held out.
+    pub seed: u64,
+    /// The columns that slices are made of.
+    pub features: Vec<FeatureAccount>,
+    /// What was looked at, by number of predicates.
+    pub levels: Vec<LevelAccount>,
+    /// Slices whose rows were counted.
+    pub evaluated: u64,
+    /// Slices left out because they could not be among the best.
+    pub pruned: u64,
+    /// Whether the search went as deep as it was asked to: always, but where a level does not fit into memory.
+    pub is_complete: bool,
+}
+
+/// Rows, and how far off they are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Rows.
+    pub rows: u64,
+    /// Their mean error; where candidate and baseline are compared, of held-out rows the mean difference.
+    pub average_error: f64,
+}
+
+/// One slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Which rows it has.
+    pub predicate: Predicate,
+    /// Searched rows.
+    pub size: u64,
+    /// The mean error of these. Chosen for being large, it is larger than what comes again: see `held_out`.
+    pub average_error: f64,
+    /// SliceLine's score.
+    pub score: f64,
+    /// What held-out rows show.
+    pub held_out: Option<HeldOutSlice>,
+    /// The chance that held-out rows show as much without a cause.
+    pub p_value: Option<f64>,
+    /// The same, corrected for the number of slices in the answer.
+    pub adjusted_p_value: Option<f64>,
+    /// Where the p-value comes from.
+    pub test: Option<Test>,
+    /// The place in the answer, from 0, of the first slice with the same searched rows, if that is another one.
+    pub same_rows_as: Option<usize>,
+    /// What that means.
+    pub verdict: Verdict,
+    /// What became of it since the earlier answer.
+    pub change: Option<Change>,
+    /// What the earlier answer said of its mean error: of held-out rows, or of searched ones where none were kept.
+    pub earlier_average_error: Option<f64>,
+}
+
+/// Whether a slice is real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Held-out rows show it too.
+    Confirmed,
+    /// They do not show it; it may be chance.
+    NotConfirmed,
+    /// No rows were held out, or none of them tells anything.
+    Inconclusive,
+}
+
+/// What became of a slice since an earlier answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It was not among the best.
+    New,
+    /// Its error is above what the earlier interval allows, and the earlier error below what this one allows.
+    Worse,
+    /// The other way round.
+    Better,
+    /// No difference is shown.
+    Same,
+    /// It is no longer among the best.
+    Gone,
+}
+
+/// What is needed of an earlier answer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Earlier {
+    /// Its slices.
+    pub slices: Vec<EarlierSlice>,
+    /// Its features: the bins are used again, so that slices stay the same ones.
+    pub features: Vec<EarlierFeature>,
+}
+
+/// A slice of an earlier answer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct EarlierSlice {
+    /// Which rows it has.
+    pub predicate: Predicate,
+    /// The mean error of searched rows.
+    pub average_error: f64,
+    /// What held-out rows showed.
+    #[serde(default)]
+    pub held_out: Option<HeldOutSlice>,
+}
+
+/// A feature of an earlier answer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct EarlierFeature {
+    /// The column.
+    pub name: String,
+    /// Where bins begin.
+    #[serde(default)]
+    pub edges: Option<Vec<f64>>,
+}

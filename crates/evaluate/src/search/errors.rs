@@ -1,0 +1,180 @@
+//! An error for each row: given as a column, or computed from what was predicted.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use trackway_data::ColumnType;
+use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
+
+use super::SearchError;
+
+/// Where the error of a row comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ErrorSource {
+    /// A column of numbers that are not negative.
+    Column(String),
+    /// Computed from two columns; by [`Loss`] of their types where none is named.
+    Predictions {
+        /// What is true.
+        label: String,
+        /// What was predicted.
+        prediction: String,
+        /// How far off a prediction is.
+        loss: Option<Loss>,
+    },
+}
+
+/// How far off a prediction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// 0 where it is right, else 1.
+    ZeroOne,
+    /// The square of the difference.
+    Squared,
+    /// The difference without its sign.
+    Absolute,
+}
+
+/// Whole numbers with more different values than these are amounts, not classes.
+const CLASSES_MAX: usize = 32;
+
+impl ErrorSource {
+    /// The columns that tell the error; they are no features.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        match self {
+            Self::Column(column) => vec![column],
+            Self::Predictions { label, prediction, .. } => vec![label, prediction],
+        }
+    }
+
+    /// The same errors of the baseline, whose error or prediction `column` is.
+    pub(super) fn of_baseline(&self, column: &str, loss: Option<Loss>) -> Self {
+        match self {
+            Self::Column(_) => Self::Column(column.to_owned()),
+            Self::Predictions { label, .. } => {
+                Self::Predictions { label: label.clone(), prediction: column.to_owned(), loss }
+            }
+        }
+    }
+
+    /// An error for each row, NaN where it cannot be told, and the loss it was computed with.
+    ///
+    /// # Errors
+    /// [`SearchError`]: no such column, one that is not numbers, a negative or infinite error, columns that cannot be
+    /// compared.
+    pub(super) fn of_rows(&self, frame: &Frame) -> Result<(Vec<f64>, Option<Loss>), SearchError> {
+        let column = |name: &str| {
+            let index = frame.index_of(name);
+            index.map(|index| &frame.columns()[index]).ok_or_else(|| no_column(frame, name))
+        };
+        let (errors, loss, name) = match self {
+            Self::Column(name) => match &column(name)?.cells {
+                Cells::Numbers(numbers) => (numbers.clone(), None, name),
+                Cells::Categories { .. } => return Err(SearchError::NotNumbers { column: name.clone() }),
+            },
+            Self::Predictions { label, prediction, loss } => {
+                let (truth, predicted) = (column(label)?, column(prediction)?);
+                let loss = loss.unwrap_or_else(|| usual_loss(truth, predicted));
+                (computed(truth, predicted, loss)?, Some(loss), prediction)
+            }
+        };
+        match errors.iter().position(|error| *error < 0.0 || error.is_infinite()) {
+            Some(row) => Err(SearchError::BadError {
+                column: name.clone(),
+                place: frame.places()[row],
+                value: errors[row],
+            }),
+            None => Ok((errors, loss)),
+        }
+    }
+}
+
+pub(super) fn no_column(frame: &Frame, name: &str) -> SearchError {
+    let known = frame.columns().iter().map(|column| column.name.clone()).collect();
+    SearchError::NoColumn { column: name.to_owned(), known }
+}
+
+/// 0 and 1 for classes, the square for amounts.
+fn usual_loss(truth: &FrameColumn, predicted: &FrameColumn) -> Loss {
+    let is_whole = |column: &FrameColumn| matches!(column.kind, ColumnType::Int | ColumnType::Bool);
+    match (&truth.cells, &predicted.cells) {
+        (Cells::Numbers(numbers), Cells::Numbers(_)) => {
+            let mut different = HashSet::new();
+            let is_few = numbers.iter().filter(|it| !it.is_nan()).all(|value| {
+                different.insert(value.to_bits());
+                different.len() <= CLASSES_MAX
+            });
+            if is_whole(truth) && is_whole(predicted) && is_few { Loss::ZeroOne } else { Loss::Squared }
+        }
+        _ => Loss::ZeroOne,
+    }
+}
+
+fn computed(truth: &FrameColumn, predicted: &FrameColumn, loss: Loss) -> Result<Vec<f64>, SearchError> {
+    let wrong = |is_wrong: bool| f64::from(u8::from(is_wrong));
+    match (&truth.cells, &predicted.cells) {
+        (Cells::Numbers(truth), Cells::Numbers(predicted)) => {
+            let error = |(truth, predicted): (&f64, &f64)| match loss {
+                _ if truth.is_nan() || predicted.is_nan() => f64::NAN,
+                Loss::ZeroOne => wrong(truth != predicted),
+                Loss::Squared => (truth - predicted).powi(2),
+                Loss::Absolute => (truth - predicted).abs(),
+            };
+            Ok(truth.iter().zip(predicted).map(error).collect())
+        }
+        (Cells::Categories { codes, names }, Cells::Categories { codes: others, names: other_names })
+            if loss == Loss::ZeroOne =>
+        {
+            // The label's code of each text that was predicted.
+            let code_of =
+                |name: &String| names.iter().position(|known| known == name).map(|code| code as u32);
+            let same: Vec<Option<u32>> = other_names.iter().map(code_of).collect();
+            let error = |(code, other): (&u32, &u32)| match (*code, *other) {
+                (MISSING_CODE, _) | (_, MISSING_CODE) => f64::NAN,
+                (code, other) => wrong(same[other as usize] != Some(code)),
+            };
+            Ok(codes.iter().zip(others).map(error).collect())
+        }
+        _ => {
+            Err(SearchError::NotComparable { label: truth.name.clone(), prediction: predicted.name.clone() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, kind: ColumnType, cells: Cells) -> FrameColumn {
+        FrameColumn { name: name.to_owned(), kind, cells }
+    }
+
+    /// Proves that texts and few whole numbers are right or wrong, that other numbers are squared, and that a missing
+    /// value is no error but unknown.
+    #[test]
+    fn losses_by_type() {
+        let texts = |texts: [Option<&str>; 3]| Cells::of_texts(texts);
+        let frame = Frame::of_columns(vec![
+            column("y", ColumnType::Text, texts([Some("a"), Some("b"), None])),
+            column("p", ColumnType::Text, texts([Some("b"), Some("b"), Some("a")])),
+            column("n", ColumnType::Int, Cells::Numbers(vec![0.0, 2.0, 1.0])),
+            column("m", ColumnType::Int, Cells::Numbers(vec![0.0, 0.0, f64::NAN])),
+            column("score", ColumnType::Float, Cells::Numbers(vec![0.5, 2.0, 1.0])),
+        ]);
+        let of = |label: &str, prediction: &str| {
+            let source =
+                ErrorSource::Predictions { label: label.into(), prediction: prediction.into(), loss: None };
+            source.of_rows(&frame)
+        };
+        let (errors, loss) = of("y", "p").unwrap();
+        assert_eq!(
+            (&errors[..2], errors[2].is_nan(), loss),
+            ([1.0, 0.0].as_slice(), true, Some(Loss::ZeroOne))
+        );
+        assert_eq!(of("n", "m").unwrap().0[..2], [0.0, 1.0]);
+        assert_eq!(of("n", "score").unwrap(), (vec![0.25, 0.0, 0.0], Some(Loss::Squared)));
+        assert!(matches!(of("y", "n"), Err(SearchError::NotComparable { .. })));
+        assert!(matches!(of("y", "q"), Err(SearchError::NoColumn { .. })));
+    }
+}

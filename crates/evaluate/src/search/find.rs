@@ -1,0 +1,372 @@
+//! From a table to its blind spots: roles of columns, the search, and what held-out rows say of what it found.
+
+use rayon::prelude::*;
+use trackway_data::model::{Frame, FrameColumn};
+use trackway_statistics::benjamini_hochberg;
+
+use super::answer::{Answer, Change, Earlier, Predicate, Side, Slice, Verdict};
+use super::compare::{compare, same_slice};
+use super::errors::{ErrorSource, Loss, no_column};
+use super::features::{Binning, Feature, FeatureAccount};
+use super::held_out::{HeldOut, parted};
+use super::lattice::{Aim, LEVEL_BYTES_MAX, Outcome, best_slices};
+use super::score::{Scoring, Stats};
+use super::table::{Item, Rows, Table};
+use super::{SearchError, Watch};
+
+/// The fewest rows of a slice where none are named: so many, or this share of the rows searched (the paper's choice).
+const MIN_SUPPORT: u32 = 32;
+const MIN_SUPPORT_SHARE: f64 = 0.01;
+
+/// What columns are for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roles {
+    /// Where errors come from.
+    pub error: ErrorSource,
+    /// The baseline's error, or prediction where errors are computed: slices are searched where it is better.
+    pub baseline: Option<String>,
+    /// Rows with the same value belong together: to one side, and as one in every test.
+    pub group: Option<String>,
+    /// What slices are made of; every column without another role where empty.
+    pub features: Vec<String>,
+    /// Columns that are no features.
+    pub skip: Vec<String>,
+    /// Columns of numbers that are not put into bins.
+    pub categorical: Vec<String>,
+}
+
+/// How to search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How many slices.
+    pub top: usize,
+    /// Whether of slices with the same rows only the one with the fewest predicates counts.
+    pub is_distinct: bool,
+    /// The most predicates of a slice.
+    pub max_level: usize,
+    /// The weight of error against size, above 0 and at most 1.
+    pub alpha: f64,
+    /// The fewest searched rows of a slice; a hundredth of them, and at least 32, where `None`.
+    pub min_support: Option<u32>,
+    /// Bins of a column of numbers.
+    pub bins: usize,
+    /// The share of rows that slices are measured with; without it p-values are not given.
+    pub holdout: Option<f64>,
+    /// The share of false ones that is allowed among confirmed slices.
+    pub false_discovery_rate: f64,
+    /// Decides which rows are held out.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            top: 10,
+            is_distinct: false,
+            max_level: 3,
+            alpha: 0.95,
+            min_support: None,
+            bins: 10,
+            holdout: Some(0.5),
+            false_discovery_rate: 0.05,
+            seed: 0,
+        }
+    }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), SearchError> {
+        let wrong = |what: String| Err(SearchError::Setting { what });
+        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
+            return wrong(format!("alpha is {}, and must be above 0 and at most 1", self.alpha));
+        }
+        if self.top == 0 || self.max_level == 0 || self.bins == 0 || self.min_support == Some(0) {
+            return wrong(
+                "the number of slices, levels, bins and supporting rows must be at least 1".to_owned(),
+            );
+        }
+        if self.holdout.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
+            return wrong("the share of rows held out must be above 0 and below 1".to_owned());
+        }
+        if !(self.false_discovery_rate > 0.0 && self.false_discovery_rate < 1.0) {
+            return wrong("the false discovery rate must be above 0 and below 1".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Which of a table's columns are read.
+#[must_use]
+pub fn columns_needed<'c>(roles: &'c Roles, columns: &[&'c str]) -> Vec<&'c str> {
+    let features: Vec<&str> = match roles.features.is_empty() {
+        true => columns.iter().copied().filter(|name| !roles.skip.iter().any(|skip| skip == name)).collect(),
+        false => roles.features.iter().map(String::as_str).collect(),
+    };
+    let mut needed = roles.error.columns();
+    needed.extend(roles.baseline.as_deref().into_iter().chain(roles.group.as_deref()));
+    for feature in features {
+        if !needed.contains(&feature) {
+            needed.push(feature);
+        }
+    }
+    needed
+}
+
+/// Searches the table's blind spots. The same table, roles and settings give the same answer, on any number of threads;
+/// an `earlier` answer makes it faster, and is compared with, but does not change which slices are found as long as its
+/// bins are those of this table.
+///
+/// # Errors
+/// [`SearchError`]: columns or settings that make no sense, too few rows, too many values, cancelled.
+pub fn find(
+    frame: Frame,
+    roles: &Roles,
+    settings: &Settings,
+    earlier: Option<&Earlier>,
+    watch: &Watch<'_>,
+) -> Result<Answer, SearchError> {
+    settings.check()?;
+    let errors = RowErrors::of(&frame, roles)?;
+    let group =
+        roles.group.as_deref().map(|name| frame.index_of(name).ok_or_else(|| no_column(&frame, name)));
+    let groups = group.transpose()?.map(|index| frame.group_keys(index));
+    let (searched, held) = match settings.holdout {
+        Some(share) => parted(&errors.rows, groups.as_deref(), share, settings.seed),
+        None => (errors.rows.clone(), Vec::new()),
+    };
+    let usual_support = ((searched.len() as f64 * MIN_SUPPORT_SHARE).ceil() as u32).max(MIN_SUPPORT);
+    let min_support = settings.min_support.unwrap_or(usual_support);
+    if searched.len() < min_support as usize {
+        return Err(SearchError::TooFewRows { rows: searched.len(), min_support });
+    }
+    let features = features(frame, roles, settings, earlier, min_support)?;
+    let of_searched: Vec<f64> = searched.iter().map(|row| errors.searched[*row as usize]).collect();
+    let average_error = of_searched.iter().sum::<f64>() / searched.len() as f64;
+    let table = Table::new(&features, &searched, of_searched, min_support)?;
+    let scoring = Scoring { alpha: settings.alpha, min_support, rows: searched.len() as f64, average_error };
+    let aim = Aim {
+        wanted: settings.top,
+        is_distinct: settings.is_distinct,
+        level_max: settings.max_level,
+        level_bytes_max: LEVEL_BYTES_MAX,
+    };
+
+    let assessment = Assessment { features: &features, table: &table, scoring: &scoring };
+    let known = earlier.map_or_else(Vec::new, |earlier| assessment.known(earlier, settings));
+    let outcome = match average_error > 0.0 {
+        true => best_slices(&table, &scoring, aim, known.iter().map(|known| known.score).collect(), watch)?,
+        false => Outcome { best: Vec::new(), levels: Vec::new(), complete: true },
+    };
+    let held_out = settings.holdout.map(|_| HeldOut {
+        rows: &held,
+        values: &errors.measured,
+        groups: groups.as_deref(),
+        is_paired: roles.baseline.is_some(),
+        seed: settings.seed,
+    });
+    let slice =
+        |items: &[u32], stats: Stats, score: f64| assessment.slice(items, stats, score, held_out.as_ref());
+    let mut slices: Vec<Slice> =
+        outcome.best.iter().map(|best| slice(&best.items, best.stats, best.score)).collect();
+    for (index, best) in outcome.best.iter().enumerate() {
+        let first = outcome.best.iter().position(|other| other.fingerprint == best.fingerprint);
+        slices[index].same_rows_as = first.filter(|first| *first != index);
+    }
+    judge(&mut slices, settings.false_discovery_rate);
+    let mut gone = Vec::new();
+    if let Some(earlier) = earlier {
+        for slice in &mut slices {
+            let before = same_slice(earlier, slice);
+            compare(slice, before);
+        }
+        for known in &known {
+            let mut now = slice(&known.items, known.stats, known.score);
+            if !slices.iter().any(|slice| slice.predicate == now.predicate) {
+                let before = same_slice(earlier, &now);
+                compare(&mut now, before);
+                now.change = Some(Change::Gone);
+                gone.push(now);
+            }
+        }
+    }
+    let average = |rows: &[u32]| {
+        rows.iter().map(|row| errors.measured[*row as usize]).sum::<f64>() / rows.len().max(1) as f64
+    };
+    let account = |(index, feature): (usize, &Feature)| FeatureAccount {
+        name: feature.name.clone(),
+        edges: feature.edges().map(<[f64]>::to_vec),
+        values: table.items().iter().filter(|item| item.feature == index).count(),
+    };
+    Ok(Answer {
+        searched: Side { rows: searched.len() as u64, average_error },
+        held_out: settings.holdout.map(|_| Side { rows: held.len() as u64, average_error: average(&held) }),
+        rows_without_error: (errors.measured.len() - errors.rows.len()) as u64,
+        loss: errors.loss,
+        is_paired: roles.baseline.is_some(),
+        alpha: settings.alpha,
+        min_support,
+        max_level: settings.max_level,
+        false_discovery_rate: settings.false_discovery_rate,
+        seed: settings.seed,
+        features: features.iter().enumerate().map(account).collect(),
+        evaluated: outcome.levels.iter().map(|level| level.evaluated).sum(),
+        pruned: outcome.levels.iter().map(|level| level.pruned).sum(),
+        levels: outcome.levels,
+        is_complete: outcome.complete,
+        slices,
+        gone,
+    })
+}
+
+/// The errors of all rows.
+struct RowErrors {
+    /// What slices are scored by, never negative.
+    searched: Vec<f64>,
+    /// What held-out rows are measured by: the same, or the difference from the baseline.
+    measured: Vec<f64>,
+    /// Rows whose error is known.
+    rows: Vec<u32>,
+    loss: Option<Loss>,
+}
+
+impl RowErrors {
+    fn of(frame: &Frame, roles: &Roles) -> Result<Self, SearchError> {
+        let (errors, loss) = roles.error.of_rows(frame)?;
+        let (searched, measured) = match &roles.baseline {
+            None => (errors.clone(), errors),
+            Some(column) => {
+                let (baseline, _) = roles.error.of_baseline(column, loss).of_rows(frame)?;
+                let differences: Vec<f64> =
+                    errors.iter().zip(&baseline).map(|(own, other)| own - other).collect();
+                let worse = |it: &f64| if *it > 0.0 { *it } else { 0.0 };
+                (differences.iter().map(worse).collect(), differences)
+            }
+        };
+        let rows = (0..measured.len() as u32).filter(|row| !measured[*row as usize].is_nan()).collect();
+        Ok(Self { searched, measured, rows, loss })
+    }
+}
+
+fn features(
+    frame: Frame,
+    roles: &Roles,
+    settings: &Settings,
+    earlier: Option<&Earlier>,
+    min_support: u32,
+) -> Result<Vec<Feature>, SearchError> {
+    for name in roles.features.iter().chain(&roles.categorical) {
+        frame.index_of(name).ok_or_else(|| no_column(&frame, name))?;
+    }
+    let mut others = roles.error.columns();
+    others.extend(roles.baseline.as_deref().into_iter().chain(roles.group.as_deref()));
+    let is_named = |names: &[String], column: &FrameColumn| names.contains(&column.name);
+    let is_feature = |column: &FrameColumn| {
+        let is_wanted = roles.features.is_empty() || is_named(&roles.features, column);
+        is_wanted && !is_named(&roles.skip, column) && !others.contains(&column.name.as_str())
+    };
+    let edges = |name: &str| {
+        let known = earlier.and_then(|earlier| earlier.features.iter().find(|feature| feature.name == name));
+        known.and_then(|feature| feature.edges.clone()).filter(|edges| !edges.is_empty())
+    };
+    let feature = |column: FrameColumn| {
+        let binning = match edges(&column.name) {
+            _ if is_named(&roles.categorical, &column) => Binning::None,
+            Some(edges) => Binning::Edges(edges),
+            None => Binning::Quantiles(settings.bins),
+        };
+        Feature::of(column, &binning, min_support)
+    };
+    let columns: Vec<FrameColumn> = frame.into_columns().into_iter().filter(is_feature).collect();
+    if columns.is_empty() {
+        return Err(SearchError::Setting { what: "there is no column to make slices of".to_owned() });
+    }
+    Ok(columns.into_par_iter().map(feature).collect())
+}
+
+struct Assessment<'a> {
+    features: &'a [Feature],
+    table: &'a Table,
+    scoring: &'a Scoring,
+}
+
+/// An earlier slice as it is now.
+struct Known {
+    items: Vec<u32>,
+    stats: Stats,
+    score: f64,
+    fingerprint: u64,
+}
+
+impl Assessment<'_> {
+    /// The earlier slices that this search would look at too.
+    fn known(&self, earlier: &Earlier, settings: &Settings) -> Vec<Known> {
+        let mut rows = Rows::default();
+        let mut known: Vec<Known> = Vec::new();
+        for slice in &earlier.slices {
+            let items =
+                self.items(&slice.predicate).filter(|items| (1..=settings.max_level).contains(&items.len()));
+            let Some(items) = items else { continue };
+            let (stats, fingerprint) = self.table.stats(&items, &mut rows);
+            let score = self.scoring.score(f64::from(stats.size), stats.error);
+            let counts = stats.size >= self.scoring.min_support && stats.error > 0.0;
+            let is_same = |other: &Known| {
+                other.items == items || settings.is_distinct && other.fingerprint == fingerprint
+            };
+            if counts && !known.iter().any(is_same) {
+                known.push(Known { items, stats, score, fingerprint });
+            }
+        }
+        known
+    }
+
+    fn items(&self, predicate: &Predicate) -> Option<Vec<u32>> {
+        let item = |(name, value): (&String, &Option<String>)| {
+            let feature = self.features.iter().position(|feature| feature.name == *name)?;
+            let code = self.features[feature].code_of(value.as_deref())?;
+            self.table.index_of(Item { feature, code })
+        };
+        let mut items: Vec<u32> = predicate.iter().map(item).collect::<Option<_>>()?;
+        items.sort_unstable();
+        Some(items)
+    }
+
+    fn slice(&self, items: &[u32], stats: Stats, score: f64, held_out: Option<&HeldOut<'_>>) -> Slice {
+        let items: Vec<Item> = items.iter().map(|item| self.table.items()[*item as usize]).collect();
+        let is_member =
+            |row: u32| items.iter().all(|item| self.features[item.feature].code(row) == item.code);
+        let (measured, tested) = held_out.map(|held_out| held_out.measure(is_member)).unzip();
+        let (p_value, test) = tested.flatten().unzip();
+        let predicate = |item: &Item| {
+            let feature = &self.features[item.feature];
+            (feature.name.clone(), feature.shown(item.code))
+        };
+        Slice {
+            predicate: items.iter().map(predicate).collect(),
+            size: u64::from(stats.size),
+            average_error: stats.error / f64::from(stats.size),
+            score,
+            held_out: measured,
+            p_value,
+            adjusted_p_value: None,
+            test,
+            same_rows_as: None,
+            verdict: Verdict::Inconclusive,
+            change: None,
+            earlier_average_error: None,
+        }
+    }
+}
+
+/// Corrects the p-values for their number, and says which slices are real.
+fn judge(slices: &mut [Slice], false_discovery_rate: f64) {
+    let p_values: Vec<f64> = slices.iter().map(|slice| slice.p_value.unwrap_or(f64::NAN)).collect();
+    for (slice, adjusted) in slices.iter_mut().zip(benjamini_hochberg(&p_values)) {
+        let adjusted = Some(adjusted).filter(|it| !it.is_nan());
+        slice.adjusted_p_value = adjusted;
+        slice.verdict = match adjusted {
+            None => Verdict::Inconclusive,
+            Some(p_value) if p_value <= false_discovery_rate => Verdict::Confirmed,
+            Some(_) => Verdict::NotConfirmed,
+        };
+    }
+}

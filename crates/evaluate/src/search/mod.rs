@@ -1,0 +1,114 @@
+//! Blind spots: the slices of a table where a model is worse than it is on the whole.
+//!
+//! SliceLine's problem (Sagadeeva and Boehm 2021), answered exactly: of all conjunctions of `column = value` with enough
+//! rows, the ones with the highest score, which weighs how much larger the error is against how few the rows are.
+//! Numbers are put into bins, and a missing value is a value.
+//!
+//! What is best of many thousands looks worse than it is. So slices are searched on one part of the rows and measured on
+//! the other: those errors are fair, each p-value is one of a single test, and it is corrected for the slices in the
+//! answer, not for all that were looked at.
+
+mod answer;
+mod best;
+mod bits;
+mod compare;
+mod errors;
+mod features;
+mod find;
+mod held_out;
+mod lattice;
+mod level;
+mod score;
+mod significance;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::AtomicBool;
+
+use trackway_data::read::Place;
+
+pub use answer::{Answer, Change, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, Verdict};
+pub use errors::{ErrorSource, Loss};
+pub use features::{Binning, FeatureAccount};
+pub use find::{Roles, Settings, columns_needed, find};
+pub use held_out::HeldOutSlice;
+pub use lattice::{LEVEL_BYTES_MAX, LevelAccount};
+pub use significance::Test;
+pub use table::SETS_BYTES_MAX;
+
+/// Who looks on while slices are searched.
+pub struct Watch<'w> {
+    /// Told the number of predicates, the candidates done and those there are of this number.
+    pub progress: &'w (dyn Fn(usize, u64, u64) + Sync),
+    /// Set it to end the search.
+    pub cancelled: &'w AtomicBool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// A column that was named is not there.
+    #[error("there is no column `{column}`; there are {}", .known.join(", "))]
+    NoColumn {
+        /// The column.
+        column: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// An error that is no number.
+    #[error("column `{column}` holds no numbers; an error is a number of 0 or more")]
+    NotNumbers {
+        /// The column.
+        column: String,
+    },
+    /// An error that makes no sense.
+    #[error("column `{column}` has the error {value} in row {}; an error is a finite number of 0 or more", .place.row)]
+    BadError {
+        /// The column.
+        column: String,
+        /// Where.
+        place: Place,
+        /// What is there.
+        value: f64,
+    },
+    /// A label and a prediction of different kinds.
+    #[error(
+        "`{prediction}` cannot be compared with `{label}`: both must be numbers, or both texts with a 0/1 loss"
+    )]
+    NotComparable {
+        /// What is true.
+        label: String,
+        /// What was predicted.
+        prediction: String,
+    },
+    /// A setting that makes no sense.
+    #[error("{what}")]
+    Setting {
+        /// Which, and what is allowed.
+        what: String,
+    },
+    /// Too few rows to search.
+    #[error("{rows} rows with an error are too few to search for slices of at least {min_support}")]
+    TooFewRows {
+        /// Rows with an error on the side that is searched.
+        rows: usize,
+        /// The fewest rows of a slice.
+        min_support: u32,
+    },
+    /// Too many values to keep the rows of each.
+    #[error(
+        "{values} values would take {} MiB, more than {} MiB; raise the support or leave columns out",
+        .bytes >> 20, SETS_BYTES_MAX >> 20
+    )]
+    TooManyValues {
+        /// Values with enough rows.
+        values: usize,
+        /// What their sets of rows would take.
+        bytes: usize,
+    },
+    /// Somebody asked for an end.
+    #[error("the search was cancelled")]
+    Cancelled,
+}
