@@ -112,11 +112,23 @@ mod tests {
     #[test]
     fn this_machine_answers() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
-        let reading = read(Path::new("/"), 1);
+        let pid = child.id() as i32;
+        let resident_bytes = |reading: &Reading| {
+            let found = reading.processes.iter().find(|(identity, _)| identity.pid == pid);
+            found.map_or(0, |found| found.1.resident_bytes)
+        };
+        // Between fork and exec it has no memory of its own for a moment.
+        let mut reading = read(Path::new("/"), 1);
+        for _ in 0..1000 {
+            if resident_bytes(&reading) > 0 {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            reading = read(Path::new("/"), 1);
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        let found =
-            reading.processes.iter().find(|(identity, _)| identity.pid == child.id() as i32).unwrap().1;
+        let found = reading.processes.iter().find(|(identity, _)| identity.pid == pid).unwrap().1;
         assert!(found.resident_bytes > 0 && found.threads == 1, "{found:?}");
         let (busy, all) = reading.machine.unwrap();
         assert!(0.0 < busy && busy < all);
