@@ -8,8 +8,8 @@ import sys
 import textwrap
 
 import pytest
-
 import trackway
+from conftest import need
 
 COLUMNS = [{"name": "age", "type": "int"}, {"name": "sector", "type": "text"}, {"name": "old", "type": "bool"}]
 
@@ -58,8 +58,8 @@ def test_a_refusal_ends_its_batch_alone(monkeypatch):
 def test_models_are_served_as_they_are(monkeypatch):
     """Proves that a classifier of two classes answers the chance of the second, a regressor its prediction, and that what
     is no model is told."""
-    linear_model = pytest.importorskip("sklearn.linear_model")
-    pandas = pytest.importorskip("pandas")
+    linear_model = need("sklearn.linear_model")
+    pandas = need("pandas")
     table = pandas.DataFrame({"x": [0.0, 1.0, 2.0, 3.0]})
     numbers = [{"name": "x", "type": "float"}]
     classifier = linear_model.LogisticRegression().fit(table, ["a", "a", "b", "b"])
@@ -73,7 +73,7 @@ def test_models_are_served_as_they_are(monkeypatch):
 
 def test_a_torch_module_is_given_numbers(monkeypatch):
     """Proves that a module gets a float32 tensor with a column for each feature, and that its one output is the answer."""
-    torch = pytest.importorskip("torch")
+    torch = need("torch")
     module = torch.nn.Linear(2, 1)
     with torch.no_grad():
         module.weight[:] = torch.tensor([[1.0, 10.0]])

@@ -3,7 +3,7 @@
 //!
 //! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have receipts, logs and
 //! budgets of their own and never stand among the training attempts. Whoever holds the lock of that run conducts the
-//! evaluation; when nobody does and no launch lives, the next command ends it as failed ([`close`]).
+//! evaluation; when nobody does and no launch lives, the next command ends it as failed (`close`).
 
 mod baseline;
 mod close;

@@ -1,6 +1,6 @@
 //! The rule that promotes a run from one stage of its ladder to the next, such as `val_loss < 0.95 * previous`.
 //!
-//! A [rule](crate::rule) in which a name is the last value of that metric in the stage; `last(name)` says the same;
+//! A rule ([`crate::rule`]) in which a name is the last value of that metric in the stage; `last(name)` says the same;
 //! `best(name)` is its least value and `best(max name)` its greatest. `previous` is what the metric of the same comparison was
 //! in the stage before; `previous(…)` names it.
 
