@@ -28,7 +28,6 @@ pub struct Judged {
     slices: Vec<Slice>,
     /// What was computed from the rows.
     assessment: Option<Assessment>,
-    baseline_evaluation_id: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -94,7 +93,6 @@ impl Judged {
             Ok(assessment) => Ok(Self {
                 metrics: assessment.metrics.clone(),
                 slices: assessment.slices.clone(),
-                baseline_evaluation_id: terms.baseline.map(|row| row.evaluation_id.clone()),
                 notes: [notes, assessment.notes.clone()].concat(),
                 assessment: Some(assessment),
             }),
@@ -154,7 +152,6 @@ impl Judged {
             slices_json: Some(json!(self.slices)),
             fairness_json: assessment.map(|it| json!(it.fairness)),
             comparison_json: comparison.map(|it| json!(it)),
-            baseline_evaluation_id: self.baseline_evaluation_id.filter(|_| comparison.is_some()),
             assessment_json: assessment.map(rest_of),
             ..row.clone()
         };

@@ -229,6 +229,7 @@ impl Case<'_> {
             environment_lock_sha256: capture.environment_lock.sha256.clone(),
             container_digest: capture.container.digest.clone(),
             spec_json: Some(spec),
+            baseline_evaluation_id: self.baseline.as_ref().map(|row| row.evaluation_id.clone()),
             ..EvaluationRow::begun(
                 self.evaluation_id.clone(),
                 self.subject.run.run_id,

@@ -71,7 +71,10 @@ impl App {
         }
         let gates = read_gates(&rules)?;
         let baseline = self.baseline_of(&row, request.baseline.as_deref())?;
-        let evidence = self.evidence_of(&row, baseline.as_ref())?;
+        let mut evidence = self.evidence_of(&row, baseline.as_ref())?;
+        if request.baseline.is_none() && !names_baseline(&row) {
+            evidence.baseline.get_or_insert_default();
+        }
         let judged = judge_all(&rules, &gates, &evidence);
         let receipt = self.gate_receipt(&row, baseline.as_ref(), &gates, &judged, &evidence);
         self.keep_receipt(&receipt)?;
@@ -94,7 +97,11 @@ impl App {
             return Ok(Vec::new());
         }
         let baseline = self.baseline_of(row, None)?;
-        Ok(judge_all(&rules, &gates, &self.evidence_of(row, baseline.as_ref())?))
+        let mut evidence = self.evidence_of(row, baseline.as_ref())?;
+        if !names_baseline(row) {
+            evidence.baseline.get_or_insert_default();
+        }
+        Ok(judge_all(&rules, &gates, &evidence))
     }
 
     /// Writes a receipt of what the gates of an evaluation said, once that has ended.
@@ -234,6 +241,12 @@ impl App {
         let run = self.find_run(&row.run_id.to_string())?;
         Ok(texts(run.config_json.get("evaluate")).unwrap_or_default())
     }
+}
+
+/// Whether an evaluation was made with a baseline, be it one that there is not yet. Without one a gate that compares has nothing
+/// that it could pass by.
+fn names_baseline(row: &EvaluationRow) -> bool {
+    row.spec_json.as_ref().and_then(|spec| spec.get("baseline")).is_some_and(Value::is_string)
 }
 
 fn judge_all(rules: &[String], gates: &[Gate], evidence: &Evidence) -> Vec<JudgedGate> {

@@ -210,7 +210,8 @@ fn change_of(row: &ModelChangeRow) -> Change {
 }
 
 /// Whoever is logged in.
-pub(crate) fn person() -> Option<String> {
+#[must_use]
+pub fn person() -> Option<String> {
     let named = ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok());
     let of_process =
         || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.name);

@@ -54,12 +54,11 @@ pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure>
 }
 
 pub fn roll_back(app: &App, args: &RollBackArgs, printer: Printer) -> Result<u8, Failure> {
-    let person = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
     let request = RollBackRequest {
         to_step: args.to_step,
         skip: args.skip_batches,
         why: args.why.clone(),
-        person: person.filter(|name| !name.is_empty()),
+        person: trackway_app::registry::person(),
     };
     let answer = app.roll_back(&args.run, &request)?;
     if printer.is_json() {

@@ -146,7 +146,10 @@ fn a_version_reaches_production_through_its_evidence() {
 /// and that what does not verify is not gone back to.
 #[test]
 fn production_goes_back_to_what_verifies() {
-    let home = registered(3, "gates = [\"grade >= 0.3\", \"grade >= baseline - 0.9\"]");
+    let home = registered(
+        3,
+        "gates = [\"grade >= 0.3\", \"grade >= baseline - 0.9\"]\nbaseline = \"income@production\"",
+    );
     let evaluations = home.sql("select evaluation_id from evaluations order by step");
     let of_step = |step: usize| evaluations[step - 1]["evaluation_id"].as_str().unwrap().to_owned();
     let judge = |step: usize, baseline: usize| {
@@ -333,4 +336,26 @@ fn gates_say_no_or_cannot_tell() {
     let wrong = home.trackway(&["run", "other.toml"]);
     assert!(wrong.code == 2 && wrong.stderr.contains("write `min(slice.recall)`"), "{}", wrong.stderr);
     assert_eq!(home.trackway(&["gates", "judge", "evl_00000000000000000000000000"]).code, 6);
+}
+
+/// Proves that a gate against a baseline passes only by a comparison, or because nothing is in production yet: not where no baseline
+/// was named, and not where the rows of both sides have nothing in common.
+#[test]
+fn a_gate_against_nothing_is_not_met() {
+    let script = r#"printf "id,label,prediction\n$TRACKWAY_CHECKPOINT_STEP-1,a,a\n$TRACKWAY_CHECKPOINT_STEP-2,b,a\n" > "$TRACKWAY_EVALUATION_OUT/predictions.csv""#;
+    let home = trained(script, "gates = [\"accuracy >= baseline\"]");
+    let (code, unnamed) = evaluate(&home, &["--checkpoint", "1"]);
+    let why = unnamed["gates"][0]["why"].as_str().unwrap();
+    assert!(code == 5 && why.contains("no baseline was named"), "{unnamed}");
+    let first = evaluate(&home, &["--checkpoint", "1", "--set", "evaluate.baseline=income@production"]);
+    assert_eq!((first.0, &first.1["gates"][0]["verdict"]), (0, &json!("pass")), "{}", first.1);
+    let named = format!("evaluate.baseline={}", unnamed["evaluation_id"].as_str().unwrap());
+    let (code, apart) = evaluate(&home, &["--checkpoint", "2", "--set", &named]);
+    assert_eq!((code, &apart["baseline_evaluation_id"]), (5, &unnamed["evaluation_id"]), "{apart}");
+    assert_eq!(
+        (&apart["gates"][0]["verdict"], &apart["comparison"]),
+        (&json!("inconclusive"), &Value::Null),
+        "{apart}"
+    );
+    assert_eq!(home.trackway(&["evaluation", "show", "last"]).code, 0);
 }

@@ -80,7 +80,7 @@ record!(
         environment_lock_sha256: Option<String>,
         /// The digest of the image it ran in.
         container_digest: Option<String>,
-        /// The evaluation it was compared with.
+        /// The evaluation that is its baseline; `comparison_json` is null where their rows could not be compared.
         baseline_evaluation_id: Option<String>,
         /// What it was asked for: command, files of the code, columns, slices, gates.
         spec_json: Option<Json>,

@@ -52,7 +52,7 @@ pub type Numbers = BTreeMap<String, Measured>;
 pub struct Evidence {
     /// Of the model.
     pub numbers: Numbers,
-    /// Of the model to compare with. `None`: there is no such model yet.
+    /// Of the model to compare with. `None`: there is no such model yet; empty: none was named.
     #[serde(default)]
     pub baseline: Option<Numbers>,
     /// Model − baseline, of numbers computed on the same rows.
@@ -189,6 +189,9 @@ impl Found {
 fn look_up(number: &Number, evidence: &Evidence) -> Result<Found, String> {
     let numbers = if number.baseline { evidence.baseline.as_ref() } else { Some(&evidence.numbers) };
     let numbers = numbers.ok_or("there is no model to compare with yet")?;
+    if numbers.is_empty() && number.baseline {
+        return Err("no baseline was named to compare with".into());
+    }
     match number.over {
         Over::One => match numbers.get(&number.name) {
             Some(measured) => decided(measured, number, &number.name),

@@ -147,7 +147,8 @@ fn fairness(printer: Printer, fairness: &Value) {
 
 /// Each metric on both sides, and what is to be thought of it.
 fn comparison(printer: Printer, receipt: &EvaluationReceipt) {
-    let Some(baseline) = &receipt.baseline_evaluation_id else { return };
+    let compared = receipt.baseline_evaluation_id.as_ref().filter(|_| !receipt.comparison.is_null());
+    let Some(baseline) = compared else { return };
     heading(printer, &format!("Compared with {baseline}"));
     let row = |name: String, compared: &Value| {
         let number = |value: &Value| value.as_f64().map(metric).unwrap_or_default();
