@@ -16,6 +16,7 @@ pub mod fairness;
 pub mod import;
 pub mod metrics;
 pub mod numbers;
+pub mod residuals;
 pub mod search;
 pub mod slices;
 pub mod told;
