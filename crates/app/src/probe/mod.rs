@@ -1,6 +1,6 @@
 //! What a model makes of its inputs, found out by asking a scoring command.
 
-mod scorer;
+pub(crate) mod scorer;
 
 use std::path::Path;
 

@@ -35,7 +35,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// The columns' names and types, as JSON.
 const COLUMNS_VARIABLE: &str = "TRACKWAY_SCORING_COLUMNS";
 
-pub(super) struct Scorer<'s> {
+pub(crate) struct Scorer<'s> {
     folder: PathBuf,
     command: String,
     columns: String,
@@ -55,7 +55,7 @@ struct Process {
 }
 
 impl<'s> Scorer<'s> {
-    pub(super) fn new(
+    pub(crate) fn new(
         base: &Path,
         command: &str,
         columns: &[FrameColumn],
@@ -78,7 +78,7 @@ impl<'s> Scorer<'s> {
     }
 
     /// Answers rows, batch by batch.
-    pub(super) fn score(&mut self, columns: &[FrameColumn]) -> Result<Cells, Unscored> {
+    pub(crate) fn score(&mut self, columns: &[FrameColumn]) -> Result<Cells, Unscored> {
         let rows = columns.first().map_or(0, |column| match &column.cells {
             Cells::Numbers(numbers) => numbers.len(),
             Cells::Categories { codes, .. } => codes.len(),

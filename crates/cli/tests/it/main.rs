@@ -31,6 +31,8 @@ mod rehearsals;
 mod remote;
 mod retries;
 mod roll_backs;
+mod score;
+mod scorers;
 mod sdk;
 mod slices;
 mod stages;
