@@ -31,6 +31,7 @@ pub mod report;
 mod roll_back;
 pub mod run;
 pub mod score;
+mod scoring;
 mod seal;
 pub mod slices;
 mod stop;

@@ -17,6 +17,7 @@ pub mod import;
 pub mod latency;
 pub mod metrics;
 pub mod numbers;
+pub mod residuals;
 pub mod search;
 pub mod slices;
 pub mod told;

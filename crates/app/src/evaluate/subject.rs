@@ -12,7 +12,7 @@ use crate::data::table::TableRequest;
 use crate::error::{AppError, ErrorKind};
 use crate::report::{Notice, Reporter};
 use crate::run::{Job, Source, StoredJob};
-use crate::score::{self, BATCH_ROWS, ScoreRequest};
+use crate::score::{self, BATCH_ROWS, BatchFormat, ScoreRequest};
 
 /// The rule of `[retry]` that an evaluator spends from.
 const EVALUATOR_ERROR: &str = "evaluator_error";
@@ -127,6 +127,7 @@ impl Asked {
         Some(ScoreRequest {
             table,
             command: section.scorer.clone()?,
+            format: BatchFormat::Csv,
             label: section.label.clone(),
             positive: section.positive.clone(),
             features: section.features.clone(),

@@ -23,7 +23,7 @@ use super::outputs::write_error;
 use super::request::{Given, ScoreRequest};
 use crate::data::table::data_error;
 use crate::error::{AppError, ErrorKind};
-use crate::probe::scorer::Scorer;
+use crate::scoring::{Asked, Scorer};
 
 /// What is asked, and who hears of it.
 pub(super) struct Asking<'a> {
@@ -153,8 +153,8 @@ impl Desk<'_> {
         }
         let column = |index: &usize| FrameColumn::of(&given.columns[*index], batch.column(*index));
         let features: Vec<FrameColumn> = given.indexes.iter().filter_map(column).collect();
-        let scorer =
-            self.scorer.get_or_insert_with(|| Scorer::new(base, &request.command, &features, cancelled));
+        let asked = Asked { command: &request.command, format: request.format, gradients: false };
+        let scorer = self.scorer.get_or_insert_with(|| Scorer::new(base, asked, &features, cancelled));
         let began_micros = SystemClock.monotonic_micros();
         let answered = scorer.score(&features);
         let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
@@ -199,7 +199,7 @@ impl Desk<'_> {
         let (first, last) = (self.done.rows + 1, self.done.rows + rows as u64);
         let place = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
         let error = AppError::new(ErrorKind::Usage, format!("{place}: the model {why}"));
-        let error = if rows > 1 { error.hint("`--batch 1` tells the very row") } else { error };
+        let error = if rows > 1 { error.hint("`--batch-rows 1` tells the very row") } else { error };
         error.hint("what a scoring command must do stands in docs/scoring.md")
     }
 }

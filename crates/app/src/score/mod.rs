@@ -19,7 +19,8 @@ use trackway_recorder::SystemClock;
 
 pub use self::answers::AnswerKind;
 pub use self::outputs::ScoreOutputs;
-pub use self::request::{BATCH_ROWS, BATCH_ROWS_MAX, ScoreRequest};
+pub use self::request::{BATCH_ROWS, ScoreRequest};
+pub use crate::scoring::BatchFormat;
 
 use self::answers::{Answers, Chances};
 use self::desk::{Asking, answer_all};

@@ -6,11 +6,10 @@ use trackway_data::{Column, ColumnType};
 use super::answers::{PREDICTION, SCORE};
 use crate::data::table::{TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
+use crate::scoring::{BATCH_ROWS_MAX, BatchFormat};
 
 /// Rows of a batch where nobody says it.
 pub const BATCH_ROWS: usize = 256;
-/// Rows of a batch, at most (docs/scoring.md).
-pub const BATCH_ROWS_MAX: usize = 4096;
 
 /// Which model is asked, about which rows.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +18,8 @@ pub struct ScoreRequest {
     pub table: TableRequest,
     /// A shell command that keeps to docs/scoring.md.
     pub command: String,
+    /// How rows are written to it.
+    pub format: BatchFormat,
     /// What is true; the model is not given it.
     pub label: Option<String>,
     /// The class of the label whose chance the model answers, where it answers numbers.
@@ -27,7 +28,7 @@ pub struct ScoreRequest {
     pub features: Vec<String>,
     /// Columns that it is not given.
     pub skip: Vec<String>,
-    /// Rows that it is asked about at once: 1 to [`BATCH_ROWS_MAX`].
+    /// Rows that it is asked about at once: 1 to 4096.
     pub batch_rows: usize,
     /// The first rows only.
     pub limit: Option<u64>,
@@ -57,9 +58,12 @@ impl ScoreRequest {
         let mut arguments = vec!["score".to_owned()];
         let mut option = |name: &str, value: &str| arguments.push(format!("--{name}={value}"));
         option("command", &self.command);
-        option("batch", &self.batch_rows.to_string());
+        option("batch-rows", &self.batch_rows.to_string());
         self.label.iter().for_each(|label| option("label", label));
         self.positive.iter().for_each(|positive| option("positive", positive));
+        if self.format == BatchFormat::Arrow {
+            option("batches", "arrow");
+        }
         self.limit.iter().for_each(|limit| option("limit", &limit.to_string()));
         let table = &self.table;
         for (name, values) in

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use clap::Args;
 use trackway_app::score::BATCH_ROWS;
 
-use super::TableArgs;
+use super::{ProbeBatches, TableArgs};
 
 #[derive(Debug, Args)]
 #[command(
@@ -14,7 +14,7 @@ answers are chances of --positive, `score` too.
 Examples:
   trackway score test.parquet --command 'python score.py' --label income --positive '>50K' --out predictions.parquet
   trackway score 'data/*.csv' --command ./score --skip id,name --out scored.csv --json
-  trackway score test.csv --command 'python score.py' --label y --batch 1 --metrics latency.json --out scored.jsonl
+  trackway score test.csv --command 'python score.py' --label y --batch-rows 1 --metrics latency.json --out scored.jsonl
 
 Exit codes: 0 all rows answered; 2 wrong columns, or rows that the model refused; 4 interrupted; 6 no such file"
 )]
@@ -41,7 +41,10 @@ pub struct ScoreArgs {
     pub skip: Vec<String>,
     /// Rows that the model is asked about at once: 1 to 4096
     #[arg(long, value_name = "ROWS", default_value_t = BATCH_ROWS)]
-    pub batch: usize,
+    pub batch_rows: usize,
+    /// How rows are written to the command
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ProbeBatches::Csv)]
+    pub batches: ProbeBatches,
     /// Score the first rows only
     #[arg(long, value_name = "ROWS")]
     pub limit: Option<u64>,

@@ -52,7 +52,7 @@ fn text(home: &Home, name: &str) -> String {
 fn every_row_is_answered() {
     let home = home(1000);
     let report =
-        home.json(&[&SCORE[..], &["--out", "out.csv", "--batch", "10", "--metrics", "m.json"]].concat());
+        home.json(&[&SCORE[..], &["--out", "out.csv", "--batch-rows", "10", "--metrics", "m.json"]].concat());
     assert_eq!(
         (&report["rows"], &report["batches"], &report["answers"]),
         (&json!(1000), &json!(100), &json!("chances"))
@@ -134,9 +134,9 @@ fn what_is_refused() {
     };
     let model = |path: &'static str| vec![path, "--command", "sh score.sh", "--label", "truth"];
     let with = |path: &'static str, more: &[&'static str]| [model(path), more.to_vec()].concat();
-    check(&with("gap.csv", &["--batch", "10"]), 2, "row 101: the model refused: age is missing");
+    check(&with("gap.csv", &["--batch-rows", "10"]), 2, "row 101: the model refused: age is missing");
     check(&with("gap.csv", &[]), 2, "rows 1 to 101: the model refused: age is missing");
-    check(&with("gap.csv", &[]), 2, "`--batch 1` tells the very row");
+    check(&with("gap.csv", &[]), 2, "`--batch-rows 1` tells the very row");
     check(&["rows.csv", "--command", "sh score.sh"], 2, "exit status: 9");
     check(&["rows.csv", "--command", "no-such-program-here"], 2, "exit status: 127");
     check(&["rows.csv", "--command", "sh score.sh", "--label", "trooth"], 2, "did you mean `truth`?");
@@ -147,7 +147,7 @@ fn what_is_refused() {
     );
     check(&with("rows.csv", &["--skip", "age,sector"]), 2, "no column is left");
     check(&with("rows.csv", &["--positive", "maybe"]), 2, "no row's label is `maybe`; there are `no`, `yes`");
-    check(&with("rows.csv", &["--batch", "5000"]), 2, "a batch has 1 to 4096 rows");
+    check(&with("rows.csv", &["--batch-rows", "5000"]), 2, "a batch has 1 to 4096 rows");
     check(&["taken.csv", "--command", "cat"], 2, "the table has a column `prediction` already");
     check(&["nowhere.csv", "--command", "cat"], 6, "nowhere.csv");
     let percent = "read -r h; while read -r x; do [ -z \"$x\" ] || echo 40; done";
