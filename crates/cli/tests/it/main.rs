@@ -9,6 +9,7 @@ mod data_check;
 mod data_sets;
 mod detectors;
 mod evaluations;
+mod example_evaluators;
 mod examples;
 mod faults;
 mod hangs;
