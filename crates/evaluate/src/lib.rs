@@ -14,6 +14,7 @@ mod estimate;
 pub mod failures;
 pub mod fairness;
 pub mod import;
+pub mod latency;
 pub mod metrics;
 pub mod numbers;
 pub mod residuals;
