@@ -99,6 +99,12 @@ impl Home {
         self.folder.join("evaluations").join(evaluation_id)
     }
 
+    /// What its launch of this number leaves, counted from 1.
+    #[must_use]
+    pub fn evaluator_outputs(&self, evaluation_id: &str, launch_number: u32) -> PathBuf {
+        self.evaluation_folder(evaluation_id).join(format!("launch-{launch_number}"))
+    }
+
     /// Snapshots of data, and what is known of files that were read.
     #[must_use]
     pub fn data_folder(&self) -> PathBuf {

@@ -155,7 +155,7 @@ impl Judged {
             assessment_json: assessment.map(rest_of),
             ..row.clone()
         };
-        EvaluationEnd { evaluation, metrics, slices }
+        EvaluationEnd { evaluation, metrics, slices, gate_receipt: None }
     }
 
     /// What the rows are taken for.

@@ -206,6 +206,8 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
 fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), AppError> {
     let folder = home.evaluation_outputs();
     let staging = folder.join(format!(".new-{}", std::process::id()));
+    // Of a process that had this id before, and was killed.
+    let _ = fs::remove_dir_all(&staging);
     fs::create_dir_all(&staging).map_err(|error| AppError::file("make", &staging, &error))?;
     let kept = (|| {
         let parts = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];

@@ -69,14 +69,7 @@ impl App {
             return Err(AppError::new(ErrorKind::Usage, message)
                 .hint("write `gates = [\"accuracy >= 0.84\"]` into `[evaluate]`, or name one with --gate"));
         }
-        let gates = read_gates(&rules)?;
-        let baseline = self.baseline_of(&row, request.baseline.as_deref())?;
-        let mut evidence = self.evidence_of(&row, baseline.as_ref())?;
-        if request.baseline.is_none() && !names_baseline(&row) {
-            evidence.baseline.get_or_insert_default();
-        }
-        let judged = judge_all(&rules, &gates, &evidence);
-        let receipt = self.gate_receipt(&row, baseline.as_ref(), &gates, &judged, &evidence);
+        let (judged, receipt) = self.judged(&row, &rules, request.baseline.as_deref())?;
         self.keep_receipt(&receipt)?;
         Ok(GateReceipt {
             gate_receipt_id: receipt.gate_receipt_id,
@@ -89,28 +82,34 @@ impl App {
         })
     }
 
-    /// What the gates of an evaluation that is about to end say of it.
-    pub(crate) fn verdicts(&self, row: &EvaluationRow) -> Result<Vec<JudgedGate>, AppError> {
+    /// What the gates of an evaluation that is about to end say of it, and the receipt of that; none without gates.
+    pub(crate) fn verdicts(
+        &self,
+        row: &EvaluationRow,
+    ) -> Result<(Vec<JudgedGate>, Option<GateReceiptRow>), AppError> {
         let rules = self.rules_of(row)?;
-        let gates = read_gates(&rules)?;
-        if gates.is_empty() {
-            return Ok(Vec::new());
+        if rules.is_empty() {
+            return Ok((Vec::new(), None));
         }
-        let baseline = self.baseline_of(row, None)?;
-        let mut evidence = self.evidence_of(row, baseline.as_ref())?;
-        if !names_baseline(row) {
-            evidence.baseline.get_or_insert_default();
-        }
-        Ok(judge_all(&rules, &gates, &evidence))
+        self.judged(row, &rules, None).map(|(judged, receipt)| (judged, Some(receipt)))
     }
 
-    /// Writes a receipt of what the gates of an evaluation said, once that has ended.
-    pub(crate) fn keep_verdicts(&self, row: &EvaluationRow) -> Result<(), AppError> {
-        if row.state != EvaluationState::Completed || self.rules_of(row)?.is_empty() {
-            return Ok(());
+    /// What gates say of an evaluation beside a named baseline, or the one it was compared with.
+    fn judged(
+        &self,
+        row: &EvaluationRow,
+        rules: &[String],
+        named: Option<&str>,
+    ) -> Result<(Vec<JudgedGate>, GateReceiptRow), AppError> {
+        let gates = read_gates(rules)?;
+        let baseline = self.baseline_of(row, named)?;
+        let mut evidence = self.evidence_of(row, baseline.as_ref())?;
+        if named.is_none() && !names_baseline(row) {
+            evidence.baseline.get_or_insert_default();
         }
-        let request = JudgeRequest { evaluation: row.evaluation_id.clone(), ..JudgeRequest::default() };
-        self.judge_gates(&request).map(drop)
+        let judged = judge_all(rules, &gates, &evidence);
+        let receipt = self.gate_receipt(row, baseline.as_ref(), &gates, &judged, &evidence);
+        Ok((judged, receipt))
     }
 
     /// The same evidence and gates give the same receipt, which is kept as it was first written.

@@ -1,13 +1,14 @@
 //! `trackway evaluate`: receipts, evaluators that fail in every way, and processes that are killed.
 
+mod lost;
+
 use std::process::Child;
 
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use trackway_formats::runfile::sha256_hex;
 use trackway_recorder::{Kind, Recorder};
 
-use crate::harness::{Answer, Home, answer, eventually, signal};
+use crate::harness::{Answer, Home, answer, eventually};
 
 /// Set for the training script of these tests.
 const STEPS: &str = "EVALUATED_STEPS";
@@ -330,28 +331,6 @@ fn what_is_read_is_not_deleted() {
 
 fn evaluate_code(home: &Home) -> i32 {
     home.trackway(&["evaluate", "job.toml", "--checkpoint", "1"]).code
-}
-
-/// Proves that an evaluation whose command was killed stays running as long as its evaluator lives, its checkpoint held; and
-/// that the next command then ends it as failed and lets go.
-#[test]
-fn a_lost_evaluation_is_closed() {
-    let home = trained(&waiting(), "");
-    let child = home.spawn(&["evaluate", "job.toml", "--json"]);
-    begun(&home, 1);
-    signal(&child, Signal::SIGKILL);
-    child.wait_with_output().unwrap();
-    assert_eq!(home.json(&["evaluations"])[0]["state"], "running");
-    assert_eq!(pins(&home).len(), 1);
-    home.write("go", "");
-    let failed = eventually("the end of the evaluator", || {
-        let listed = home.json(&["evaluations"]);
-        (listed[0]["state"] == "failed").then(|| listed[0].clone())
-    });
-    assert!(failed["failure"].as_str().unwrap().contains("nobody conducted it any more"), "{failed}");
-    assert_eq!(failed["launches"].as_array().unwrap().len(), 1);
-    assert!(pins(&home).is_empty());
-    assert_eq!(home.json(&["runs"])[0]["state"], "completed");
 }
 
 /// Proves that a run is evaluated when it completed, that its exit code says when that failed, and that an evaluation that could
