@@ -33,6 +33,7 @@ pub use self::subject::EvaluationSubject;
 pub(crate) use self::baseline::Candidate;
 use self::evaluator::{Evaluator, evaluator};
 use self::launches::{Launched, Launches, variables};
+pub(crate) use self::outputs::STAGING_PREFIX;
 use self::subject::{Asked, Subject};
 use self::task_set::TaskSet;
 use crate::App;

@@ -1,5 +1,6 @@
 //! `trackway evaluate`: receipts, evaluators that fail in every way, and processes that are killed.
 
+mod clearing;
 mod lost;
 
 use std::process::Child;
