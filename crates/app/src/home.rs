@@ -106,6 +106,12 @@ impl Home {
         self.evaluation_folder(evaluation_id).join(format!("launch-{launch_number}"))
     }
 
+    /// The checkpoint that an evaluation judges, where it had to be brought from a remote.
+    #[must_use]
+    pub fn brought_checkpoint(&self, evaluation_id: &str) -> PathBuf {
+        self.evaluation_folder(evaluation_id).join("checkpoint")
+    }
+
     /// Snapshots of data, and what is known of files that were read.
     #[must_use]
     pub fn data_folder(&self) -> PathBuf {

@@ -8,6 +8,7 @@ use trackway_ledger::{AttemptRow, AttemptState, EvaluationEnd, EvaluationRow, Ev
 
 use super::collect::section_of;
 use crate::App;
+use crate::checkpoints::Checkpoints;
 use crate::error::{AppError, ErrorKind};
 use crate::run::lock::RunLock;
 
@@ -36,6 +37,17 @@ impl App {
         if run.state.is_final() { Ok(()) } else { self.set_run_state(launch_run_id, RunState::Failed) }
     }
 
+    /// Lets go of the checkpoint of an evaluation that reads it no more. What was brought here for it goes.
+    pub(super) fn let_go_of(&self, checkpoints: &Checkpoints, evaluation_id: &str) -> Result<(), AppError> {
+        let brought = self.home.brought_checkpoint(evaluation_id);
+        match std::fs::remove_dir_all(&brought) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(AppError::file("delete", &brought, &error))
+            }
+            _ => checkpoints.let_go(evaluation_id),
+        }
+    }
+
     fn close_lost(&self, row: &EvaluationRow) -> Result<Option<String>, AppError> {
         let Some(launch_run_id) = row.launch_run_id else { return Ok(None) };
         let folder = self.home.run_folder(launch_run_id);
@@ -56,8 +68,9 @@ impl App {
         self.rest_launches(launch_run_id)?;
         let EvaluationRow { evaluation_id, run_id, .. } = &end.evaluation;
         // The pin ends by itself if it cannot be taken away now.
-        let let_go =
-            self.checkpoints(&run_id.to_string()).and_then(|checkpoints| checkpoints.let_go(evaluation_id));
+        let let_go = self
+            .checkpoints(&run_id.to_string())
+            .and_then(|checkpoints| self.let_go_of(&checkpoints, evaluation_id));
         let stored = self.ledger_write(|ledger| ledger.end_evaluation(&end))?;
         let held = let_go.err().map(|error| format!("; its checkpoint is still held: {error}"));
         Ok(Some(format!("{}{}", sentence(&stored), held.unwrap_or_default())))

@@ -262,9 +262,19 @@ impl Case<'_> {
         self.checkpoints.hold(&self.evaluation_id, &self.chosen, "an evaluation reads it", seconds)
     }
 
+    /// The checkpoint's files, every byte of them read; brought here where they are only at the remote.
+    fn verified_folder(&self, reporter: &dyn Reporter) -> Result<PathBuf, AppError> {
+        let far = self.app.home.brought_checkpoint(&self.evaluation_id);
+        if self.chosen.is_far() && !far.exists() {
+            let text = format!("step {} is only at the remote, and is brought here", self.chosen.step);
+            reporter.notice(&Notice::Note { text });
+        }
+        self.checkpoints.verified_folder(&self.chosen, &far, &|done, total| reporter.fetching(done, total))
+    }
+
     /// A pin that cannot be taken away ends by itself.
     fn let_go(&self, reporter: &dyn Reporter) {
-        if let Err(error) = self.checkpoints.let_go(&self.evaluation_id) {
+        if let Err(error) = self.app.let_go_of(&self.checkpoints, &self.evaluation_id) {
             let text = format!("the pin `{}` stays until its time is over: {error}", self.evaluation_id);
             reporter.notice(&Notice::Note { text });
         }

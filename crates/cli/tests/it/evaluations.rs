@@ -39,17 +39,22 @@ fn toy() {
 /// A home with `job.toml`, `eval.sh` and a task set.
 fn home_with(script: &str, evaluate: &str) -> Home {
     let home = Home::new();
+    write_job(&home, script, "", evaluate);
+    home
+}
+
+/// Writes `job.toml`, with more for its `[checkpoint]` and `[evaluate]`, `eval.sh` and a task set.
+pub(crate) fn write_job(home: &Home, script: &str, checkpoint: &str, evaluate: &str) {
     let binary = std::env::current_exe().unwrap();
     let text = format!(
         "[run]\nname = \"judged\"\ncommand = [\"{}\", \"evaluations::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
-         environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n\
+         environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n{checkpoint}\n\
          [evaluate]\ncommand = [\"sh\", \"eval.sh\"]\nretry = {{ attempts = 2, backoff = \"10ms\" }}\n{evaluate}\n",
         binary.display()
     );
     home.write("job.toml", &text);
     home.write("eval.sh", script);
     home.write("tasks-v3.jsonl", "{\"question\": 1}\n");
-    home
 }
 
 /// The same, trained.
@@ -286,11 +291,11 @@ fn a_crash_launches_the_evaluator_alone_again() {
 }
 
 /// An evaluator that waits until `go` exists.
-fn waiting() -> String {
+pub(crate) fn waiting() -> String {
     format!("touch waits-$$\nwhile ! test -e go; do sleep 0.05; done\n{GOOD}")
 }
 
-fn begun(home: &Home, count: usize) {
+pub(crate) fn begun(home: &Home, count: usize) {
     eventually("the evaluators", || {
         let waits = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("waits-");
         let found = std::fs::read_dir(home.path()).unwrap().flatten().filter(waits).count();

@@ -8,7 +8,7 @@ use crate::harness::{Answer, Home};
 /// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
 const GATES: &str = "gates = [\"grade >= 0.3\"]";
 
-fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
+pub(crate) fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["registry"], arguments, &["--json"]].concat()))
 }
 
@@ -28,7 +28,7 @@ fn production(home: &Home) -> Value {
 }
 
 /// Arms the gates of the run file by a model whose grade is far below what it was.
-fn arm(home: &Home) {
+pub(crate) fn arm(home: &Home) {
     let written = home.trackway(&[
         "gates",
         "fixture",
