@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Blind-spot search beside PyPI's `sliceline`: the same slices, time and peak memory.
 
-Usage: bench/evaluate/slices.py FOLDER --ours PATH/slices --adult adult-train.csv [--rounds 3] [--only NAMES] [--peer-seconds 900] [--peer-gib 18]
+Usage: bench/evaluate/slices.py FOLDER --trackway PATH --adult adult-train.csv [--rounds 3] [--only NAMES] [--peer-seconds 900] [--peer-gib 18]
 
-FOLDER is made, if it is not there; `--ours` is `cargo build --release -p trackway-evaluate --example slices`. Beside this
-script's Python: sliceline, scikit-learn, pandas, pyarrow (`bench/data/peers.sh` makes one). Tables:
+FOLDER is made, if it is not there; `--trackway` is the release binary. Beside this script's Python: sliceline, scikit-learn, pandas, pyarrow (`bench/data/peers.sh` makes one). Tables:
 
 - `adult`: its numbers in 10 quantile bins, 0/1 errors of a logistic regression out of fold; `adult_10`: ten copies;
 - `covtype`: 581,012 rows of 54 columns, 188 one-hot columns, as large as Covtype; synthetic, with a planted slice;
@@ -158,7 +157,7 @@ def compare(path: Path, arguments: argparse.Namespace) -> None:
 
     rows = pq.read_metadata(path).num_rows
     support = 2 if path.stem == "wide" else -(-rows // 100)
-    ours = [arguments.ours, str(path), "--error", "error", "--top", str(TOP), "--max-level", str(LEVEL)]
+    ours = [arguments.trackway, "slices", "find", str(path), "--json", "--no-holdout", "--error", "error", "--top", str(TOP), "--max-level", str(LEVEL)]
     ours += ["--alpha", str(ALPHA), "--min-support", str(support)]
     peer = [sys.executable, "-c", PEER, str(path), str(TOP), str(LEVEL), str(ALPHA), str(support)]
     print(f"\n{path.stem}: {rows} rows, support {support}")
@@ -194,7 +193,7 @@ def compare(path: Path, arguments: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--ours", required=True)
+    parser.add_argument("--trackway", required=True)
     parser.add_argument("--adult", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer-rounds", type=int, default=1)

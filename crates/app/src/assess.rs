@@ -15,6 +15,7 @@ use trackway_evaluate::{AssessError, Baseline, SliceRows};
 use trackway_ledger::{Answer, RowPredicate};
 
 pub use trackway_evaluate::metrics::is_share as is_share_metric;
+pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 pub use trackway_evaluate::{
     Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves,
     Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice, SliceCompared,

@@ -28,7 +28,7 @@ pub use evaluate::{
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
-pub use probe::{ProbeArgs, ProbeOnly};
+pub use probe::{ProbeArgs, ProbeBatches, ProbeOnly};
 pub use registry::{
     AliasArgs, ApproveArgs, ExportArgs, FixtureArgs, GatesCommand, GatesTestArgs, HistoryArgs, HowArgs,
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,

@@ -1,6 +1,9 @@
 //! What the HTML reports share: the look, and text that cannot become markup.
 
 pub mod assessment;
+mod plot;
+pub mod probe;
+mod residuals;
 
 /// The look of a report, in light and dark. No script, no font, no network.
 pub const STYLE: &str = include_str!("html/style.css");

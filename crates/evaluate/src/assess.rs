@@ -13,6 +13,7 @@ use crate::metrics::rows::{Content, Items, KnownClasses, items};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, measure};
 use crate::notes::notes;
+use crate::residuals::residuals_of;
 use crate::slices::{SliceLimits, SliceRows, slices};
 
 /// What is asked of a table.
@@ -86,6 +87,7 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         Some(task) => task,
         None => columns.task(frame)?,
     };
+    let roles = columns.clone();
     let columns = columns.for_task(task);
     let known = KnownClasses { positive: spec.positive.as_deref(), names: &[] };
     let items = items(frame, task, &columns, known)?;
@@ -127,6 +129,7 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         classes: class_metrics(&items, spec.confidence),
         confusion: confusion(&items),
         curves: curves(&items, &scoring, spec.confidence),
+        residuals: residuals_of(frame, &items, &roles, spec.confidence),
         slices: slices(&items, &spec.slices, &main_metric, spec.limits, (&metrics, judge)),
         fairness,
         comparison: comparison.transpose()?,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Estimate;
+use crate::residuals::Residuals;
 
 /// Numbers by the name of the metric, each with its interval.
 pub type Metrics = BTreeMap<String, Estimate>;
@@ -45,6 +46,10 @@ pub struct Assessment {
     pub confusion: Option<Confusion>,
     /// Points to draw.
     pub curves: Curves,
+    /// What predictions leave over, by the prediction and by each column that is no label or prediction; of amounts and classes. Receipts of
+    /// earlier versions have none.
+    #[serde(default)]
+    pub residuals: Option<Residuals>,
     /// Parts of the rows that were asked for, in that order.
     pub slices: Vec<Slice>,
     /// One for each column that was asked for.

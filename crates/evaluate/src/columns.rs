@@ -87,7 +87,8 @@ impl Columns {
         self
     }
 
-    fn given(&self) -> impl Iterator<Item = &str> {
+    /// The names of all columns that are known.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &str> {
         let roles = [
             &self.label,
             &self.prediction,

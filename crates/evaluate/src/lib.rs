@@ -18,6 +18,7 @@ pub mod import;
 pub mod metrics;
 mod notes;
 pub mod numbers;
+pub mod residuals;
 pub mod search;
 pub mod slices;
 pub mod told;

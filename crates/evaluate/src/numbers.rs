@@ -5,10 +5,10 @@ use crate::{Assessment, Compared, Estimate, Metrics, Verdict};
 /// One number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
-    /// What it is about: `all`, `class`, `slice`, `slice_difference`, `fairness`, `group`, `comparison` or
+    /// What it is about: `all`, `class`, `slice`, `slice_difference`, `fairness`, `group`, `residual`, `comparison` or
     /// `comparison_slice`.
     pub part: &'static str,
-    /// Which class, slice, column or group; `COLUMN=VALUE` for a group. Empty where there is only one.
+    /// Which class, slice, column or group; `COLUMN=VALUE` for a group or a bin of residuals. Empty where there is only one.
     pub name: String,
     /// The metric or measure.
     pub metric: String,
@@ -48,6 +48,13 @@ impl Assessment {
                     &group.metrics,
                     verdict,
                 );
+            }
+        }
+        for curve in self.residuals.iter().flat_map(|it| it.by_prediction.iter().chain(&it.by_feature)) {
+            for bin in &curve.bins {
+                let name = format!("{}={}", curve.feature, bin.values.as_deref().unwrap_or_default());
+                let mean = Metrics::from([("mean_residual".to_owned(), bin.mean)]);
+                add(&mut numbers, "residual", &name, &mean, None);
             }
         }
         if let Some(comparison) = &self.comparison {

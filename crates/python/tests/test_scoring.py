@@ -105,3 +105,82 @@ def test_prints_do_not_disturb(tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["3.0", "4.0"]
     assert "looking at 1" in done.stderr
+
+
+def sloped(model, text, monkeypatch, gradients=None, columns=COLUMNS):
+    monkeypatch.setenv("TRACKWAY_SCORING_COLUMNS", json.dumps(columns))
+    monkeypatch.setenv("TRACKWAY_SCORING_GRADIENTS", "1")
+    answers = io.StringIO()
+    trackway.serve_scores(model, gradients=gradients, rows=io.StringIO(text, newline=""), answers=answers)
+    return answers.getvalue().splitlines()
+
+
+def test_gradients_follow_predictions(monkeypatch):
+    """Proves that gradients stand behind each prediction in the order of the columns, given as a dict or a table, that columns
+    without one have an empty field, and that a model without any answers as it does."""
+    text = "age,sector,old\n2,x,true\n3,y,\n\n"
+
+    def score(batch):
+        return [age * 1.5 for age in listed(batch, "age")]
+
+    by_column = sloped(score, text, monkeypatch, lambda batch: {"age": [1.5] * len(listed(batch, "age"))})
+    assert by_column == ["3.0,1.5,,", "4.5,1.5,,"]
+    table = sloped(score, text, monkeypatch, lambda batch: [[1.5, float("nan"), 0]] * 2)
+    assert table == ["3.0,1.5,,0.0", "4.5,1.5,,0.0"]
+    assert sloped(score, text, monkeypatch) == ["3.0", "4.5"]
+    unknown = sloped(score, text, monkeypatch, lambda batch: {"weight": [1.0]})
+    assert unknown == ["! InputError: there are gradients of `weight`, and no such column"]
+    narrow = sloped(score, text, monkeypatch, lambda batch: [[1.5]] * 2)
+    assert narrow[0].startswith("! InputError: gradients are 2 rows of 3 columns")
+
+
+def test_a_torch_module_gives_its_own_gradients(monkeypatch):
+    """Proves that autograd's gradients of each row are answered, for a model that is no straight line."""
+    torch = need("torch")
+
+    class Square(torch.nn.Module):
+        def forward(self, inputs):
+            return inputs[:, 0] ** 2 + 10 * inputs[:, 1]
+
+    columns = [{"name": "x", "type": "float"}, {"name": "y", "type": "int"}]
+    assert sloped(Square(), "x,y\n2,3\n-1,0\n\n", monkeypatch, columns=columns) == ["34.0,4.0,10.0", "1.0,-2.0,10.0"]
+
+
+def test_parts_of_whole_numbers_stay(monkeypatch):
+    """Proves that a tenth of a whole number reaches the model as it is."""
+    seen = []
+
+    def score(batch):
+        seen.append(listed(batch, "age"))
+        return [0.5] * len(seen[-1])
+
+    served(score, "age,sector,old\n3.1,x,true\n4,y,true\n\n4,y,true\n\n", monkeypatch)
+    assert seen == [[3.1, 4.0], [4]]
+
+
+def test_rows_as_arrow(monkeypatch):
+    """Proves that a stream of record batches is answered batch by batch, with the types that rows as text have."""
+    pyarrow = need("pyarrow")
+    columns = [*COLUMNS, {"name": "at", "type": "timestamp"}]
+    monkeypatch.setenv("TRACKWAY_SCORING_COLUMNS", json.dumps(columns))
+    monkeypatch.setenv("TRACKWAY_SCORING_FORMAT", "arrow")
+    schema = pyarrow.schema(
+        [("age", pyarrow.float64()), ("sector", pyarrow.string()), ("old", pyarrow.bool_()), ("at", pyarrow.timestamp("us", "UTC"))]
+    )
+    stream = io.BytesIO()
+    with pyarrow.ipc.new_stream(stream, schema) as writer:
+        writer.write_batch(pyarrow.record_batch([[31.0, 40.0], ["a", None], [True, None], [0, None]], schema=schema))
+        writer.write_batch(pyarrow.record_batch([[None], ["b"], [False], [1_000_000]], schema=schema))
+    stream.seek(0)
+    seen = []
+
+    def score(batch):
+        seen.append({name: listed(batch, name) for name in ("age", "sector", "old", "at")})
+        return [0.25] * len(seen[-1]["age"])
+
+    answers = io.StringIO()
+    trackway.serve_scores(score, rows=stream, answers=answers)
+    assert answers.getvalue().splitlines() == ["0.25"] * 3
+    assert seen[0]["age"] == [31, 40] and seen[0]["sector"] == ["a", None] and seen[0]["old"] == [True, None]
+    assert seen[0]["at"][0].isoformat().startswith("1970-01-01T00:00:00")
+    assert seen[1]["age"][0] != seen[1]["age"][0] and seen[1]["old"] == [False] and seen[1]["at"][0].second == 1

@@ -14,6 +14,7 @@ mod resample;
 mod sample;
 mod sequence;
 mod significance;
+mod variance;
 
 pub use association::{Association, Table};
 pub use correction::{benjamini_hochberg, holm};
@@ -31,6 +32,7 @@ pub use significance::{
     ChiSquare, MCNEMAR_EXACT_MAX, chi_square, chi_square_p_value, kolmogorov_smirnov_p_value,
     mcnemar_p_value, normal_p_value, student_t_p_value,
 };
+pub use variance::{Group, VarianceAnalysis, variance_analysis};
 
 #[cfg(test)]
 mod tests;

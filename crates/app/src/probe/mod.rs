@@ -1,7 +1,5 @@
 //! What a model makes of its inputs, found out by asking a scoring command.
 
-mod scorer;
-
 use std::path::Path;
 
 use serde::Serialize;
@@ -16,7 +14,8 @@ pub use trackway_evaluate::debug as parts;
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
-use scorer::Scorer;
+pub use crate::scoring::BatchFormat;
+use crate::scoring::{Asked, Scorer};
 
 /// Which model is asked, about which rows.
 #[derive(Debug, Clone)]
@@ -25,6 +24,8 @@ pub struct ProbeRequest {
     pub table: TableRequest,
     /// A shell command that keeps to docs/scoring.md.
     pub command: String,
+    /// How rows are written to it.
+    pub format: BatchFormat,
     /// What is true; without it nothing is said of errors.
     pub label: Option<String>,
     /// The label whose chance the model predicts: labels become 1 where they are it, else 0.
@@ -89,10 +90,16 @@ pub fn probe(
         Some(positive) => of_class(&truth, positive),
         None => Ok(truth),
     });
-    let mut scorer = Scorer::new(base, &request.command, &features, onlooker.cancelled);
+    let asked = Asked { command: &request.command, format: request.format, gradients: false };
+    let mut scorer = Scorer::new(base, asked, &features, onlooker.cancelled);
     let mut score = |columns: &[FrameColumn]| scorer.score(columns);
-    let mut model = Model::new(features, truth.transpose()?, request.loss, request.threshold, &mut score)
+    // A process of its own, which is not started before it is asked.
+    let asked = Asked { gradients: true, ..asked };
+    let mut sloped = Scorer::new(base, asked, &features, onlooker.cancelled);
+    let mut gradients = |columns: &[FrameColumn]| sloped.gradients(columns);
+    let model = Model::new(features, truth.transpose()?, request.loss, request.threshold, &mut score)
         .map_err(|error| probe_error(&error))?;
+    let mut model = model.with_gradients(&mut gradients);
     let found =
         ask(&mut model, &request.settings, told, onlooker.cancelled).map_err(|error| probe_error(&error))?;
     let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;

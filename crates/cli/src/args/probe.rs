@@ -1,16 +1,19 @@
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::{SlicesLoss, TableArgs};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The model is reached by a command that reads rows as CSV and answers each with a line; docs/scoring.md has the contract, and
+    after_help = "The model is reached by a command that reads rows as CSV or Arrow and answers each with a line; docs/scoring.md has the contract, and
 `trackway.serve_scores` in Python keeps to it.
 
 Examples:
   trackway probe test.parquet --command 'python score.py' --label income --positive '>50K'
   trackway probe test.csv --command ./score --label price --only importance,dependence --json
-  trackway probe test.csv --command 'python score.py' --skip id,name --only counterfactuals"
+  trackway probe test.csv --command 'python score.py' --skip id,name --only counterfactuals
+  trackway probe test.parquet --command 'python score.py' --batches arrow --label price --html probe.html"
 )]
 pub struct ProbeArgs {
     #[command(flatten)]
@@ -18,6 +21,9 @@ pub struct ProbeArgs {
     /// A shell command that scores rows
     #[arg(long, value_name = "COMMAND")]
     pub command: String,
+    /// How rows are written to the command
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = ProbeBatches::Csv)]
+    pub batches: ProbeBatches,
     /// What is true; without it nothing is said of errors
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
@@ -54,17 +60,35 @@ pub struct ProbeArgs {
     /// Decides which rows are drawn, shuffles and typos
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Write it as one HTML page too, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ProbeBatches {
+    /// Text, an empty line after each batch
+    Csv,
+    /// A stream of Arrow record batches
+    Arrow,
 }
 
 /// What can be found out.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ProbeOnly {
+    /// What predictions leave over, by prediction and by feature
+    Residuals,
+    /// Rows that stand apart, and what that does
+    Leverage,
     /// What the model loses without a feature
     Importance,
     /// What it predicts for each value of a feature, on average and for single rows
     Dependence,
     /// What it makes of missing, mistyped and scaled values
     Perturbations,
+    /// What small steps along the model's gradients do
+    Sensitivity,
     /// The smallest change of a row that changes the decision
     Counterfactuals,
 }

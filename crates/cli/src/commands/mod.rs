@@ -21,6 +21,7 @@ mod progressive;
 pub mod prove;
 pub mod registry;
 pub mod rehearse;
+mod residuals;
 pub mod run;
 pub mod slices;
 pub mod sql;

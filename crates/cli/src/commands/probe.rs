@@ -1,14 +1,17 @@
 use std::path::Path;
 
 use trackway_app::probe::parts::{
-    Counterfactual, Dependence, Importance, Perturbation, PerturbationKind, ProbePart, ProbeSettings,
+    Counterfactual, Dependence, Estimate, HighRow, Importance, Perturbation, ProbePart, ProbeSettings,
+    Sensitivity, SmallStep,
 };
-use trackway_app::probe::{ProbeReport, ProbeRequest, probe as ask};
+use trackway_app::probe::{BatchFormat, ProbeReport, ProbeRequest, probe as ask};
 
 use super::data::{reading, table};
+use super::residuals;
 use super::slices::loss;
-use crate::args::{ProbeArgs, ProbeOnly};
+use crate::args::{ProbeArgs, ProbeBatches, ProbeOnly};
 use crate::exit::Failure;
+use crate::html::probe::{change, page};
 use crate::printer::{Printer, Tone, visible};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
@@ -26,6 +29,12 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
     let request = request(args);
     let told = |part: ProbePart| printer.note(&format!("asking about {}", part.as_str()));
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
+    if let Some(path) = &args.html {
+        let title = format!("What `{}` makes of {}", args.command, args.table.paths.join(", "));
+        std::fs::write(path, page(&title, &report))
+            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+        printer.note(&format!("the page is in {}", path.display()));
+    }
     if printer.is_json() {
         printer.document(&report);
     } else {
@@ -36,6 +45,9 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
 
 fn request(args: &ProbeArgs) -> ProbeRequest {
     let part = |only: &ProbeOnly| match only {
+        ProbeOnly::Residuals => ProbePart::Residuals,
+        ProbeOnly::Leverage => ProbePart::Leverage,
+        ProbeOnly::Sensitivity => ProbePart::Sensitivity,
         ProbeOnly::Importance => ProbePart::Importance,
         ProbeOnly::Dependence => ProbePart::Dependence,
         ProbeOnly::Perturbations => ProbePart::Perturbations,
@@ -45,6 +57,10 @@ fn request(args: &ProbeArgs) -> ProbeRequest {
     ProbeRequest {
         table: table(&args.table),
         command: args.command.clone(),
+        format: match args.batches {
+            ProbeBatches::Csv => BatchFormat::Csv,
+            ProbeBatches::Arrow => BatchFormat::Arrow,
+        },
         label: args.label.clone(),
         positive: args.positive.clone(),
         loss: args.loss.map(loss),
@@ -65,6 +81,10 @@ fn request(args: &ProbeArgs) -> ProbeRequest {
 
 fn print(printer: Printer, report: &ProbeReport) {
     let found = &report.found;
+    if let Some(it) = &found.residuals {
+        residuals::print(printer, it);
+        printer.line("");
+    }
     section(
         printer,
         "importance",
@@ -92,6 +112,9 @@ fn print(printer: Printer, report: &ProbeReport) {
         &["feature", "change", "decided otherwise", "moved by", "error rises by"],
         perturbations.into_iter().map(perturbation),
     );
+    if let Some(it) = &found.sensitivity {
+        sensitivity(printer, it);
+    }
     let counterfactuals = found.counterfactuals.iter().flatten();
     section(
         printer,
@@ -99,6 +122,19 @@ fn print(printer: Printer, report: &ProbeReport) {
         &["row", "predicted", "then", "changes"],
         counterfactuals.map(counterfactual),
     );
+    let rows = found.leverage.iter().flat_map(|it| &it.rows);
+    section(
+        printer,
+        "rows that stand apart",
+        &["row", "leverage", "residual in deviations", "Cook's distance", "stands apart in"],
+        rows.map(high_row),
+    );
+    if let Some(it) = found.leverage.as_ref().filter(|it| !it.left_out.is_empty()) {
+        printer.line(&format!("leverage is without {}", visible(&it.left_out.join(", "))));
+    }
+    if let Some(why) = &found.no_sensitivity {
+        printer.line(&printer.tone(Tone::Dim, &format!("no small steps: {}", visible(why))));
+    }
     let error =
         found.error.map_or(String::new(), |error| format!(", error {} on average", metric(error.value)));
     printer.line(&format!(
@@ -153,13 +189,6 @@ fn dependence(it: &Dependence) -> Vec<Vec<String>> {
 }
 
 fn perturbation(it: &Perturbation) -> Vec<String> {
-    let change = match it.kind {
-        PerturbationKind::Missing => "missing",
-        PerturbationKind::Typo => "typo",
-        PerturbationKind::TimesTen => "× 10",
-        PerturbationKind::OverTen => "÷ 10",
-        PerturbationKind::Shuffle => "shuffled",
-    };
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let flipped = it.flipped.map(|flipped| format!("{:.1} %", flipped.value * 100.0));
     let flipped = match &it.refused {
@@ -169,7 +198,7 @@ fn perturbation(it: &Perturbation) -> Vec<String> {
         None => flipped.unwrap_or_else(|| "–".to_owned()),
     };
     let rises = number(it.increase.map(|increase| increase.value));
-    vec![it.feature.clone(), change.to_owned(), flipped, number(it.shift), rises]
+    vec![it.feature.clone(), change(it.kind).to_owned(), flipped, number(it.shift), rises]
 }
 
 /// A number as short as others, a class as it is.
@@ -189,4 +218,40 @@ fn counterfactual(it: &Counterfactual) -> Vec<String> {
         it.after.as_deref().map_or_else(|| "no change found".to_owned(), prediction),
         changes.join(" · "),
     ]
+}
+
+fn sensitivity(printer: Printer, it: &Sensitivity) {
+    section(
+        printer,
+        "small steps along gradients",
+        &["standard deviations", "decided otherwise", "by chance", "moved by", "by chance"],
+        it.steps.iter().map(small_step),
+    );
+    let slope = |slope: &trackway_app::probe::parts::Slope| {
+        vec![visible(&slope.feature), metric(slope.per_deviation.value)]
+    };
+    section(printer, "slopes", &["feature", "moved by a standard deviation"], it.slopes.iter().map(slope));
+    if !it.check.features.is_empty() {
+        let names = visible(&it.check.features.join(", "));
+        let told = format!("gradients of {names} are not those of the predictions");
+        printer.line(&printer.tone(Tone::Warning, &told));
+        printer.line("");
+    }
+}
+
+fn small_step(it: &SmallStep) -> Vec<String> {
+    let share = |share: Option<Estimate>| {
+        share.map_or_else(|| "–".to_owned(), |share| format!("{:.1} %", share.value * 100.0))
+    };
+    let (along, random) = (share(it.flipped), share(it.flipped_at_random));
+    vec![it.deviations.to_string(), along, random, metric(it.shift), metric(it.shift_at_random)]
+}
+
+fn high_row(it: &HighRow) -> Vec<String> {
+    let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
+    let value = |(name, value): &(String, Option<String>)| {
+        format!("{} {}", visible(name), value.as_deref().map_or_else(|| "missing".to_owned(), visible))
+    };
+    let values: Vec<String> = it.values.iter().map(value).collect();
+    vec![it.row.to_string(), metric(it.leverage), known(it.studentized), known(it.cook), values.join(" · ")]
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::Estimate;
+use crate::residuals::Residuals;
 use crate::search::Loss;
 
 /// What can be found out.
@@ -11,26 +12,42 @@ use crate::search::Loss;
 pub enum ProbePart {
     /// What the model loses without a feature.
     Importance,
+    /// What it leaves over, by its prediction and by feature.
+    Residuals,
     /// What it predicts on average for each value of a feature.
     Dependence,
     /// What it makes of missing, mistyped and scaled values.
     Perturbations,
+    /// What small steps along its gradients do.
+    Sensitivity,
     /// The smallest change of a row that changes the decision.
     Counterfactuals,
+    /// Rows that stand apart.
+    Leverage,
 }
 
 impl ProbePart {
     /// In the order in which they are asked.
-    pub const ALL: [Self; 4] =
-        [Self::Importance, Self::Dependence, Self::Perturbations, Self::Counterfactuals];
+    pub const ALL: [Self; 7] = [
+        Self::Residuals,
+        Self::Leverage,
+        Self::Importance,
+        Self::Dependence,
+        Self::Perturbations,
+        Self::Sensitivity,
+        Self::Counterfactuals,
+    ];
 
     /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Residuals => "residuals",
+            Self::Leverage => "leverage",
             Self::Importance => "importance",
             Self::Dependence => "dependence",
             Self::Perturbations => "perturbations",
+            Self::Sensitivity => "sensitivity",
             Self::Counterfactuals => "counterfactuals",
         }
     }
@@ -78,12 +95,20 @@ pub struct ProbeAnswer {
     pub loss: Option<Loss>,
     /// The mean error of the rows as they are.
     pub error: Option<Estimate>,
+    /// What predictions leave over; needs what is true and at least 60 rows.
+    pub residuals: Option<Residuals>,
+    /// Rows that stand apart; `None` where there are fewer than two rows for each parameter.
+    pub leverage: Option<Leverage>,
     /// Features by importance, the highest first; needs what is true.
     pub importance: Vec<Importance>,
     /// Curves of each feature.
     pub dependence: Vec<Dependence>,
     /// What changed values do.
     pub perturbations: Vec<Perturbation>,
+    /// What small steps do; `None` where the model gives no gradients, or predicts classes.
+    pub sensitivity: Option<Sensitivity>,
+    /// Why there is no answer about small steps.
+    pub no_sensitivity: Option<String>,
     /// Smallest changes of rows; `None` where the model decides nothing, but predicts amounts.
     pub counterfactuals: Option<Vec<Counterfactual>>,
     /// Rows that the model was asked about in all.
@@ -174,4 +199,85 @@ pub struct Counterfactual {
     pub changes: Vec<(String, Option<String>, Option<String>)>,
     /// The size of the changes: for a number the share of rows between both values, for a text 1.
     pub distance: f64,
+}
+
+/// Rows that stand apart from the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Leverage {
+    /// Independent columns that the features make, texts as indicators, and the intercept.
+    pub parameters: u64,
+    /// The mean leverage: parameters by rows.
+    pub mean: f64,
+    /// Rows with more than three times as much.
+    pub high: u64,
+    /// The rows with the most influence, or the most leverage where nothing is known to be true.
+    pub rows: Vec<HighRow>,
+    /// Features that are not in it: texts that hardly ever come twice, and what is too much for the rows.
+    pub left_out: Vec<String>,
+}
+
+/// A row, how far it stands apart, and what that does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HighRow {
+    /// The row, from 0 in what was drawn.
+    pub row: usize,
+    /// Its diagonal element of the hat matrix, from 0 to 1.
+    pub leverage: f64,
+    /// What is true less what is predicted; `None` where nothing is known to be true.
+    pub residual: Option<f64>,
+    /// The residual in its standard deviations (internally studentized).
+    pub studentized: Option<f64>,
+    /// Cook's distance.
+    pub cook: Option<f64>,
+    /// The features in which the row stands apart most, and its values.
+    pub values: Vec<(String, Option<String>)>,
+}
+
+/// What small steps along the model's gradients do.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sensitivity {
+    /// Features by how steep predictions are along them, the steepest first.
+    pub slopes: Vec<Slope>,
+    /// Steps of each size.
+    pub steps: Vec<SmallStep>,
+    /// Whether the gradients are those of the predictions.
+    pub check: GradientCheck,
+}
+
+/// How steep predictions are along a feature.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Slope {
+    /// The column.
+    pub feature: String,
+    /// The mean change of the prediction, without its sign, for one standard deviation of the feature.
+    pub per_deviation: Estimate,
+}
+
+/// All numbers of every row moved by one size, each the way in which its gradient points: towards the other decision; of amounts
+/// away from what is true.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SmallStep {
+    /// The size, in standard deviations of each feature.
+    pub deviations: f64,
+    /// The share of rows that are decided otherwise; `None` where nothing is decided.
+    pub flipped: Option<Estimate>,
+    /// The same of steps as large with signs by chance.
+    pub flipped_at_random: Option<Estimate>,
+    /// The mean change of the prediction, without its sign.
+    pub shift: f64,
+    /// The same of steps with signs by chance.
+    pub shift_at_random: f64,
+    /// By how much the mean error rises; `None` where nothing is known to be true.
+    pub increase: Option<Estimate>,
+}
+
+/// The gradients beside differences of predictions a hundredth of a standard deviation to both sides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GradientCheck {
+    /// Rows that were compared.
+    pub rows: u64,
+    /// How far apart both are, as a part of the larger one (root mean square).
+    pub off: f64,
+    /// Features whose gradients are more than a tenth off.
+    pub features: Vec<String>,
 }

@@ -8,16 +8,20 @@ mod cells;
 mod counterfactual;
 mod dependence;
 mod importance;
+mod leverage;
 mod model;
 mod perturbation;
+mod residual;
+mod sensitivity;
 #[cfg(test)]
 mod tests;
 
+pub use crate::Estimate;
 pub use answer::{
-    Counterfactual, Curve, Dependence, Importance, Perturbation, PerturbationKind, ProbeAnswer, ProbePart,
-    ProbeSettings,
+    Counterfactual, Curve, Dependence, GradientCheck, HighRow, Importance, Leverage, Perturbation,
+    PerturbationKind, ProbeAnswer, ProbePart, ProbeSettings, Sensitivity, Slope, SmallStep,
 };
-pub use model::{Decision, Model, Score, Unscored};
+pub use model::{Decision, Gradients, Model, Score, Unscored};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -60,28 +64,44 @@ pub fn probe(
     };
     for part in ProbePart::ALL.into_iter().filter(|part| settings.parts.contains(part)) {
         told(part);
-        for feature in 0..model.features.len() {
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(ProbeError::Cancelled);
+        match part {
+            ProbePart::Residuals => answer.residuals = residual::residuals(model),
+            ProbePart::Leverage => answer.leverage = leverage::leverage(model),
+            ProbePart::Sensitivity => match sensitivity::sensitivity(model, settings, cancelled) {
+                Ok(found) => answer.sensitivity = found,
+                Err(ProbeError::Refused(why)) => answer.no_sensitivity = Some(why),
+                Err(error) => return Err(error),
+            },
+            ProbePart::Counterfactuals => {
+                answer.counterfactuals = counterfactual::counterfactuals(model, settings, cancelled)?;
             }
-            match part {
-                ProbePart::Importance => {
-                    answer.importance.extend(importance::importance(model, feature, settings)?)
+            ProbePart::Importance | ProbePart::Dependence | ProbePart::Perturbations => {
+                for feature in 0..model.features.len() {
+                    if cancelled.load(Ordering::Relaxed) {
+                        return Err(ProbeError::Cancelled);
+                    }
+                    of_feature(part, feature, model, settings, &mut answer)?;
                 }
-                ProbePart::Dependence => {
-                    answer.dependence.push(dependence::dependence(model, feature, settings)?)
-                }
-                ProbePart::Perturbations => {
-                    answer.perturbations.extend(perturbation::perturbations(model, feature, settings)?);
-                }
-                ProbePart::Counterfactuals => break,
             }
-        }
-        if part == ProbePart::Counterfactuals {
-            answer.counterfactuals = counterfactual::counterfactuals(model, settings, cancelled)?;
         }
     }
     answer.importance.sort_by(|one, other| other.increase.value.total_cmp(&one.increase.value));
     answer.scored_rows = model.scored_rows();
     Ok(answer)
+}
+
+/// A part that is found out feature by feature.
+fn of_feature(
+    part: ProbePart,
+    feature: usize,
+    model: &mut Model<'_>,
+    settings: &ProbeSettings,
+    answer: &mut ProbeAnswer,
+) -> Result<(), ProbeError> {
+    match part {
+        ProbePart::Importance => answer.importance.extend(importance::importance(model, feature, settings)?),
+        ProbePart::Dependence => answer.dependence.push(dependence::dependence(model, feature, settings)?),
+        _ => answer.perturbations.extend(perturbation::perturbations(model, feature, settings)?),
+    }
+    Ok(())
 }

@@ -14,6 +14,9 @@ const CONFIDENCE: f64 = 0.95;
 /// Answers rows (columns of one length, always the same ones) with a number or a text for each, or says why not.
 pub type Score<'s> = dyn FnMut(&[FrameColumn]) -> Result<Cells, Unscored> + 's;
 
+/// Answers rows with, for each column, how the prediction of each row changes with it; NaN where there is no telling.
+pub type Gradients<'s> = dyn FnMut(&[FrameColumn]) -> Result<Vec<Vec<f64>>, Unscored> + 's;
+
 /// Why rows were not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unscored {
@@ -48,6 +51,7 @@ pub struct Model<'m> {
     /// How far off that is, row by row; empty where nothing is known to be true.
     pub(super) losses: Vec<f64>,
     score: &'m mut Score<'m>,
+    gradients: Option<&'m mut Gradients<'m>>,
     pub(super) scored_rows: u64,
 }
 
@@ -75,6 +79,7 @@ impl<'m> Model<'m> {
             said: Cells::Numbers(Vec::new()),
             losses: Vec::new(),
             score,
+            gradients: None,
             scored_rows: 0,
         };
         model.said = model.ask(&model.features.clone())?;
@@ -95,6 +100,12 @@ impl<'m> Model<'m> {
         Ok(model)
     }
 
+    /// The same model, which can be asked for gradients too.
+    #[must_use]
+    pub fn with_gradients(self, gradients: &'m mut Gradients<'m>) -> Self {
+        Self { gradients: Some(gradients), ..self }
+    }
+
     /// The loss that is computed, where something is known to be true.
     #[must_use]
     pub fn loss(&self) -> Option<Loss> {
@@ -111,11 +122,7 @@ impl<'m> Model<'m> {
     pub(super) fn ask(&mut self, columns: &[FrameColumn]) -> Result<Cells, ProbeError> {
         let rows = columns.first().map_or(0, |column| rows_of(&column.cells));
         self.scored_rows += rows as u64;
-        let said = (self.score)(columns).map_err(|why| match why {
-            Unscored::Refused(why) => ProbeError::Refused(why),
-            Unscored::Failed(why) => ProbeError::Scoring(why),
-            Unscored::Cancelled => ProbeError::Cancelled,
-        })?;
+        let said = (self.score)(columns).map_err(unanswered)?;
         if rows_of(&said) != rows {
             return Err(ProbeError::Scoring(format!("it answered {} of {rows} rows", rows_of(&said))));
         }
@@ -123,6 +130,39 @@ impl<'m> Model<'m> {
             return Err(ProbeError::Scoring(format!("it gave no prediction for row {} of a batch", row + 1)));
         }
         Ok(said)
+    }
+
+    /// Whether predictions are chances, which a threshold decides by.
+    pub(super) fn decides_by_threshold(&self) -> bool {
+        matches!(self.decision, Decision::Threshold(_))
+    }
+
+    /// For each feature the gradients of the rows as they are.
+    pub(super) fn ask_gradients(&mut self) -> Result<Vec<Vec<f64>>, ProbeError> {
+        let Some(gradients) = &mut self.gradients else {
+            return Err(ProbeError::Refused("it was not asked for gradients".to_owned()));
+        };
+        self.scored_rows += self.rows as u64;
+        let given = gradients(&self.features).map_err(unanswered)?;
+        let is_whole = given.len() == self.features.len() && given.iter().all(|it| it.len() == self.rows);
+        if is_whole {
+            Ok(given)
+        } else {
+            Err(ProbeError::Scoring("it gave gradients of other rows".to_owned()))
+        }
+    }
+
+    /// For each row what is true less what is predicted, where both are amounts or chances; NaN where the truth is missing.
+    pub(super) fn left_over(&self) -> Option<Vec<f64>> {
+        if self.decision == Decision::Differ {
+            return None;
+        }
+        match (&self.truth.as_ref()?.0.cells, &self.said) {
+            (Cells::Numbers(truth), Cells::Numbers(said)) => {
+                Some(truth.iter().zip(said).map(|(truth, said)| truth - said).collect())
+            }
+            _ => None,
+        }
     }
 
     /// What it says of the rows with one column changed.
@@ -154,6 +194,14 @@ impl<'m> Model<'m> {
             (_, before, after) => text(before, row) != text(after, row),
         };
         (self.decision != Decision::Never).then(|| (0..rows_of(before)).map(flips).collect())
+    }
+}
+
+fn unanswered(why: Unscored) -> ProbeError {
+    match why {
+        Unscored::Refused(why) => ProbeError::Refused(why),
+        Unscored::Failed(why) => ProbeError::Scoring(why),
+        Unscored::Cancelled => ProbeError::Cancelled,
     }
 }
 

@@ -7,6 +7,7 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 
 use super::*;
+use crate::residuals::ResidualOf;
 use crate::search::Loss;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -182,4 +183,123 @@ fn failures() {
     assert!(told(&mut classes, truth()).contains("--positive"));
     let empty = Model::new(Vec::new(), None, None, None, &mut chance).err();
     assert!(matches!(empty, Some(ProbeError::NoRows)));
+}
+
+/// One part, of a model that may give gradients.
+fn asked(
+    part: ProbePart,
+    (rows, truth): (Vec<FrameColumn>, Option<FrameColumn>),
+    score: &mut Score<'_>,
+    gradients: Option<&mut Gradients<'_>>,
+) -> ProbeAnswer {
+    let mut ask = |columns: &[FrameColumn]| score(columns);
+    let mut none = |_: &[FrameColumn]| Err(Unscored::Refused("it gives no gradients".to_owned()));
+    let model = Model::new(rows, truth, None, None, &mut ask).unwrap();
+    match gradients {
+        Some(gradients) => {
+            let mut slope = |columns: &[FrameColumn]| gradients(columns);
+            probe(&mut model.with_gradients(&mut slope), &settings(&[part]), &|_| {}, &NEVER).unwrap()
+        }
+        None => probe(&mut model.with_gradients(&mut none), &settings(&[part]), &|_| {}, &NEVER).unwrap(),
+    }
+}
+
+/// Proves that a feature which the truth knows and the model does not is found in the residuals, of chances and of classes,
+/// and that without a truth nothing is said of them.
+#[test]
+fn residuals_show_what_is_missed() {
+    let Cells::Numbers(noise) = &rows()[2].cells else { unreachable!("noise is a number") };
+    let truth = || {
+        let is_high = |noise: &f64| f64::from(u8::from(*noise > 0.6));
+        column("y", ColumnType::Int, Cells::Numbers(noise.iter().map(is_high).collect()))
+    };
+    let found = asked(ProbePart::Residuals, (rows(), Some(truth())), &mut chance, None);
+    let residuals = found.residuals.unwrap();
+    assert_eq!((residuals.of, residuals.rows), (ResidualOf::Chance, 400));
+    assert_eq!(residuals.by_feature[0].feature, "noise");
+    let bins = &residuals.by_feature[0].bins;
+    assert!(bins[0].mean.high < Some(0.0) && bins[9].mean.low > Some(0.0), "{bins:?}");
+    assert_eq!(found.scored_rows, 400);
+
+    let Cells::Numbers(is_high) = truth().cells else { unreachable!("labels are numbers") };
+    let words = is_high.iter().map(|it| Some(if *it == 1.0 { "yes" } else { "no" }));
+    let truth = column("y", ColumnType::Text, Cells::of_texts(words));
+    let found = asked(ProbePart::Residuals, (rows(), Some(truth)), &mut classes, None);
+    let residuals = found.residuals.unwrap();
+    assert_eq!(
+        (residuals.of, Some(residuals.mean.value)),
+        (ResidualOf::Wrong, found.error.map(|it| it.value))
+    );
+
+    let found = asked(ProbePart::Residuals, (rows(), None), &mut chance, None);
+    assert_eq!(found.residuals, None);
+}
+
+/// Proves that the one row far out is the one with the most leverage and, where its prediction is wrong, the most influence,
+/// with the feature that takes it there.
+#[test]
+fn a_row_stands_apart() {
+    let mut far = rows();
+    if let Cells::Numbers(ages) = &mut far[0].cells {
+        ages[123] = 900.0;
+    }
+    let mut amounts = |columns: &[FrameColumn]| match &columns[0].cells {
+        Cells::Numbers(ages) => Ok(Cells::Numbers(ages.iter().map(|age| age * 7.5).collect())),
+        Cells::Categories { .. } => Err(Unscored::Failed("no ages".to_owned())),
+    };
+    let Ok(Cells::Numbers(mut prices)) = amounts(&far) else { unreachable!("it answers numbers") };
+    prices.iter_mut().enumerate().for_each(|(row, price)| *price += (row % 7) as f64);
+    prices[123] = 100.0;
+    let truth = column("price", ColumnType::Float, Cells::Numbers(prices));
+    let found = asked(ProbePart::Leverage, (far.clone(), Some(truth)), &mut amounts, None).leverage.unwrap();
+    assert_eq!((found.parameters, found.rows[0].row), (4, 123));
+    assert!((found.mean - 0.01).abs() < 1e-12 && found.high >= 1);
+    assert!(found.rows[0].leverage > 0.9 && found.rows[0].cook > Some(1.0) && found.rows[1].cook < Some(0.1));
+    assert_eq!(found.rows[0].values[0], ("age".to_owned(), Some("900".to_owned())));
+
+    let found = asked(ProbePart::Leverage, (far, None), &mut amounts, None).leverage.unwrap();
+    assert_eq!((found.rows[0].row, found.rows[0].cook), (123, None));
+}
+
+/// Proves that steps along gradients move predictions as far as the gradients say and flip more than steps by chance, that features
+/// the model does not look at are flat, that gradients which are not those of the predictions are told, and that a model without
+/// any ends nothing.
+#[test]
+fn small_steps() {
+    let mut gradients = |columns: &[FrameColumn]| {
+        let rows = super::model::rows_of(&columns[0].cells);
+        Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.0; rows]])
+    };
+    let labelled = || (rows(), Some(truth()));
+    let found =
+        asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut gradients)).sensitivity.unwrap();
+    let slopes: Vec<(&str, f64)> =
+        found.slopes.iter().map(|it| (it.feature.as_str(), it.per_deviation.value)).collect();
+    let ages = (0..400).map(|row| f64::from(20 + row % 41));
+    let mean = ages.clone().sum::<f64>() / 400.0;
+    let deviation = (ages.map(|age| (age - mean).powi(2)).sum::<f64>() / 399.0).sqrt();
+    assert!(
+        slopes[0].0 == "age" && (slopes[0].1 - deviation / 100.0).abs() < 1e-9 && slopes[1] == ("noise", 0.0)
+    );
+    for step in &found.steps {
+        assert!((step.shift - step.deviations * slopes[0].1).abs() < 1e-9, "{step:?}");
+        assert!(step.flipped.unwrap().value >= step.flipped_at_random.unwrap().value);
+    }
+    let largest = found.steps.last().unwrap();
+    assert!(
+        largest.flipped.unwrap().value > 0.2
+            && largest.flipped_at_random.unwrap().high < largest.flipped.unwrap().low
+    );
+    assert!(found.check.off < 1e-6 && found.check.features.is_empty(), "{:?}", found.check);
+
+    let mut wrong = |columns: &[FrameColumn]| {
+        let rows = super::model::rows_of(&columns[0].cells);
+        Ok(vec![vec![0.01; rows], vec![f64::NAN; rows], vec![0.5; rows]])
+    };
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut wrong)).sensitivity.unwrap();
+    assert_eq!(found.check.features, ["noise"]);
+    assert!(found.check.off > 0.5);
+
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, None);
+    assert_eq!((found.sensitivity, found.no_sensitivity.as_deref()), (None, Some("it gives no gradients")));
 }

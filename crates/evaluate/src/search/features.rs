@@ -46,7 +46,7 @@ pub struct FeatureAccount {
 
 impl Feature {
     /// Values that are too rare to be searched share this code.
-    pub(super) const RARE: u16 = u16::MAX;
+    pub(crate) const RARE: u16 = u16::MAX;
 
     /// Of a column. Values that fewer rows than `min_support` have are put aside, as are the rarest of more than 65,534.
     #[must_use]
@@ -64,17 +64,17 @@ impl Feature {
         Self { name: column.name, kind: column.kind, values, codes }
     }
 
-    pub(super) fn code(&self, row: u32) -> u16 {
+    pub(crate) fn code(&self, row: u32) -> u16 {
         self.codes[row as usize]
     }
 
     /// One more than the highest code but [`Feature::RARE`].
-    pub(super) fn codes_end(&self) -> usize {
+    pub(crate) fn codes_end(&self) -> usize {
         self.values.count() + 1
     }
 
     /// What people read: `25`, `[25, 31)`, `Private`; `None` for missing.
-    pub(super) fn shown(&self, code: u16) -> Option<String> {
+    pub(crate) fn shown(&self, code: u16) -> Option<String> {
         let index = usize::from(code);
         let number = |value: f64| self.shown_number(value);
         match &self.values {
@@ -104,6 +104,11 @@ impl Feature {
             }
         };
         (0..self.codes_end() as u16).find(code_shown)
+    }
+
+    /// Whether its values are texts.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.values, Values::Texts(_))
     }
 
     /// Where bins begin, if it has bins.

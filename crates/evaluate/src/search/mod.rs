@@ -31,6 +31,7 @@ use trackway_data::read::Place;
 pub use answer::{Answer, Change, Earlier, EarlierFeature, EarlierSlice, Predicate, Side, Slice, Verdict};
 pub use errors::{ErrorSource, Loss};
 pub(crate) use errors::{row_losses, usual_loss};
+pub(crate) use features::Feature;
 pub use features::{Binning, FeatureAccount, shown_value};
 pub use find::{Roles, Settings, columns_needed, find};
 pub use held_out::HeldOutSlice;

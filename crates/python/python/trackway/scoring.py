@@ -16,30 +16,39 @@ from .errors import InputError
 __all__ = ["serve_scores"]
 
 _COLUMNS_VARIABLE = "TRACKWAY_SCORING_COLUMNS"
+_FORMAT_VARIABLE = "TRACKWAY_SCORING_FORMAT"
+_GRADIENTS_VARIABLE = "TRACKWAY_SCORING_GRADIENTS"
 _MESSAGE_LETTERS_MAX = 500
 
 
-def serve_scores(model: Any, *, rows: TextIO | None = None, answers: TextIO | None = None) -> None:
+def serve_scores(
+    model: Any, *, gradients: Callable[[Any], Any] | None = None, rows: Any = None, answers: TextIO | None = None
+) -> None:
     """Answers batches of rows until the input ends.
 
     `model` is a function of a batch, or a fitted model: with `predict_proba` of two classes the chance of the second one is
     answered, else what `predict` says; a PyTorch module is given the numbers as a float32 tensor. A batch is a pandas
     DataFrame where pandas is installed, else a dict of lists. Missing values are NaN, or `None` among texts. What a model
     raises refuses the batch; the next one is answered again. What it prints goes to standard error.
+
+    `gradients` is a function of a batch: for each row how its prediction changes with each column, as a table of rows by columns
+    (NaN where there is no telling) or as a dict of columns, in the prediction's unit by the column's. A PyTorch module needs none.
+    Rows as Arrow need `pyarrow`.
     """
     score = _score_of(model)
+    wants_gradients = os.environ.get(_GRADIENTS_VARIABLE) == "1"
+    slopes = _slopes_of(model, gradients) if wants_gradients else None
     own_output = answers is None
     if own_output:
         # Answers keep the pipe for themselves; prints of libraries go where they disturb nothing.
         answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
         os.dup2(2, 1)
-    lines = rows if rows is not None else open(0, encoding="utf-8", newline="", closefd=False)
-    header = next(csv.reader([lines.readline()]), [])
-    types = _types(header)
-    for batch in _batches(lines):
-        table = list(csv.reader(batch))
+    is_arrow = os.environ.get(_FORMAT_VARIABLE) == "arrow"
+    for names, batch, count in _arrow_batches(rows) if is_arrow else _csv_batches(rows):
         try:
-            said = _answers(score(_frame(header, types, table)), len(table))
+            said = _answers(score(batch), count)
+            if slopes is not None:
+                said = [",".join(line) for line in zip(said, *_slopes(slopes(batch), names, count), strict=True)]
         except Exception as error:  # noqa: BLE001 - whatever a model raises is a refusal
             message = " ".join(f"{type(error).__name__}: {error}".split())
             said = [f"! {message[:_MESSAGE_LETTERS_MAX]}"]
@@ -47,6 +56,37 @@ def serve_scores(model: Any, *, rows: TextIO | None = None, answers: TextIO | No
         answers.flush()
     if own_output:
         answers.close()
+
+
+def _csv_batches(rows: TextIO | None) -> Iterator[tuple[list[str], Any, int]]:
+    lines = rows if rows is not None else open(0, encoding="utf-8", newline="", closefd=False)
+    names = next(csv.reader([lines.readline()]), [])
+    types = _types(names)
+    for batch in _batches(lines):
+        table = list(csv.reader(batch))
+        columns = {
+            name: [_cell(kind, row[index]) for row in table]
+            for index, (name, kind) in enumerate(zip(names, types, strict=True))
+        }
+        yield names, _frame(columns, types), len(table)
+
+
+def _arrow_batches(rows: Any) -> Iterator[tuple[list[str], Any, int]]:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise InputError("rows come as Arrow, and pyarrow is not installed: `pip install pyarrow`, or ask with --batches csv") from error
+    # The file stays open: record batches are read as they come.
+    stream = rows if rows is not None else os.fdopen(os.dup(0), "rb")
+    with pyarrow.ipc.open_stream(stream) as reader:
+        names = reader.schema.names
+        types = _types(names)
+        for batch in reader:
+            columns = {
+                name: column.to_numpy(zero_copy_only=False).copy() if kind in ("int", "float") else column.to_pylist()
+                for name, kind, column in zip(names, types, batch.columns, strict=True)
+            }
+            yield names, _frame(columns, types), batch.num_rows
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -70,23 +110,19 @@ def _types(header: Sequence[str]) -> list[str]:
     return [known.get(name, "text") for name in header]
 
 
-def _frame(header: Sequence[str], types: Sequence[str], table: list[list[str]]) -> Any:
-    columns = {
-        name: [_cell(kind, row[index]) for row in table]
-        for index, (name, kind) in enumerate(zip(header, types, strict=True))
-    }
-    for name, kind in zip(header, types, strict=True):
-        # Whole numbers are whole unless one is missing, as pandas has it.
-        if kind == "int" and not any(math.isnan(value) for value in columns[name]):
-            columns[name] = [int(value) for value in columns[name]]
+def _frame(columns: dict[str, Any], types: Sequence[str]) -> Any:
+    for (name, values), kind in zip(columns.items(), types, strict=True):
+        # Whole numbers are whole unless one is missing, as pandas has it, or a model is asked about a part of one.
+        if kind == "int" and all(float(value).is_integer() for value in values):
+            columns[name] = values.astype("int64") if hasattr(values, "astype") else [int(value) for value in values]
     try:
         import pandas
     except ImportError:
-        return columns
+        return {name: list(values) for name, values in columns.items()}
     frame = pandas.DataFrame(columns)
-    for name, kind in zip(header, types, strict=True):
+    for (name, values), kind in zip(columns.items(), types, strict=True):
         if kind in ("text", "bool"):
-            frame[name] = frame[name].astype(object).where([value is not None for value in columns[name]], None)
+            frame[name] = frame[name].astype(object).where([value is not None for value in values], None)
     return frame
 
 
@@ -118,9 +154,49 @@ def _score_of(model: Any) -> Callable[[Any], Any]:
 
 
 def _of_module(torch: Any, module: Any, batch: Any) -> Any:
-    columns = batch.to_dict("list") if hasattr(batch, "to_dict") else batch
     with torch.no_grad():
-        return module(torch.tensor(list(zip(*columns.values(), strict=True)), dtype=torch.float32))
+        return module(_tensor(torch, batch))
+
+
+def _tensor(torch: Any, batch: Any) -> Any:
+    columns = batch.to_dict("list") if hasattr(batch, "to_dict") else batch
+    return torch.tensor(list(zip(*columns.values(), strict=True)), dtype=torch.float32)
+
+
+def _slopes_of(model: Any, gradients: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    """What gives gradients; without it predictions are answered alone, which says that there are none."""
+    if gradients is not None:
+        return gradients
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(model, torch.nn.Module):
+        return None
+
+    def of_module(batch: Any) -> Any:
+        inputs = _tensor(torch, batch).requires_grad_()
+        # Rows do not look at each other, so that the gradient of the sum holds each row's own.
+        return torch.autograd.grad(model(inputs).sum(), inputs)[0]
+
+    return of_module
+
+
+def _slopes(said: Any, names: Sequence[str], rows: int) -> Iterator[list[str]]:
+    """For each column its gradients as text; empty where there is no telling."""
+    if hasattr(said, "detach"):
+        said = said.detach().cpu()
+    if not isinstance(said, dict):
+        table = said.tolist() if hasattr(said, "tolist") else [list(row) for row in said]
+        if len(table) != rows or any(len(row) != len(names) for row in table):
+            raise InputError(f"gradients are {rows} rows of {len(names)} columns, one for each of {', '.join(names)}")
+        said = dict(zip(names, zip(*table, strict=True), strict=True))
+    unknown = [name for name in said if name not in names]
+    if unknown:
+        raise InputError(f"there are gradients of `{unknown[0]}`, and no such column")
+    for name in names:
+        values = said.get(name, [math.nan] * rows)
+        numbers = [float(value) for value in (values.tolist() if hasattr(values, "tolist") else values)]
+        if len(numbers) != rows:
+            raise InputError(f"{len(numbers)} gradients of `{name}` for {rows} rows")
+        yield ["" if math.isnan(number) else repr(number) for number in numbers]
 
 
 def _answers(said: Any, rows: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 use trackway_app::assess::{Assessment, Compared, Comparison, Estimate, Fairness, Metrics, Slice, Verdict};
 
+use crate::commands::residuals;
 use crate::printer::{Printer, Tone, visible};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
@@ -10,6 +11,10 @@ pub fn print(printer: Printer, assessment: &Assessment) {
     let interval = format!("{:.0} %", assessment.confidence * 100.0);
     printer.table(&["metric", "value", &interval, "support"], rows);
     classes(printer, assessment);
+    if let Some(it) = &assessment.residuals {
+        printer.line("");
+        residuals::print(printer, it);
+    }
     slices(printer, assessment);
     assessment.fairness.iter().for_each(|fairness| print_fairness(printer, fairness, &interval));
     if let Some(comparison) = &assessment.comparison {

@@ -14,14 +14,14 @@ const MARGIN: f64 = 14.0;
 
 /// From where to where a bar reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(in crate::html) struct Scale {
     low: f64,
     high: f64,
 }
 
 impl Scale {
     /// For shares.
-    pub(super) const UNIT: Self = Self { low: 0.0, high: 1.0 };
+    pub(in crate::html) const UNIT: Self = Self { low: 0.0, high: 1.0 };
 
     /// From 0 to beyond the upper end, or around a number that may be negative.
     pub(super) fn around(estimate: &Estimate) -> Self {
@@ -29,7 +29,7 @@ impl Scale {
     }
 
     /// The same for several numbers.
-    pub(super) fn of<'e>(estimates: impl Iterator<Item = &'e Estimate>) -> Self {
+    pub(in crate::html) fn of<'e>(estimates: impl Iterator<Item = &'e Estimate>) -> Self {
         let (mut low, mut high) = (0.0f64, 0.0f64);
         for estimate in estimates {
             low = low.min(estimate.low.unwrap_or(estimate.value));

@@ -9,8 +9,10 @@ use trackway_app::assess::{
     Assessment, Compared, Comparison, Confusion, Estimate, Fairness, Metrics, Slice, Verdict, is_share_metric,
 };
 
-use super::{escape, head, put};
-use charts::{Scale, bar, calibration, curve};
+pub(super) use charts::Scale;
+
+use super::{escape, head, put, residuals};
+use charts::{bar, calibration, curve};
 
 /// Classes of a confusion matrix that are drawn.
 const CLASSES_SHOWN: usize = 40;
@@ -32,6 +34,9 @@ pub fn sections(page: &mut String, assessment: &Assessment) {
     classes(page, assessment);
     if let Some(confusion) = &assessment.confusion {
         matrix(page, confusion);
+    }
+    if let Some(it) = &assessment.residuals {
+        residuals::section(page, it);
     }
     slices(page, assessment);
     assessment.fairness.iter().for_each(|it| fairness(page, it));
@@ -69,7 +74,12 @@ fn interval(estimate: &Estimate) -> String {
 }
 
 /// Cells: value, interval, bar.
-fn estimate_cells(page: &mut String, estimate: Option<&Estimate>, scale: Scale, mark: Option<f64>) {
+pub(super) fn estimate_cells(
+    page: &mut String,
+    estimate: Option<&Estimate>,
+    scale: Scale,
+    mark: Option<f64>,
+) {
     let Some(estimate) = estimate else {
         page.push_str("<td class=\"n dim\">–</td><td></td><td></td>");
         return;

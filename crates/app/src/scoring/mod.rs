@@ -1,0 +1,293 @@
+//! Scoring commands: one process that answers batches of rows (docs/scoring.md).
+
+mod process;
+mod rows;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use arrow::error::ArrowError;
+use trackway_data::model::{Cells, FrameColumn};
+use trackway_evaluate::debug::Unscored;
+
+use process::{Exchange, Process};
+use rows::Encoder;
+
+/// Rows of a batch, at most.
+const BATCH_ROWS_MAX: usize = 4096;
+/// How often a command that ended is started again. A model may die of values that it does not know.
+const RESTARTS_MAX: usize = 50;
+
+/// The columns' names and types, as JSON.
+const COLUMNS_VARIABLE: &str = "TRACKWAY_SCORING_COLUMNS";
+/// How rows are written: `csv` or `arrow`.
+const FORMAT_VARIABLE: &str = "TRACKWAY_SCORING_FORMAT";
+/// `1` where the command is asked how predictions change with each number.
+const GRADIENTS_VARIABLE: &str = "TRACKWAY_SCORING_GRADIENTS";
+
+/// How rows are written to a scoring command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BatchFormat {
+    /// Text, an empty line after each batch.
+    #[default]
+    Csv,
+    /// A stream of Arrow record batches.
+    Arrow,
+}
+
+/// A command, and how it is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// In a shell.
+    pub command: &'a str,
+    /// How rows are written.
+    pub format: BatchFormat,
+    /// For gradients too.
+    pub gradients: bool,
+}
+
+pub(crate) struct Scorer<'s> {
+    folder: PathBuf,
+    asked: Asked<'s>,
+    columns: String,
+    cancelled: &'s AtomicBool,
+    process: Option<(Process, Encoder)>,
+    starts: usize,
+    /// Whether answers are numbers, once there is one.
+    are_numbers: Option<bool>,
+}
+
+impl<'s> Scorer<'s> {
+    /// `base` is the folder the command starts in. Rows will have these columns.
+    pub(crate) fn new(
+        base: &Path,
+        asked: Asked<'s>,
+        columns: &[FrameColumn],
+        cancelled: &'s AtomicBool,
+    ) -> Self {
+        let types: Vec<_> =
+            columns.iter().map(|it| serde_json::json!({ "name": it.name, "type": it.kind })).collect();
+        let here = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+        Self {
+            folder: here.to_owned(),
+            asked,
+            columns: serde_json::Value::from(types).to_string(),
+            cancelled,
+            process: None,
+            starts: 0,
+            are_numbers: None,
+        }
+    }
+
+    /// Answers rows, batch by batch.
+    pub(crate) fn score(&mut self, columns: &[FrameColumn]) -> Result<Cells, Unscored> {
+        let answers = self.answers(columns)?;
+        self.cells(answers)
+    }
+
+    /// For each column how the prediction changes with it, row by row; NaN where there is no telling.
+    pub(crate) fn gradients(&mut self, columns: &[FrameColumn]) -> Result<Vec<Vec<f64>>, Unscored> {
+        let mut gradients = vec![Vec::new(); columns.len()];
+        for answer in self.answers(columns)? {
+            let mut fields = answer.split(',').skip(1);
+            for of_column in &mut gradients {
+                let field = fields.next().map(str::trim).ok_or_else(|| {
+                    Unscored::Refused(format!("it gives no gradients: it answered `{answer}`"))
+                })?;
+                let gradient = if field.is_empty() { Ok(f64::NAN) } else { field.parse::<f64>() };
+                let wrong = |_| Unscored::Refused(format!("`{field}` is no gradient"));
+                of_column.push(gradient.map_err(wrong)?);
+            }
+            if fields.next().is_some() {
+                let why = format!("it answered more gradients than the {} columns", columns.len());
+                return Err(Unscored::Refused(why));
+            }
+        }
+        Ok(gradients)
+    }
+
+    fn answers(&mut self, columns: &[FrameColumn]) -> Result<Vec<String>, Unscored> {
+        let rows = columns.first().map_or(0, |column| match &column.cells {
+            Cells::Numbers(numbers) => numbers.len(),
+            Cells::Categories { codes, .. } => codes.len(),
+        });
+        let mut answers = Vec::with_capacity(rows);
+        let mut start = 0;
+        while start < rows {
+            let end = (start + BATCH_ROWS_MAX).min(rows);
+            answers.extend(self.batch(columns, start..end)?);
+            start = end;
+        }
+        Ok(answers)
+    }
+
+    fn batch(&mut self, columns: &[FrameColumn], rows: Range<usize>) -> Result<Vec<String>, Unscored> {
+        let count = rows.len();
+        let (mut process, mut encoder) = match self.process.take() {
+            Some(process) => process,
+            None => self.start(columns)?,
+        };
+        let batch = encoder.batch(columns, rows).map_err(unwritten)?;
+        match process.exchange(batch, count, self.cancelled) {
+            Ok(answers) => {
+                self.process = Some((process, encoder));
+                Ok(answers)
+            }
+            // It said so itself, and goes on.
+            Err(Exchange::Refused(why)) => {
+                self.process = process.is_ready().then_some((process, encoder));
+                Err(Unscored::Refused(why))
+            }
+            Err(Exchange::Ended) => {
+                let how = process.end();
+                let why = format!("`{}` ended ({how}) before it answered {count} rows", self.asked.command);
+                let may_go_on = self.are_numbers.is_some() && self.starts < RESTARTS_MAX;
+                Err(if may_go_on { Unscored::Refused(why) } else { Unscored::Failed(why) })
+            }
+            Err(Exchange::Broken(why)) => Err(Unscored::Failed(format!("`{}` {why}", self.asked.command))),
+            Err(Exchange::Cancelled) => Err(Unscored::Cancelled),
+        }
+    }
+
+    fn start(&mut self, columns: &[FrameColumn]) -> Result<(Process, Encoder), Unscored> {
+        self.starts += 1;
+        let (encoder, head) = Encoder::start(self.asked.format, columns).map_err(unwritten)?;
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", self.asked.command])
+            .current_dir(&self.folder)
+            .env(COLUMNS_VARIABLE, &self.columns);
+        let format = match self.asked.format {
+            BatchFormat::Csv => "csv",
+            BatchFormat::Arrow => "arrow",
+        };
+        command.env(FORMAT_VARIABLE, format);
+        if self.asked.gradients {
+            command.env(GRADIENTS_VARIABLE, "1");
+        } else {
+            command.env_remove(GRADIENTS_VARIABLE);
+        }
+        let failed = |error: std::io::Error| {
+            Unscored::Failed(format!("cannot start `{}`: {error}", self.asked.command))
+        };
+        Ok((Process::start(command, &head).map_err(failed)?, encoder))
+    }
+
+    /// Numbers, if all answers ever given are; else texts.
+    fn cells(&mut self, answers: Vec<String>) -> Result<Cells, Unscored> {
+        let number = |answer: &String| answer.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let numbers: Option<Vec<f64>> = answers.iter().map(number).collect();
+        match (
+            numbers,
+            *self.are_numbers.get_or_insert_with(|| answers.iter().all(|it| number(it).is_some())),
+        ) {
+            (Some(numbers), true) => Ok(Cells::Numbers(numbers)),
+            (None, true) => {
+                let wrong = answers.iter().find(|answer| number(answer).is_none()).expect("one is no number");
+                Err(Unscored::Refused(format!("it answered `{wrong}`, where it answered numbers before")))
+            }
+            (_, false) => Ok(Cells::of_texts(answers.iter().map(|answer| Some(answer.as_str())))),
+        }
+    }
+}
+
+fn unwritten(error: ArrowError) -> Unscored {
+    Unscored::Failed(format!("rows cannot be written as Arrow: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_data::ColumnType;
+
+    use super::*;
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    fn numbers(values: impl Iterator<Item = f64>) -> Vec<FrameColumn> {
+        vec![FrameColumn {
+            name: "x".to_owned(),
+            kind: ColumnType::Float,
+            cells: Cells::Numbers(values.collect()),
+        }]
+    }
+
+    fn plain(command: &str) -> Asked<'_> {
+        Asked { command, format: BatchFormat::Csv, gradients: false }
+    }
+
+    fn asked(command: &str, batches: &[Vec<FrameColumn>]) -> Vec<Result<Cells, Unscored>> {
+        let mut scorer = Scorer::new(Path::new(""), plain(command), &batches[0], &NEVER);
+        batches.iter().map(|batch| scorer.score(batch)).collect()
+    }
+
+    /// Proves that one process answers all batches, of more rows than a batch and than a pipe holds, in their order.
+    #[test]
+    fn one_process_for_all_batches() {
+        let script = "read -r header; while read -r x; do [ -z \"$x\" ] || echo \"$x\"; done";
+        let rows = || numbers((0..10_000).map(f64::from));
+        let answers = asked(script, &[rows(), rows()]);
+        let expected = Cells::Numbers((0..10_000).map(f64::from).collect());
+        assert!(answers.iter().all(|answer| answer.as_ref() == Ok(&expected)));
+        let by_process = "read -r header; while read -r x; do [ -z \"$x\" ] || echo $$; done";
+        let answers = asked(by_process, &[numbers([1.0].into_iter()), numbers([2.0].into_iter())]);
+        assert_eq!(answers[0], answers[1]);
+    }
+
+    /// Proves that refusals are told and ended by the next batch, that a command which dies of a value is started again,
+    /// and that one which never answered is a failure.
+    #[test]
+    fn refusals_and_deaths() {
+        let script = "read -r header; while read -r x; do case $x in '') ;; 13) echo '! not that';; 14) exit 3;; *) echo \"$x\";; esac; done";
+        let of = |value: f64| numbers([value].into_iter());
+        let answers = asked(script, &[of(1.0), of(13.0), of(2.0), of(14.0), of(3.0)]);
+        assert_eq!(answers[1], Err(Unscored::Refused("not that".to_owned())));
+        assert!(
+            matches!(&answers[3], Err(Unscored::Refused(why)) if why.contains("exit status: 3")),
+            "{answers:?}"
+        );
+        assert_eq!(answers[2], Ok(Cells::Numbers(vec![2.0])));
+        assert_eq!(answers[4], Ok(Cells::Numbers(vec![3.0])));
+        assert!(matches!(&asked("exit 7", &[of(1.0)])[0], Err(Unscored::Failed(why)) if why.contains("7")));
+        let missing = &asked("no-such-program-here", &[of(1.0)])[0];
+        assert!(matches!(missing, Err(Unscored::Failed(why)) if why.contains("127")), "{missing:?}");
+        let chatty = asked(
+            "read -r header; while read -r x; do [ -z \"$x\" ] || printf '1\\n2\\n'; done",
+            &[of(1.0), of(1.0)],
+        );
+        assert!(matches!(&chatty[1], Err(Unscored::Failed(_)) | Ok(_)));
+    }
+
+    /// Proves that a command which neither reads nor answers is left when the user asks for an end.
+    #[test]
+    fn an_interrupt_ends_it() {
+        let cancelled = AtomicBool::new(true);
+        let rows = numbers((0..200_000).map(f64::from));
+        let mut scorer = Scorer::new(Path::new(""), plain("sleep 60"), &rows, &cancelled);
+        assert_eq!(scorer.score(&rows), Err(Unscored::Cancelled));
+    }
+
+    /// Proves that gradients are read field by field, that an empty one is not known, and that a command without gradients, or
+    /// with too many or wrong ones, is told as such.
+    #[test]
+    fn gradients_by_field() {
+        let two = [numbers([1.0, 2.0].into_iter()).remove(0), numbers([3.0, 4.0].into_iter()).remove(0)];
+        let of = |answer: &str| {
+            let script = format!(
+                "[ \"$TRACKWAY_SCORING_GRADIENTS\" = 1 ] || exit 9; read -r header; while read -r x; do [ -z \"$x\" ] || echo '{answer}'; done"
+            );
+            let asked = Asked { command: &script, format: BatchFormat::Csv, gradients: true };
+            Scorer::new(Path::new(""), asked, &two, &NEVER).gradients(&two)
+        };
+        let gradients = of("0.5,-1e-3,").unwrap();
+        assert_eq!(gradients[0], [-0.001, -0.001]);
+        assert!(gradients[1].iter().all(|it| it.is_nan()));
+        for (answer, told) in
+            [("0.5", "gives no gradients"), ("1,2,3,4", "more gradients"), ("1,x,2", "`x` is no")]
+        {
+            let refused = of(answer);
+            assert!(matches!(&refused, Err(Unscored::Refused(why)) if why.contains(told)), "{refused:?}");
+        }
+    }
+}

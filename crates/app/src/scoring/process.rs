@@ -1,0 +1,167 @@
+//! One process that answers batches of rows. A batch is written by a thread of its own, so that neither side waits for the
+//! other's full pipe.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use trackway_core::Clock;
+use trackway_recorder::SystemClock;
+
+use super::BATCH_ROWS_MAX;
+
+/// Longest wait for the answers to a batch.
+const BATCH_SECONDS_MAX: f64 = 600.0;
+/// The longest answer to a row.
+const ANSWER_BYTES_MAX: u64 = 64 << 10;
+/// How long a command may take to end once its input did.
+const GRACE: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_millis(50);
+
+pub(super) struct Process {
+    child: Child,
+    /// `None` while a batch is written.
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+/// Why a batch has no answers.
+pub(super) enum Exchange {
+    Refused(String),
+    Ended,
+    Broken(String),
+    Cancelled,
+}
+
+impl Process {
+    /// Starts the command in a group of its own, so that it can be ended with all that it started, and writes the
+    /// beginning of its input.
+    pub(super) fn start(mut command: Command, head: &[u8]) -> std::io::Result<Self> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).process_group(0);
+        let mut child = command.spawn()?;
+        let mut input = child.stdin.take().expect("the input was asked for");
+        let output = child.stdout.take().expect("the output was asked for");
+        // A whole batch fits, so that its answers never keep the command from reading on.
+        let (sender, lines) = sync_channel(BATCH_ROWS_MAX + 1);
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            while let Some(line) = line(&mut output) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        // Where it ended at once, the first batch will tell.
+        let _ = input.write_all(head);
+        Ok(Self { child, input: Some(input), lines })
+    }
+
+    /// Whether it can be asked again.
+    pub(super) fn is_ready(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// Answers to a batch of so many rows.
+    pub(super) fn exchange(
+        &mut self,
+        batch: Vec<u8>,
+        rows: usize,
+        cancelled: &AtomicBool,
+    ) -> Result<Vec<String>, Exchange> {
+        if self.lines.try_recv().is_ok() {
+            return Err(Exchange::Broken("answered more lines than it was given rows".to_owned()));
+        }
+        let mut input = self.input.take().expect("one batch at a time");
+        let (give_back, given_back) = sync_channel(1);
+        std::thread::spawn(move || {
+            // A command that ended is found out by its answers.
+            let _ = input.write_all(&batch).and_then(|()| input.flush());
+            let _ = give_back.send(input);
+        });
+        let answers = self.answers(rows, cancelled);
+        if matches!(answers, Err(Exchange::Broken(_) | Exchange::Cancelled)) {
+            self.kill();
+        }
+        match given_back.recv_timeout(GRACE) {
+            Ok(input) => {
+                self.input = Some(input);
+                answers
+            }
+            // What it does not read would hold the writer up for ever.
+            Err(_) => {
+                self.kill();
+                answers.and(Err(Exchange::Broken("did not read its rows to the end".to_owned())))
+            }
+        }
+    }
+
+    fn answers(&self, rows: usize, cancelled: &AtomicBool) -> Result<Vec<String>, Exchange> {
+        let began_micros = SystemClock.monotonic_micros();
+        let mut answers = Vec::with_capacity(rows);
+        while answers.len() < rows {
+            match self.lines.recv_timeout(TICK) {
+                Ok(line) => match line.strip_prefix('!') {
+                    Some(why) => return Err(Exchange::Refused(why.trim().to_owned())),
+                    None => answers.push(line),
+                },
+                Err(RecvTimeoutError::Disconnected) => return Err(Exchange::Ended),
+                Err(RecvTimeoutError::Timeout) => {
+                    if cancelled.load(Ordering::Relaxed) {
+                        return Err(Exchange::Cancelled);
+                    }
+                    let waited = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
+                    if waited > BATCH_SECONDS_MAX {
+                        let got = answers.len();
+                        let why = format!("answered {got} of {rows} rows within {BATCH_SECONDS_MAX:.0} s");
+                        return Err(Exchange::Broken(why));
+                    }
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    fn kill(&self) {
+        let group = i32::try_from(self.child.id()).map(Pid::from_raw);
+        // It may be gone already.
+        let _ = group.map(|group| killpg(group, Signal::SIGKILL));
+    }
+
+    /// Ends it, and says how it ended.
+    pub(super) fn end(&mut self) -> String {
+        self.input = None;
+        let began_micros = SystemClock.monotonic_micros();
+        let patience = GRACE.as_micros() as i64;
+        while let Ok(None) = self.child.try_wait() {
+            if SystemClock.monotonic_micros() - began_micros > patience {
+                self.kill();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+/// The next line without its end; `None` at the end, and where it is longer than [`ANSWER_BYTES_MAX`].
+fn line(output: &mut impl BufRead) -> Option<String> {
+    let mut bytes = Vec::new();
+    let read = output.take(ANSWER_BYTES_MAX).read_until(b'\n', &mut bytes).ok()?;
+    let is_whole = bytes.last() == Some(&b'\n') || (read as u64) < ANSWER_BYTES_MAX;
+    if read == 0 || !is_whole {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.trim_end_matches(['\n', '\r']).to_owned())
+}

@@ -1,0 +1,74 @@
+//! Residuals as a table in a terminal.
+
+use trackway_app::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
+
+use crate::printer::{Printer, Tone, visible};
+use crate::sparkline::sparkline;
+use crate::units::metric;
+
+/// A dependence that is more than chance.
+const LEVEL: f64 = 0.05;
+/// Columns that are shown; `--json` has all.
+const SHOWN_MAX: usize = 10;
+const CURVE_WIDTH: usize = 20;
+
+/// Columns on which residuals depend, or that there is none.
+pub fn print(printer: Printer, residuals: &Residuals) {
+    let what = match residuals.of {
+        ResidualOf::Amount => "label − prediction",
+        ResidualOf::Chance => "came true − predicted chance",
+        ResidualOf::Wrong => "share of wrong predictions",
+    };
+    let curves = residuals.by_prediction.iter().chain(&residuals.by_feature);
+    let shown: Vec<&ResidualCurve> = curves.filter(|curve| is_told(curve)).collect();
+    if shown.is_empty() {
+        let line =
+            format!("residuals ({what}): no dependence on the {} columns is shown", residuals.features);
+        return printer.line(&printer.tone(Tone::Dim, &line));
+    }
+    printer.line(&printer.tone(Tone::Dim, &format!("residuals ({what}) depend on")));
+    let more = shown.len().saturating_sub(SHOWN_MAX);
+    printer.table(
+        &["column", "mean by value", "lowest", "highest", "explains", "p", "p of spread"],
+        shown.into_iter().take(SHOWN_MAX).map(row).collect(),
+    );
+    if more > 0 {
+        printer.line(&format!("{more} more in --json"));
+    }
+}
+
+fn is_told(curve: &ResidualCurve) -> bool {
+    let is_shown = |depends: &Option<Depends>| depends.is_some_and(|it| it.adjusted_p_value <= LEVEL);
+    is_shown(&curve.mean_depends) || is_shown(&curve.spread_depends)
+}
+
+fn row(curve: &ResidualCurve) -> Vec<String> {
+    let means: Vec<f64> = curve.bins.iter().map(|bin| bin.mean.value).collect();
+    let mut order: Vec<usize> = (0..means.len()).collect();
+    order.sort_by(|one, other| means[*one].total_cmp(&means[*other]));
+    let end = |index: Option<&usize>| {
+        index.map_or_else(String::new, |index| {
+            let values = curve.bins[*index].values.as_deref().map_or_else(|| "missing".to_owned(), visible);
+            format!("{} at {values}", metric(means[*index]))
+        })
+    };
+    let p_value = |depends: &Option<Depends>| {
+        depends.map_or_else(
+            || "–".to_owned(),
+            |it| match it.adjusted_p_value < 1e-4 {
+                true => "<0.0001".to_owned(),
+                false => format!("{:.4}", it.adjusted_p_value),
+            },
+        )
+    };
+    let explains = curve.mean_depends.map_or(0.0, |it| it.explained);
+    vec![
+        visible(&curve.feature),
+        sparkline(&means, CURVE_WIDTH),
+        end(order.first()),
+        end(order.last()),
+        format!("{:.1} %", explains * 100.0),
+        p_value(&curve.mean_depends),
+        p_value(&curve.spread_depends),
+    ]
+}

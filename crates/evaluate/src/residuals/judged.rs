@@ -1,0 +1,52 @@
+//! The residuals of judged rows.
+
+use trackway_data::model::{Cells, Frame, FrameColumn};
+
+use super::{Leftover, ResidualOf, Residuals, residuals};
+use crate::Columns;
+use crate::metrics::rows::{Classes, Content, Items};
+
+/// Of amounts and classes, by every column that holds something else than what is judged.
+pub(crate) fn residuals_of(
+    frame: &Frame,
+    items: &Items,
+    roles: &Columns,
+    confidence: f64,
+) -> Option<Residuals> {
+    let (of, predicted, left) = match &items.content {
+        Content::Amounts(rows) => {
+            let left = rows.label.iter().zip(&rows.prediction).map(|(label, predicted)| label - predicted);
+            (ResidualOf::Amount, Cells::Numbers(rows.prediction.clone()), left.collect())
+        }
+        Content::Classes(rows) => of_classes(rows),
+        Content::Sums(_) => return None,
+    };
+    let is_feature = |column: &&FrameColumn| roles.given().all(|name| name != column.name);
+    let features: Vec<&FrameColumn> = frame.columns().iter().filter(is_feature).collect();
+    let leftover = Leftover {
+        of,
+        predicted: &predicted,
+        residuals: &left,
+        rows: Some(&items.row_of_item),
+        groups: items.groups.as_ref().map(|(groups, _)| groups.as_slice()),
+        confidence,
+    };
+    residuals(&features, leftover)
+}
+
+/// Of the positive class's chance where there is one, else of right and wrong.
+fn of_classes(rows: &Classes) -> (ResidualOf, Cells, Vec<f64>) {
+    let pairs = || rows.label.iter().zip(&rows.prediction);
+    match (&rows.score, rows.positive) {
+        (Some(score), Some(positive)) if rows.are_probabilities => {
+            let label = |label: &u32| f64::from(u8::from(*label == positive));
+            let left = rows.label.iter().zip(score).map(|(it, score)| label(it) - score).collect();
+            (ResidualOf::Chance, Cells::Numbers(score.clone()), left)
+        }
+        _ => {
+            let predicted = Cells::Categories { codes: rows.prediction.clone(), names: rows.names.to_vec() };
+            let wrong = pairs().map(|(label, prediction)| f64::from(u8::from(label != prediction)));
+            (ResidualOf::Wrong, predicted, wrong.collect())
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What predictions leave over: is there anything in the residuals that the prediction or a feature knows? Then the model could
+//! have known it too.
+//!
+//! Columns are cut into bins as in the search for slices. Means of bins are compared by Welch's analysis of variance, spreads
+//! by that of the distances from the median (Brown and Forsythe); p-values are corrected for the number of columns (Holm).
+
+mod answer;
+mod bins;
+mod judged;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
+
+use rayon::prelude::*;
+use trackway_core::{Rng, SplitMix64};
+use trackway_data::ColumnType;
+use trackway_data::model::{Cells, FrameColumn};
+use trackway_statistics::{VarianceAnalysis, holm, variance_analysis};
+
+use crate::Point;
+use crate::search::{Binning, Feature};
+use bins::{BIN_ROWS_MIN, Left, members};
+pub(crate) use judged::residuals_of;
+
+/// Bins of numbers.
+const BINS: usize = 10;
+/// What the column of predictions is called.
+const PREDICTION: &str = "prediction";
+
+/// Rows with what was predicted of them and what that leaves over.
+#[derive(Debug, Clone, Copy)]
+pub struct Leftover<'r> {
+    /// What a residual is.
+    pub of: ResidualOf,
+    /// What was predicted for each row: an amount, a chance or a class.
+    pub predicted: &'r Cells,
+    /// What is left over.
+    pub residuals: &'r [f64],
+    /// The rows of the features that these are, in this order; all of them where absent.
+    pub rows: Option<&'r [u32]>,
+    /// The group of each row, where rows that share one are not independent.
+    pub groups: Option<&'r [u32]>,
+    /// How sure intervals are.
+    pub confidence: f64,
+}
+
+/// Looks for what residuals depend on. `None` for fewer than 60 rows, and for residuals that
+/// are not all finite numbers.
+#[must_use]
+pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Residuals> {
+    let rows = leftover.residuals.len();
+    if rows < 2 * BIN_ROWS_MIN as usize || leftover.residuals.iter().any(|it| !it.is_finite()) {
+        return None;
+    }
+    let left =
+        Left { residuals: leftover.residuals, groups: leftover.groups, confidence: leftover.confidence };
+    let predicted = FrameColumn {
+        name: PREDICTION.to_owned(),
+        kind: ColumnType::Float,
+        cells: leftover.predicted.clone(),
+    };
+    let features: Vec<&FrameColumn> =
+        features.iter().copied().filter(|column| has_few_values(column)).collect();
+    let of_feature = |column: &&FrameColumn| looked(taken(column, leftover.rows), leftover.of, left);
+    let mut looked = vec![looked(predicted, leftover.of, left)];
+    looked.extend(features.par_iter().map(of_feature).collect::<Vec<_>>());
+    let features_looked = looked.iter().skip(1).flatten().count() as u64;
+    let mut curves = corrected(looked);
+    let by_prediction = curves.remove(0);
+    let mut by_feature: Vec<ResidualCurve> = curves.into_iter().flatten().collect();
+    let explained = |curve: &ResidualCurve| curve.mean_depends.map_or(0.0, |it| it.explained);
+    by_feature.sort_by(|one, other| explained(other).total_cmp(&explained(one)));
+    by_feature.truncate(CURVES_MAX);
+    Some(Residuals {
+        of: leftover.of,
+        rows: rows as u64,
+        mean: bins::estimate(bins::group(left.residuals, left.groups), rows, left),
+        by_prediction,
+        by_feature,
+        points: points(leftover),
+        features: features_looked,
+    })
+}
+
+/// A curve whose p-values are not yet corrected.
+struct Looked {
+    curve: ResidualCurve,
+    mean: Option<VarianceAnalysis>,
+    spread: Option<VarianceAnalysis>,
+}
+
+/// `None` for a column of one value.
+fn looked(column: FrameColumn, of: ResidualOf, left: Left<'_>) -> Option<Looked> {
+    let name = column.name.clone();
+    let bins = BINS.min(left.residuals.len() / BIN_ROWS_MIN as usize);
+    let feature = Feature::of(column, &Binning::Quantiles(bins), BIN_ROWS_MIN);
+    let members = members(&feature, left.residuals.len());
+    if members.len() < 2 {
+        return None;
+    }
+    let groups = |of: fn(&bins::Members, Left<'_>) -> trackway_statistics::Group| {
+        members.iter().map(|it| of(it, left)).collect::<Vec<_>>()
+    };
+    let spread = (of == ResidualOf::Amount).then(|| variance_analysis(&groups(bins::Members::spread)));
+    Some(Looked {
+        mean: variance_analysis(&groups(bins::Members::means)),
+        spread: spread.flatten(),
+        curve: ResidualCurve {
+            feature: name,
+            bins: members.iter().map(|it| it.bin(left)).collect(),
+            mean_depends: None,
+            spread_depends: None,
+        },
+    })
+}
+
+/// The curves with p-values corrected for the number of columns.
+fn corrected(looked: Vec<Option<Looked>>) -> Vec<Option<ResidualCurve>> {
+    let of = |analysis: fn(&Looked) -> Option<VarianceAnalysis>| {
+        let found: Vec<Option<VarianceAnalysis>> =
+            looked.iter().map(|it| it.as_ref().and_then(analysis)).collect();
+        let p_values: Vec<f64> = found.iter().map(|it| it.map_or(f64::NAN, |it| it.p_value)).collect();
+        let depends = |(found, adjusted_p_value): (Option<VarianceAnalysis>, f64)| {
+            let known = found.filter(|_| !adjusted_p_value.is_nan());
+            known.map(|it| Depends { explained: it.explained, adjusted_p_value })
+        };
+        found.into_iter().zip(holm(&p_values)).map(depends).collect::<Vec<Option<Depends>>>()
+    };
+    let (means, spreads) = (of(|it| it.mean), of(|it| it.spread));
+    let curve = |((looked, mean_depends), spread_depends): ((Option<Looked>, _), _)| {
+        looked.map(|it| ResidualCurve { mean_depends, spread_depends, ..it.curve })
+    };
+    looked.into_iter().zip(means).zip(spreads).map(curve).collect()
+}
+
+/// The column with these rows, in this order.
+fn taken(column: &FrameColumn, rows: Option<&[u32]>) -> FrameColumn {
+    let Some(rows) = rows else { return column.clone() };
+    let cells = match &column.cells {
+        Cells::Numbers(numbers) => Cells::Numbers(rows.iter().map(|row| numbers[*row as usize]).collect()),
+        Cells::Categories { codes, names } => Cells::Categories {
+            codes: rows.iter().map(|row| codes[*row as usize]).collect(),
+            names: names.clone(),
+        },
+    };
+    FrameColumn { name: column.name.clone(), kind: column.kind, cells }
+}
+
+/// Not the column of a text that is another one in most rows.
+fn has_few_values(column: &FrameColumn) -> bool {
+    match &column.cells {
+        Cells::Numbers(_) => true,
+        Cells::Categories { codes, names } => names.len() * 2 <= codes.len(),
+    }
+}
+
+/// Some rows, each with the same chance.
+fn points(leftover: Leftover<'_>) -> Vec<Point> {
+    let Cells::Numbers(predicted) = leftover.predicted else { return Vec::new() };
+    let rows = predicted.len();
+    let mut rng = SplitMix64::new(rows as u64);
+    let mut chosen: Vec<usize> = match rows <= POINTS_MAX {
+        true => (0..rows).collect(),
+        // The same row may come twice: of many rows that is rare.
+        false => (0..POINTS_MAX).map(|_| (rng.next_unit() * rows as f64) as usize).collect(),
+    };
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.into_iter().map(|row| Point { x: predicted[row], y: leftover.residuals[row] }).collect()
+}
