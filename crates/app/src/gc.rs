@@ -1,17 +1,22 @@
-//! Clearing away the logs and records of old runs. Their receipts stay in the ledger, with figures, parameters and events;
-//! their artifacts stay in the attempts' folders.
+//! Clearing away the logs and records of old runs, and what their evaluators left. Receipts stay in the ledger, with figures,
+//! parameters and events; artifacts stay in the attempts' folders, and the rows that evaluations judged stay under their hashes.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use trackway_core::{Clock as _, RunId};
+use trackway_core::{Clock as _, RunId, Timestamp};
 use trackway_launch::AttemptFiles;
-use trackway_ledger::{AttemptState, EventRow, RunRow, RunSearch, closed_files};
+use trackway_ledger::{AttemptState, EvaluationState, EventRow, RunRow, RunSearch, closed_files};
 use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 
 use crate::App;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::evaluate::STAGING_PREFIX;
+use crate::home::changed_at;
+
+/// What was left half written goes when nothing was added to it for so long; until then somebody may be at it.
+const LEFTOVER_SECONDS_MIN: f64 = 24.0 * 3_600.0;
 
 /// Which runs to look at, and what lets them go.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +38,8 @@ pub struct Cleared {
     pub gone: Vec<ClearedRun>,
     /// Runs that stay though the condition names them, and why.
     pub kept: Vec<KeptRun>,
+    /// What a kill left half written, of no run; only looked for without a condition.
+    pub leftovers: Vec<Leftover>,
     /// Bytes that are free again.
     pub freed_bytes: u64,
 }
@@ -44,7 +51,16 @@ pub struct ClearedRun {
     pub run_id: RunId,
     /// Its name.
     pub name: String,
-    /// Bytes of its attempts' logs, records and Parquet files.
+    /// Bytes of its attempts' logs, records and Parquet files, and of what its evaluators left.
+    pub size_bytes: u64,
+}
+
+/// Temporary files that nobody will read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Leftover {
+    /// Where, below the home.
+    pub path: String,
+    /// How much.
     pub size_bytes: u64,
 }
 
@@ -60,8 +76,8 @@ pub struct KeptRun {
 }
 
 impl App {
-    /// Deletes what the rule lets go: the folders of the attempts (logs, flight record) but for their artifacts, and their
-    /// Parquet files. Runs that have nothing left are not named.
+    /// Deletes what the rule lets go: the folders of the attempts (logs, flight record) but for their artifacts, their
+    /// Parquet files, and the folders of ended evaluations. Runs that have nothing left are not named.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] without any rule, or with a wrong condition; when a file cannot be deleted, and then what went
@@ -83,8 +99,13 @@ impl App {
             .iter()
             .map(|(run, _)| Ok(RunFacts { ended_at: self.rests_since(run)?, held_by: self.holder_of(run)? }))
             .collect::<Result<_, AppError>>()?;
-        let mut cleared =
-            Cleared { dry_run: request.dry_run, gone: Vec::new(), kept: Vec::new(), freed_bytes: 0 };
+        let mut cleared = Cleared {
+            dry_run: request.dry_run,
+            gone: Vec::new(),
+            kept: Vec::new(),
+            leftovers: Vec::new(),
+            freed_bytes: 0,
+        };
         for ((run, paths), fate) in found.into_iter().zip(fates(&facts, &request.rule, self.clock.now())) {
             match fate {
                 Fate::Stays(why) => cleared.kept.push(KeptRun { run_id: run.run_id, name: run.name, why }),
@@ -98,14 +119,26 @@ impl App {
                 }
             }
         }
+        if request.condition.is_none() {
+            self.clear_leftovers(&mut cleared)?;
+        }
         Ok(cleared)
     }
 
-    /// What a run has besides its receipts and artifacts: attempts' folders and Parquet files that are there.
+    /// What a run has besides its receipts and artifacts: attempts' folders and Parquet files that are there, its evaluators' and
+    /// what those left among them.
     fn bulk_of(&self, run: &RunRow) -> Result<Vec<PathBuf>, AppError> {
         let mut attempts = self.attempts_of(run.run_id)?;
         attempts.extend(self.ledger_read(|ledger| ledger.launches_of_run(run.run_id))?);
         let mut paths = Vec::new();
+        let mut evaluations = self.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+        evaluations.retain(|row| row.state != EvaluationState::Running);
+        for evaluation in evaluations {
+            if let Some(launch_run_id) = evaluation.launch_run_id {
+                attempts.extend(self.ledger_read(|ledger| ledger.launches_of_run(launch_run_id))?);
+            }
+            paths.push(self.home.evaluation_folder(&evaluation.evaluation_id));
+        }
         for attempt in &attempts {
             paths.extend(without_artifacts(&self.home.attempt_folder(attempt.attempt_id))?);
             paths.extend(closed_files(self.home.folder(), attempt.attempt_id));
@@ -114,14 +147,16 @@ impl App {
         Ok(paths)
     }
 
-    /// Since when nothing of the run goes on; none while an attempt is not sealed.
-    fn rests_since(&self, run: &RunRow) -> Result<Option<trackway_core::Timestamp>, AppError> {
+    /// Since when nothing of the run goes on, its evaluations included; none while an attempt is not sealed.
+    fn rests_since(&self, run: &RunRow) -> Result<Option<Timestamp>, AppError> {
         let attempts = self.attempts_of(run.run_id)?;
         let sealed = attempts.iter().all(|attempt| attempt.state == AttemptState::Sealed);
-        Ok(run.ended_at.filter(|_| sealed && run.state.is_final()))
+        let Some(ended_at) = run.ended_at.filter(|_| sealed && run.state.is_final()) else { return Ok(None) };
+        let evaluations = self.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+        Ok(evaluations.into_iter().filter_map(|row| row.ended_at).chain([ended_at]).max())
     }
 
-    /// A pinned checkpoint holds its run.
+    /// A pinned checkpoint holds its run, and so does an evaluation that goes on.
     fn holder_of(&self, run: &RunRow) -> Result<Option<String>, AppError> {
         let folder = self.home.folder().join("checkpoints").join(run.run_id.to_string());
         for root in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -129,7 +164,24 @@ impl App {
                 return Ok(Some(format!("a checkpoint is pinned as `{}`", pin.name)));
             }
         }
-        Ok(None)
+        let evaluations = self.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+        let running = evaluations.into_iter().find(|row| row.state == EvaluationState::Running);
+        Ok(running.map(|row| format!("evaluation {} goes on", row.evaluation_id)))
+    }
+
+    /// Deletes what those left who were killed while they wrote down the rows of an evaluation.
+    fn clear_leftovers(&self, cleared: &mut Cleared) -> Result<(), AppError> {
+        let now = self.clock.now();
+        let staged = std::fs::read_dir(self.home.evaluation_outputs()).into_iter().flatten().flatten();
+        for path in staged.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
+            let size_bytes = size_of(&path);
+            if !cleared.dry_run {
+                std::fs::remove_dir_all(&path).map_err(|error| AppError::file("delete", &path, &error))?;
+            }
+            cleared.freed_bytes += size_bytes;
+            cleared.leftovers.push(Leftover { path: self.home.below(&path), size_bytes });
+        }
+        Ok(())
     }
 
     /// Told first, deleted then: a crash in between leaves files that the next call names again.
@@ -167,6 +219,12 @@ fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
     let mut paths = entries.map_err(|error| AppError::file("list", folder, &error))?;
     paths.retain(|path| *path != artifacts);
     Ok(paths)
+}
+
+/// A folder in which rows were put together, and that nobody changed for long.
+fn is_leftover(path: &Path, now: Timestamp) -> bool {
+    let is_staging = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(STAGING_PREFIX));
+    is_staging && changed_at(path).is_some_and(|at| now.seconds_since(at) > LEFTOVER_SECONDS_MIN)
 }
 
 /// Bytes of a file, or of all files below a folder; links are not followed.

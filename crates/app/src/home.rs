@@ -1,8 +1,9 @@
 //! Where Trackway keeps its state (DESIGN §3.13).
 
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
-use trackway_core::{AttemptId, LaunchKind, RunId};
+use trackway_core::{AttemptId, LaunchKind, RunId, Timestamp};
 
 use crate::error::{AppError, ErrorKind};
 
@@ -99,11 +100,29 @@ impl Home {
         self.folder.join("evaluations").join(evaluation_id)
     }
 
+    /// What its launch of this number leaves, counted from 1.
+    #[must_use]
+    pub fn evaluator_outputs(&self, evaluation_id: &str, launch_number: u32) -> PathBuf {
+        self.evaluation_folder(evaluation_id).join(format!("launch-{launch_number}"))
+    }
+
+    /// The checkpoint that an evaluation judges, where it had to be brought from a remote.
+    #[must_use]
+    pub fn brought_checkpoint(&self, evaluation_id: &str) -> PathBuf {
+        self.evaluation_folder(evaluation_id).join("checkpoint")
+    }
+
     /// Snapshots of data, and what is known of files that were read.
     #[must_use]
     pub fn data_folder(&self) -> PathBuf {
         self.folder.join("data")
     }
+}
+
+/// When a file, or the list of a folder's entries, last changed; none where it cannot be told.
+pub(crate) fn changed_at(path: &Path) -> Option<Timestamp> {
+    let since_1970 = path.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)))
 }
 
 /// The name of a checkpoint root within its run.

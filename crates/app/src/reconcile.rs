@@ -1,11 +1,12 @@
 //! What every command does first: seal what ended while nobody watched. Silence is never taken for an end.
 
-use trackway_core::{Clock as _, LaunchKind, Timestamp};
+use trackway_core::{Clock as _, LaunchKind};
 use trackway_launch::{AttemptFiles, Launcher as _, Observation, START_MILLIS_MAX};
 use trackway_ledger::AttemptRow;
 
 use crate::App;
 use crate::error::AppError;
+use crate::home::changed_at;
 use crate::run::lock::RunLock;
 use crate::seal;
 
@@ -64,12 +65,9 @@ impl App {
     /// Whether a shim may have been started so lately that it did not introduce itself yet.
     pub(crate) fn may_be_starting(&self, attempt: &AttemptRow) -> bool {
         let files = AttemptFiles::new(self.home.attempt_folder(attempt.attempt_id));
-        let Ok(written) = files.launch_json().metadata().and_then(|found| found.modified()) else {
-            return false;
-        };
-        let Ok(since_1970) = written.duration_since(std::time::UNIX_EPOCH) else { return false };
-        let written = Timestamp::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
-        self.clock.now().seconds_since(written) < f64::from(START_MILLIS_MAX) / 1000.0
+        changed_at(&files.launch_json()).is_some_and(|written| {
+            self.clock.now().seconds_since(written) < f64::from(START_MILLIS_MAX) / 1000.0
+        })
     }
 
     /// Whether the attempt ended; none when nobody can tell.

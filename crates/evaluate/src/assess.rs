@@ -2,15 +2,17 @@
 
 use trackway_data::model::Frame;
 
-use crate::assessment::{Assessment, Average, Columns, Pairing, Task};
+use crate::assessment::{Assessment, Average, Columns, Task};
 use crate::classes::{class_metrics, confusion};
 use crate::comparison::{Terms, compare, pair};
 use crate::curves::curves;
-use crate::fairness::{FAIRNESS_GROUPS_MAX, fairness};
+pub use crate::error::AssessError;
+use crate::fairness::fairness;
 use crate::metrics::resample::Resampling;
 use crate::metrics::rows::{Content, Items, KnownClasses, items};
 use crate::metrics::scoring::Scoring;
-use crate::metrics::{CLASSES_MAX, Judge, NDCG_PLACES, measure};
+use crate::metrics::{Judge, measure};
+use crate::notes::notes;
 use crate::residuals::residuals_of;
 use crate::slices::{SliceLimits, SliceRows, slices};
 
@@ -72,107 +74,6 @@ pub struct Baseline<'b> {
     pub frame: &'b Frame,
     /// The column by which rows find each other; their order where absent.
     pub id: Option<&'b str>,
-}
-
-/// Why a table cannot be judged.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AssessError {
-    /// Not in the table.
-    #[error("there is no column `{name}`; there are {known}")]
-    NoColumn {
-        /// What was asked for.
-        name: String,
-        /// The columns that there are.
-        known: String,
-    },
-    /// Nothing is known to hold this.
-    #[error("no column is known to hold the {0}: name it (`--{0} COLUMN`)")]
-    NoColumnFor(&'static str),
-    /// Texts where numbers are needed.
-    #[error("`{0}` holds texts where numbers are needed")]
-    NoNumbers(String),
-    /// Columns of no task.
-    #[error(
-        "the table shows no label with a prediction or score, no loss, no reference with a hypothesis, and no query with a \
-         relevance: name the columns (`--label`, `--prediction`, `--score` …)"
-    )]
-    NoTask,
-    /// More than [`CLASSES_MAX`].
-    #[error(
-        "`{column}` has {classes} classes, more than {CLASSES_MAX}: is it an amount (`--task regression`) or a text?"
-    )]
-    TooManyClasses {
-        /// The label's column.
-        column: String,
-        /// How many.
-        classes: usize,
-    },
-    /// A positive class that is not there.
-    #[error("`{column}` has no class `{class}`; there are {classes}")]
-    NoClass {
-        /// What was asked for.
-        class: String,
-        /// The label's column.
-        column: String,
-        /// What there is.
-        classes: String,
-    },
-    /// A positive class of many.
-    #[error("a positive class needs two classes, and there are {0}")]
-    NotTwoClasses(usize),
-    /// Scores of some classes.
-    #[error("there are scores of other classes, and none of `{0}`")]
-    NoScoreOf(String),
-    /// Every row lacks something.
-    #[error("no row has all that is needed: a label, and a prediction or score")]
-    NoRows,
-    /// Fairness of something else than two classes.
-    #[error("fairness is told of predictions of two classes only")]
-    NotFairly,
-    /// More than [`FAIRNESS_GROUPS_MAX`].
-    #[error(
-        "`{column}` has {groups} values, more than the {FAIRNESS_GROUPS_MAX} groups that can be compared"
-    )]
-    TooManyGroups {
-        /// The column.
-        column: String,
-        /// How many.
-        groups: usize,
-    },
-    /// A metric that this table does not give.
-    #[error("there is no metric `{name}` here; there are {known}")]
-    NoMetric {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
-    /// Sides that cannot be paired by order.
-    #[error(
-        "the baseline has {baseline} rows and the candidate {candidate}: name the column that pairs them (`--id COLUMN`)"
-    )]
-    DifferentRows {
-        /// Rows there.
-        baseline: u64,
-        /// Rows here.
-        candidate: u64,
-    },
-    /// Nothing in common.
-    #[error(
-        "no row of the baseline is a row of the candidate: {} ids only there, {} only here, {} repeated or missing, {} with \
-         another label", .0.only_baseline, .0.only_candidate, .0.repeated_ids, .0.different_labels
-    )]
-    NoPairs(Box<Pairing>),
-    /// A number out of range.
-    #[error("{0}")]
-    OutOfRange(String),
-}
-
-impl AssessError {
-    pub(crate) fn no_column(frame: &Frame, name: &str) -> Self {
-        let known: Vec<&str> = frame.columns().iter().map(|column| column.name.as_str()).collect();
-        Self::NoColumn { name: name.to_owned(), known: known.join(", ") }
-    }
 }
 
 /// Judges a table.
@@ -334,7 +235,7 @@ fn pairs(
 }
 
 /// Rows of the table that are in some item.
-fn judged_rows(frame: &Frame, items: &Items, columns: &Columns, task: Task) -> u64 {
+pub(crate) fn judged_rows(frame: &Frame, items: &Items, columns: &Columns, task: Task) -> u64 {
     let is_many = task == Task::Ranking || (columns.correct.is_some() && columns.id.is_some());
     if !is_many {
         return items.len() as u64;
@@ -355,7 +256,7 @@ fn judged_rows(frame: &Frame, items: &Items, columns: &Columns, task: Task) -> u
     (0..frame.rows()).filter(is_whole).count() as u64
 }
 
-fn positive_class(items: &Items) -> Option<String> {
+pub(crate) fn positive_class(items: &Items) -> Option<String> {
     let Content::Classes(rows) = &items.content else { return None };
     rows.positive.map(|positive| rows.names[positive as usize].clone())
 }
@@ -364,76 +265,3 @@ fn average(items: &Items) -> Option<Average> {
     let Content::Classes(rows) = &items.content else { return None };
     Some(if rows.positive.is_some() { Average::Binary } else { Average::Macro })
 }
-
-/// What was guessed, left out, or could not be computed.
-fn notes(
-    frame: &Frame,
-    (items, scoring): (&Items, &Scoring),
-    columns: &Columns,
-    spec: &Spec,
-    task: Task,
-    metrics: &crate::Metrics,
-) -> Vec<String> {
-    let mut notes = Vec::new();
-    if spec.task.is_none() {
-        notes.push(format!("judged as {}, by its columns", task.as_str().replace('_', " ")));
-    }
-    if (frame.rows() as u64) < frame.rows_seen() {
-        notes.push(format!(
-            "{} of {} rows were drawn and judged: all of them would not fit into memory",
-            frame.rows(),
-            frame.rows_seen()
-        ));
-    }
-    let left_out = frame.rows() as u64 - judged_rows(frame, items, columns, task);
-    if left_out > 0 {
-        notes.push(format!("{left_out} rows lack a value that is needed, and are in no number"));
-    }
-    if let Content::Classes(rows) = &items.content {
-        if let (Some(positive), None) = (positive_class(items), &spec.positive) {
-            notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
-        }
-        if columns.prediction.is_none() {
-            let how = match (&rows.score, rows.are_probabilities) {
-                (Some(_), true) => "the positive class from a probability of 0.5 on",
-                (Some(_), false) => "the positive class from a score of 0 on",
-                (None, _) => "the class with the highest score",
-            };
-            notes.push(format!("no column holds predictions: {how} was taken"));
-        }
-        if !rows.are_probabilities && (rows.score.is_some() || !rows.class_scores.is_empty()) {
-            notes.push("scores are no probabilities: no log_loss, brier and ece".to_owned());
-        }
-        if rows.score.is_none() && rows.class_scores.is_empty() {
-            let what = if columns.score.is_some() {
-                "one score cannot rank more than two classes"
-            } else {
-                "no scores"
-            };
-            notes.push(format!("{what}: no roc_auc, average_precision, log_loss, brier and ece"));
-        }
-    }
-    for metric in scoring.metrics.iter().filter(|metric| !metrics.contains_key(&metric.name)) {
-        notes.push(format!("{} cannot be computed: nothing to divide by, or no finite number", metric.name));
-    }
-    if metrics.contains_key("precision_at_recall") {
-        notes.push(format!(
-            "precision_at_recall is the best precision with a recall of at least {}",
-            spec.recall
-        ));
-    }
-    if metrics.contains_key("ndcg") {
-        notes.push(format!("ndcg counts the first {NDCG_PLACES} places"));
-    }
-    if let Some((_, groups)) = &items.groups
-        && *groups < GROUPS_FEW
-    {
-        notes.push(format!(
-            "intervals from {groups} groups are rough: from {GROUPS_FEW} on they hold what they say"
-        ));
-    }
-    notes
-}
-
-/// With fewer groups, intervals that draw groups are too narrow.
-const GROUPS_FEW: usize = 20;

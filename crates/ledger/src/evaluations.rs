@@ -6,7 +6,8 @@ use trackway_core::{RunId, Timestamp};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
-    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
+    EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, GateReceiptRow, TestSetRow,
+    TestSetUseRow,
 };
 use crate::seal::{digest_of, lines_of};
 use crate::value::{Record, Value};
@@ -25,10 +26,12 @@ pub struct EvaluationEnd {
     pub metrics: Vec<EvaluationMetricRow>,
     /// Its slices.
     pub slices: Vec<EvaluationSliceRow>,
+    /// What its gates said, a receipt of its own; it has none.
+    pub gate_receipt: Option<GateReceiptRow>,
 }
 
 impl EvaluationEnd {
-    /// SHA-256 over the evaluation and its rows, as [`crate::AttemptSeal::receipt_sha256`].
+    /// SHA-256 over the evaluation, its metrics and its slices, as [`crate::AttemptSeal::receipt_sha256`].
     #[must_use]
     pub fn receipt_sha256(&self) -> String {
         digest_of(&[
@@ -64,10 +67,10 @@ impl Ledger {
             if evaluation.state == EvaluationState::Running {
                 return Err(backend.refuse("ending an evaluation", "its state says that it still runs"));
             }
-            match backend.update_in(EvaluationRow::TABLE, &evaluation, &["run_id"])? {
-                true => Ok(()),
-                false => Err(backend.refuse("ending an evaluation", "it was never begun")),
+            if !backend.update_in(EvaluationRow::TABLE, &evaluation, &["run_id"])? {
+                return Err(backend.refuse("ending an evaluation", "it was never begun"));
             }
+            end.gate_receipt.iter().try_for_each(|receipt| backend.insert(receipt))
         })?;
         Ok(evaluation)
     }
@@ -174,6 +177,7 @@ impl Ledger {
             metrics: self.metrics_of_evaluation(&evaluation.evaluation_id)?,
             slices: self.slices_of_evaluation(&evaluation.evaluation_id)?,
             evaluation,
+            gate_receipt: None,
         };
         Ok(Some(end.receipt_sha256() == sealed))
     }

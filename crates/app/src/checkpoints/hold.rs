@@ -1,11 +1,12 @@
-//! A checkpoint that somebody reads: chosen, held by a pin, verified.
+//! A checkpoint that somebody reads: chosen, held by a pin, verified; brought from the remote where it is only there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use trackway_checkpoint::{CheckpointInfo, State};
+use trackway_checkpoint::CheckpointError;
 use trackway_core::{AttemptId, Step};
 
-use super::{Checkpoints, Which};
+use super::there::Placed;
+use super::{Arriving, Checkpoints, Which};
 use crate::error::{AppError, ErrorKind};
 
 /// The fewest digits that are taken for the beginning of a manifest's hash.
@@ -32,8 +33,17 @@ pub struct Chosen {
     pub attempt_id: AttemptId,
     /// SHA-256 of its manifest.
     pub manifest_sha256: String,
-    /// The number of its commit on this disk.
-    number: u64,
+    /// Where its files are below a root.
+    prefix: String,
+    /// The number of its commit on this disk; none: its bytes are only at the remote.
+    number: Option<u64>,
+}
+
+impl Chosen {
+    /// Whether it must be brought here to be read.
+    pub fn is_far(&self) -> bool {
+        self.number.is_none()
+    }
 }
 
 impl CheckpointRef {
@@ -60,62 +70,49 @@ impl CheckpointRef {
 }
 
 impl Checkpoints {
-    /// The checkpoint that is meant, which has its bytes on this disk.
+    /// The checkpoint that is meant, which has its bytes on this disk or at the remote.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so.
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several have a manifest that begins so; [`ErrorKind::Fault`] when it is
+    /// only at the remote, and that does not answer.
     pub(crate) fn chosen(&self, reference: &CheckpointRef) -> Result<Chosen, AppError> {
-        let local = self.view()?.list();
-        let placed = self.placed(local.clone(), &self.ask_remote(), false);
-        let one = match reference {
-            CheckpointRef::Latest => self.choose(&placed, Which::Latest)?,
-            CheckpointRef::Step(step) => self.choose(&placed, Which::Step(*step))?,
-            CheckpointRef::Manifest(digits) => {
-                let begins = |info: &CheckpointInfo| {
-                    info.manifest_sha256.as_ref().is_some_and(|hash| hash.starts_with(digits))
-                };
-                let mut found = placed.iter().filter(|one| begins(&one.info));
-                let first = found.next().ok_or_else(|| {
-                    let message =
-                        format!("{} has no checkpoint whose manifest begins with {digits}", self.title());
-                    AppError::new(ErrorKind::NotFound, message)
-                })?;
-                if found.any(|other| other.info.manifest_sha256 != first.info.manifest_sha256) {
-                    let message = format!("several manifests begin with {digits}: give more of it");
-                    return Err(AppError::new(ErrorKind::Usage, message));
-                }
-                first.clone()
-            }
-        };
-        let is_here = |info: &&CheckpointInfo| {
-            info.object_prefix == one.info.object_prefix
-                && info.manifest_sha256.is_some()
-                && info.state != State::Retired
-        };
-        let step = one.info.step;
-        let here = local.iter().rev().find(is_here).ok_or_else(|| {
-            let message = format!("the bytes of step {step} of {} are not on this disk", self.title());
-            let error = AppError::new(ErrorKind::NotFound, message);
-            match one.there {
-                true => error.hint("they are at the remote; `trackway resume` brings the newest ones here"),
-                false => error,
-            }
+        let (info, is_here) = self.found(|placed| match reference {
+            CheckpointRef::Latest => self.choose(placed, Which::Latest),
+            CheckpointRef::Step(step) => self.choose(placed, Which::Step(*step)),
+            CheckpointRef::Manifest(digits) => self.choose_by_manifest(placed, digits),
         })?;
         Ok(Chosen {
-            step,
-            attempt_id: here.attempt_id,
-            manifest_sha256: here.manifest_sha256.clone().unwrap_or_default(),
-            number: here.number,
+            step: info.step,
+            attempt_id: info.attempt_id,
+            manifest_sha256: info.manifest_sha256.unwrap_or_default(),
+            prefix: info.object_prefix,
+            number: is_here.then_some(info.number),
         })
     }
 
-    /// Holds a chosen checkpoint on this disk for so many seconds; a pin of the same name moves.
+    fn choose_by_manifest(&self, placed: &[Placed], digits: &str) -> Result<Placed, AppError> {
+        let begins =
+            |one: &&Placed| one.info.manifest_sha256.as_ref().is_some_and(|hash| hash.starts_with(digits));
+        let mut found = placed.iter().filter(begins);
+        let first = found.next().ok_or_else(|| {
+            let message = format!("{} has no checkpoint whose manifest begins with {digits}", self.title());
+            AppError::new(ErrorKind::NotFound, message)
+        })?;
+        if found.any(|other| other.info.manifest_sha256 != first.info.manifest_sha256) {
+            let message = format!("several manifests begin with {digits}: give more of it");
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+        Ok(first.clone())
+    }
+
+    /// Holds a chosen checkpoint where it is, on this disk or at the remote, for so many seconds; a pin of the same name moves.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when its files were deleted meanwhile.
+    /// [`ErrorKind::NotFound`] when its files were deleted meanwhile; when the remote does not answer.
     pub(crate) fn hold(&self, name: &str, chosen: &Chosen, why: &str, seconds: f64) -> Result<(), AppError> {
-        let until = self.now().plus_seconds(seconds);
-        let pinned = self.housekeeper()?.pin(name, chosen.number, why, Some(until));
+        let until = Some(self.now().plus_seconds(seconds));
+        let Some(number) = chosen.number else { return self.pin_there(name, &chosen.prefix, why, until) };
+        let pinned = self.housekeeper()?.pin(name, number, why, until);
         pinned.map(drop).map_err(|error| self.error(&error))
     }
 
@@ -125,17 +122,27 @@ impl Checkpoints {
     /// When the log cannot be written.
     pub(crate) fn let_go(&self, name: &str) -> Result<(), AppError> {
         match self.housekeeper()?.unpin(name) {
-            Err(trackway_checkpoint::CheckpointError::NoSuchPin { .. }) | Ok(()) => Ok(()),
+            Ok(()) => Ok(()),
+            Err(CheckpointError::NoSuchPin { .. }) => self.unpin_there(name),
             Err(error) => Err(self.error(&error)),
         }
     }
 
-    /// The folder of a chosen checkpoint, every byte of it read.
+    /// The folder of a chosen checkpoint, every byte of it read: its own, or `far` for one that is brought from the remote.
     ///
     /// # Errors
-    /// [`ErrorKind::Integrity`] when it is not what was committed.
-    pub(crate) fn verified_folder(&self, chosen: &Chosen) -> Result<PathBuf, AppError> {
-        let loaded = self.view()?.load(chosen.number).map_err(|error| self.error(&error))?;
+    /// [`ErrorKind::Integrity`] when it is not what was committed; when the remote does not answer or the disk refuses.
+    pub(crate) fn verified_folder(
+        &self,
+        chosen: &Chosen,
+        far: &Path,
+        watch: &Arriving<'_>,
+    ) -> Result<PathBuf, AppError> {
+        let Some(number) = chosen.number else {
+            self.fetch((chosen.step, &chosen.prefix), far, watch)?;
+            return Ok(far.to_owned());
+        };
+        let loaded = self.view()?.load(number).map_err(|error| self.error(&error))?;
         Ok(loaded.folder)
     }
 }

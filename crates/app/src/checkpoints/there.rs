@@ -175,7 +175,7 @@ fn merged(local: Vec<CheckpointInfo>, truth: &Truth) -> Vec<Placed> {
     placed
 }
 
-fn is_held(info: &CheckpointInfo) -> bool {
+pub(super) fn is_held(info: &CheckpointInfo) -> bool {
     info.uploaded_to.is_some() && info.state != State::Retired
 }
 

@@ -1,12 +1,16 @@
 //! What an evaluation is compared with.
 
+use serde::Deserialize;
 use trackway_data::DataSpec;
 use trackway_data::model::Frame;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
+use trackway_evaluate::{Baseline, Comparison, Spec, Task, assess};
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 
+use super::collect::section_of;
 use super::evaluator::file_sha256;
+use super::judge::columns_of;
 use crate::App;
 use crate::data::data_error;
 use crate::error::{AppError, ErrorKind};
@@ -22,6 +26,13 @@ pub struct Candidate<'a> {
     pub manifest_sha256: &'a str,
     pub task_set_sha256: Option<&'a str>,
     pub evaluator_name: &'a str,
+}
+
+/// What the rows of an evaluation were taken for, and what its draws began with.
+#[derive(Deserialize)]
+struct JudgedAs {
+    task: Task,
+    seed: u64,
 }
 
 impl App {
@@ -108,6 +119,38 @@ impl App {
             AppError::new(ErrorKind::NotFound, message)
                 .hint(format!("evaluate it first: trackway evaluate {}{step}", version.run_id))
         })
+    }
+
+    /// How an evaluation compares with another one than it was made with: the rows that both kept, paired as when an evaluation is
+    /// made. The inner error says why they cannot be put side by side.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Integrity`] when the rows are not what was kept.
+    pub(crate) fn compare_kept(
+        &self,
+        row: &EvaluationRow,
+        baseline: &EvaluationRow,
+    ) -> Result<Result<Option<Comparison>, String>, AppError> {
+        let Some(judged) = row.assessment_json.clone() else {
+            return Ok(Err(format!("nothing was computed from rows of {}", row.evaluation_id)));
+        };
+        let JudgedAs { task, seed } = serde_json::from_value(judged).map_err(|error| {
+            AppError::fault(format!("how {} was judged cannot be read", row.evaluation_id), &error)
+        })?;
+        let (here, there) = match (self.kept_rows(row, seed), self.kept_rows(baseline, seed)) {
+            (Ok(here), Ok(there)) => (here, there),
+            (Err(error), _) | (_, Err(error)) if error.kind == ErrorKind::NotFound => {
+                return Ok(Err(error.message));
+            }
+            (Err(error), _) | (_, Err(error)) => return Err(error),
+        };
+        let section = section_of(row)?;
+        let compared = columns_of(&section).complete(&here).and_then(|columns| {
+            let spec = Spec { columns, task: Some(task), seed, ..Spec::default() };
+            let side = Baseline { frame: &there, id: spec.columns.id.as_deref() };
+            Ok(assess(&here, &spec, Some(side))?.comparison)
+        });
+        Ok(compared.map_err(|error| error.to_string()))
     }
 
     /// The rows that an evaluation kept, every byte as it was.

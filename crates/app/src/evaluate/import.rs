@@ -13,7 +13,6 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationRow, EvaluationState, RunRow};
 
 use super::judge::{Judged, Terms};
-use super::keep_predictions;
 use super::outputs::{Outputs, read_outputs};
 use super::receipt::{self, EvaluationReceipt};
 use crate::App;
@@ -102,7 +101,7 @@ impl App {
             false => Judged::told(&outputs.metrics),
         };
         if let Some(predictions) = &outputs.predictions {
-            keep_predictions(self, &mut row, predictions, &judged, seed);
+            self.bind_predictions(&mut row, predictions, &judged, seed);
         }
         notes.extend(judged.notes.iter().cloned());
         let mut end = judged.end(row);

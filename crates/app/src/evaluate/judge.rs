@@ -63,15 +63,8 @@ impl Judged {
             .iter()
             .map(|(name, sql)| NamedPredicate { name: name.clone(), sql: sql.clone() })
             .collect();
-        let columns = Columns {
-            label: section.label.clone(),
-            prediction: section.prediction.clone(),
-            score: section.score.clone(),
-            group: section.group.clone(),
-            ..Columns::default()
-        };
         let spec = Spec {
-            columns: columns.complete(frame).map_err(refused)?,
+            columns: columns_of(section).complete(frame).map_err(refused)?,
             task: terms.task,
             positive: section.positive.clone(),
             seed: terms.seed,
@@ -156,12 +149,23 @@ impl Judged {
             assessment_json: assessment.map(rest_of),
             ..row.clone()
         };
-        EvaluationEnd { evaluation, metrics, slices }
+        EvaluationEnd { evaluation, metrics, slices, gate_receipt: None }
     }
 
     /// What the rows are taken for.
     pub fn columns(&self) -> Option<(Task, &Columns)> {
         self.assessment.as_ref().map(|assessment| (assessment.task, &assessment.columns))
+    }
+}
+
+/// The columns that a run file names.
+pub fn columns_of(section: &EvaluateSection) -> Columns {
+    Columns {
+        label: section.label.clone(),
+        prediction: section.prediction.clone(),
+        score: section.score.clone(),
+        group: section.group.clone(),
+        ..Columns::default()
     }
 }
 

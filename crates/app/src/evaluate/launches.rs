@@ -44,7 +44,7 @@ impl Launches {
             // Each launch has an empty folder: what a crashed one left is no part of an answer.
             let out = case.out_folder(self.count + 1)?;
             case.hold(case.section().timeout_seconds + HOLD_SLACK_SECONDS)?;
-            let folder = case.checkpoints.verified_folder(&case.chosen)?;
+            let folder = case.verified_folder(reporter)?;
             let rehearsal = Rehearsal {
                 environment: case.environment(&folder, &out),
                 timeout_seconds: Some(case.section().timeout_seconds),

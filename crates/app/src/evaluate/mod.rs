@@ -3,10 +3,11 @@
 //!
 //! The evaluator's launches are those of a run of kind `evaluate`, as the launches of a proof are: they have receipts, logs and
 //! budgets of their own and never stand among the training attempts. Whoever holds the lock of that run conducts the
-//! evaluation; when nobody does and no launch lives, the next command ends it as failed (`close`).
+//! evaluation; when nobody does and no launch lives, the next command ends it (`close`).
 
 mod baseline;
 mod close;
+mod collect;
 mod evaluator;
 mod import;
 mod judge;
@@ -20,11 +21,10 @@ mod task_set;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use trackway_core::{Clock as _, EvaluationId, LaunchKind};
-use trackway_evaluate::told::ToldEvaluation;
 use trackway_formats::runfile::EvaluateSection;
-use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState, RunState};
+use trackway_ledger::{EvaluationEnd, EvaluationRow, RunState};
 
 pub use self::import::{ImportRequest, ImportedEvaluation};
 pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard, RawOutputs, TaskSetCard};
@@ -32,14 +32,13 @@ pub use self::subject::EvaluationSubject;
 
 pub(crate) use self::baseline::Candidate;
 use self::evaluator::{Evaluator, evaluator};
-use self::judge::{Judged, Terms};
 use self::launches::{Launched, Launches, variables};
-use self::outputs::{Outputs, Predictions, read_outputs, sampled};
+pub(crate) use self::outputs::STAGING_PREFIX;
 use self::subject::{Asked, Subject};
 use self::task_set::TaskSet;
 use crate::App;
 use crate::checkpoints::{CheckpointRef, Checkpoints, Chosen};
-use crate::error::{AppError, ErrorKind};
+use crate::error::AppError;
 use crate::report::{NotesOnly, Notice, Reporter};
 use crate::run::{Prepared, RunOutcome, Start, begin, interrupt};
 
@@ -120,8 +119,7 @@ pub(crate) struct Case<'a> {
     evaluation_id: String,
     task_set: Option<TaskSet>,
     /// What it is compared with.
-    baseline: Option<EvaluationRow>,
-    seed: u64,
+    baseline_evaluation_id: Option<String>,
 }
 
 fn evaluate(
@@ -145,11 +143,12 @@ fn evaluate(
     };
     let named = asked.section.baseline.as_deref();
     let baseline = named.map(|named| app.baseline(named, &candidate)).transpose()?.flatten();
+    let baseline_evaluation_id = baseline.map(|row| row.evaluation_id);
     let evaluation_id = EvaluationId::new(&app.ids).to_string();
-    let seed = job.plan.run.seed.unwrap_or(0);
     let start = Start::without_data(app, job);
     let prepared = begin(app, &start, LaunchKind::Evaluate, &NotesOnly(reporter))?;
-    let case = Case { app, subject, checkpoints, chosen, prepared, evaluation_id, task_set, baseline, seed };
+    let case =
+        Case { app, subject, checkpoints, chosen, prepared, evaluation_id, task_set, baseline_evaluation_id };
     let row = case.begun(&evaluator)?;
     app.ledger_write(|ledger| ledger.begin_evaluation(&row))?;
     reporter.notice(&Notice::Note {
@@ -167,17 +166,15 @@ fn evaluate(
     let row = launches.noted(row);
     let (end, error) = match ended {
         Ok(end) => (end, None),
-        Err(error) => (case.failed(row, error.message.clone()), Some(error)),
+        Err(error) => (app.failed(row, &error.message), Some(error)),
     };
-    let stored = app.ledger_write(|ledger| ledger.end_evaluation(&end))?;
+    // The receipt comes last: until it is there, the next command does all of this again.
     app.rest_launches(case.prepared.run.run_id)?;
     case.let_go(reporter);
+    let stored = app.ledger_write(|ledger| ledger.end_evaluation(&end))?;
     match error {
         Some(error) => Err(error),
-        None => {
-            app.keep_verdicts(&stored)?;
-            receipt::of(app, &stored)
-        }
+        None => receipt::of(app, &stored),
     }
 }
 
@@ -231,7 +228,7 @@ impl Case<'_> {
             environment_lock_sha256: capture.environment_lock.sha256.clone(),
             container_digest: capture.container.digest.clone(),
             spec_json: Some(spec),
-            baseline_evaluation_id: self.baseline.as_ref().map(|row| row.evaluation_id.clone()),
+            baseline_evaluation_id: self.baseline_evaluation_id.clone(),
             ..EvaluationRow::begun(
                 self.evaluation_id.clone(),
                 self.subject.run.run_id,
@@ -250,55 +247,15 @@ impl Case<'_> {
     ) -> Result<EvaluationEnd, AppError> {
         let launched = launches.run(self, reporter)?;
         let row = launches.noted(row);
-        let folder = match launched {
-            Launched::Failed(why) => return Ok(self.failed(row, why)),
-            Launched::Answered(folder) => folder,
-        };
-        match read_outputs(&self.app.home, &folder, self.section(), self.seed) {
-            Ok(outputs) => match self.completed(row.clone(), outputs) {
-                Err(error) if error.kind == ErrorKind::Usage => Ok(self.failed(row, error.message)),
-                completed => completed,
-            },
-            Err(error) if error.kind == ErrorKind::Usage => Ok(self.failed(row, error.message)),
-            Err(error) => Err(error),
+        match launched {
+            Launched::Failed(why) => Ok(self.app.failed(row, &why)),
+            Launched::Answered(folder) => self.app.collected(row, &folder),
         }
-    }
-
-    fn failed(&self, row: EvaluationRow, why: String) -> EvaluationEnd {
-        let failure = Some(self.app.redactor.text(&why).into_owned());
-        let evaluation = EvaluationRow {
-            state: EvaluationState::Failed,
-            ended_at: Some(self.app.clock.now()),
-            failure,
-            ..row
-        };
-        EvaluationEnd { evaluation, metrics: Vec::new(), slices: Vec::new() }
-    }
-
-    fn completed(&self, row: EvaluationRow, outputs: Outputs) -> Result<EvaluationEnd, AppError> {
-        let mut notes = outputs.notes.clone();
-        if self.section().baseline.is_some() && self.baseline.is_none() {
-            notes.push("there is nothing to compare with yet".into());
-        }
-        let mut row = by_its_own_word(row, &outputs.told, &mut notes);
-        let terms =
-            Terms { section: self.section(), seed: self.seed, task: None, baseline: self.baseline.as_ref() };
-        let judged = Judged::of(self.app, &outputs, &terms)?;
-        if let Some(predictions) = &outputs.predictions {
-            keep_predictions(self.app, &mut row, predictions, &judged, self.seed);
-        }
-        notes.extend(judged.notes.iter().cloned());
-        let mut end = judged.end(row);
-        end.evaluation.state = EvaluationState::Completed;
-        end.evaluation.ended_at = Some(self.app.clock.now());
-        end.evaluation.notes_json = (!notes.is_empty()).then(|| json!(notes));
-        end.evaluation.gates_json = Some(json!(self.app.verdicts(&end.evaluation)?));
-        Ok(end)
     }
 
     /// An empty folder for one launch.
     fn out_folder(&self, number: u32) -> Result<PathBuf, AppError> {
-        let folder = self.app.home.evaluation_folder(&self.evaluation_id).join(format!("launch-{number}"));
+        let folder = self.app.home.evaluator_outputs(&self.evaluation_id, number);
         std::fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
         Ok(folder)
     }
@@ -307,9 +264,19 @@ impl Case<'_> {
         self.checkpoints.hold(&self.evaluation_id, &self.chosen, "an evaluation reads it", seconds)
     }
 
+    /// The checkpoint's files, every byte of them read; brought here where they are only at the remote.
+    fn verified_folder(&self, reporter: &dyn Reporter) -> Result<PathBuf, AppError> {
+        let far = self.app.home.brought_checkpoint(&self.evaluation_id);
+        if self.chosen.is_far() && !far.exists() {
+            let text = format!("step {} is only at the remote, and is brought here", self.chosen.step);
+            reporter.notice(&Notice::Note { text });
+        }
+        self.checkpoints.verified_folder(&self.chosen, &far, &|done, total| reporter.fetching(done, total))
+    }
+
     /// A pin that cannot be taken away ends by itself.
     fn let_go(&self, reporter: &dyn Reporter) {
-        if let Err(error) = self.checkpoints.let_go(&self.evaluation_id) {
+        if let Err(error) = self.app.let_go_of(&self.checkpoints, &self.evaluation_id) {
             let text = format!("the pin `{}` stays until its time is over: {error}", self.evaluation_id);
             reporter.notice(&Notice::Note { text });
         }
@@ -333,53 +300,5 @@ impl Case<'_> {
             ("TRACKWAY_JUDGE_MODEL", judge.map(|judge| judge.model.clone())),
             ("TRACKWAY_JUDGE_RUBRIC", judge.and_then(|judge| judge.rubric.clone())),
         ])
-    }
-}
-
-/// Binds the kept rows, and a sample of those that are wrong.
-fn keep_predictions(
-    app: &App,
-    row: &mut EvaluationRow,
-    predictions: &Predictions,
-    judged: &Judged,
-    seed: u64,
-) {
-    row.raw_outputs_location = Some(app.home.below(&predictions.path));
-    row.raw_outputs_sha256 = Some(predictions.sha256.clone());
-    row.raw_outputs_rows = Some(predictions.rows);
-    let mut failures = json!(sampled(&predictions.frame, judged.columns(), seed));
-    app.redactor.json(&mut failures);
-    row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
-}
-
-/// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.
-fn by_its_own_word(row: EvaluationRow, told: &ToldEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
-    let mut take = |what: &str, asked: Option<String>, told: Option<String>| match (asked, told) {
-        (Some(asked), Some(told)) if asked != told => {
-            notes.push(format!("{what}: the run file says {asked}, the evaluator {told}; its word counts"));
-            Some(told)
-        }
-        (asked, told) => told.or(asked),
-    };
-    let judge = told.judge.as_ref();
-    let decoding = (!told.decoding.is_empty()).then(|| json!(told.decoding).to_string());
-    let decoding = take("decoding", row.decoding_json.as_ref().map(Json::to_string), decoding);
-    let seed = take("seed", row.seed.map(|seed| seed.to_string()), told.seed.map(|seed| seed.to_string()));
-    let version = take("the task set's version", row.task_set_version, told.task_set_version.clone());
-    let judge_model = take("the judge", row.judge_model, judge.map(|judge| judge.model.clone()));
-    let judge_rubric = take("the rubric", row.judge_rubric, judge.and_then(|judge| judge.rubric.clone()));
-    let named = told.evaluator.as_ref().map(|evaluator| match &evaluator.version {
-        Some(version) => format!("{} {version}", evaluator.name),
-        None => evaluator.name.clone(),
-    });
-    notes.extend(told.notes.iter().cloned());
-    EvaluationRow {
-        evaluator_name: named.unwrap_or(row.evaluator_name),
-        task_set_version: version,
-        judge_model,
-        judge_rubric,
-        seed: seed.and_then(|seed| seed.parse().ok()),
-        decoding_json: decoding.and_then(|text| serde_json::from_str(&text).ok()),
-        ..row
     }
 }

@@ -22,6 +22,8 @@ const PREDICTIONS: [&str; 5] =
     ["predictions.parquet", "predictions.csv", "predictions.jsonl", "predictions.ndjson", "predictions.tsv"];
 const METRICS: &str = "metrics.json";
 const EVALUATION: &str = "evaluation.json";
+/// What the names of folders begin with in which rows are put together before they are kept.
+pub const STAGING_PREFIX: &str = ".new-";
 /// What errors call the predictions.
 const SET: &str = "predictions";
 /// A column that says by itself whether a row is right.
@@ -206,7 +208,9 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
 /// Keeps the whole table as a Parquet file that is named after its content. The same content is kept once.
 fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), AppError> {
     let folder = home.evaluation_outputs();
-    let staging = folder.join(format!(".new-{}", std::process::id()));
+    let staging = folder.join(format!("{STAGING_PREFIX}{}", std::process::id()));
+    // Of a process that had this id before, and was killed.
+    let _ = fs::remove_dir_all(&staging);
     fs::create_dir_all(&staging).map_err(|error| AppError::file("make", &staging, &error))?;
     let kept = (|| {
         let parts = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];

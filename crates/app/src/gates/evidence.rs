@@ -25,18 +25,16 @@ pub(super) struct Facts {
     pub cost_usd: Option<f64>,
 }
 
-/// The evidence of an evaluation, beside that of the baseline's.
-pub(super) fn evidence(own: (&EvaluationRow, Facts), baseline: Option<(&EvaluationRow, Facts)>) -> Evidence {
+/// The evidence of an evaluation, beside that of the baseline's, and how the two compare on the same rows.
+pub(super) fn evidence(
+    own: (&EvaluationRow, Facts),
+    baseline: Option<(&EvaluationRow, Facts)>,
+    compared: Option<&Comparison>,
+) -> Evidence {
     Evidence {
         numbers: numbers(own.0, own.1),
         baseline: baseline.map(|(row, facts)| numbers(row, facts)),
-        // What it was compared with when it was made is the same evaluation, or the differences are about another one.
-        differences: match baseline {
-            Some((row, _)) if own.0.baseline_evaluation_id.as_ref() == Some(&row.evaluation_id) => {
-                differences(own.0)
-            }
-            _ => Numbers::new(),
-        },
+        differences: compared.map(differences).unwrap_or_default(),
     }
 }
 
@@ -80,9 +78,12 @@ fn worse(left: Measured, right: Measured, is_ratio: bool) -> Measured {
     }
 }
 
-fn differences(row: &EvaluationRow) -> Numbers {
-    let comparison: Option<Comparison> = read(row.comparison_json.as_ref());
-    let Some(comparison) = comparison else { return Numbers::new() };
+/// What an evaluation was compared with when it was made.
+pub(super) fn stored_comparison(row: &EvaluationRow) -> Option<Comparison> {
+    read(row.comparison_json.as_ref())
+}
+
+fn differences(comparison: &Comparison) -> Numbers {
     comparison.metrics.iter().map(|(name, compared)| (name.clone(), measured(&compared.difference))).collect()
 }
 

@@ -119,7 +119,7 @@ impl App {
         let row = self.completed_evaluation(evaluation)?;
         let baseline =
             row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose()?;
-        let evidence = self.evidence_of(&row, Some(baseline.as_ref().unwrap_or(&row)))?;
+        let (evidence, _) = self.evidence_of(&row, Some(baseline.as_ref().unwrap_or(&row)))?;
         let named = name.map_or_else(|| format!("evaluation {}", row.evaluation_id), String::from);
         Ok(Fixture { name: named, evidence })
     }

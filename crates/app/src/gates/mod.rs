@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use trackway_core::Clock as _;
 use trackway_core::registry::GateVerdict;
+use trackway_evaluate::Comparison;
 use trackway_formats::checkpoint_manifest::Kind;
 use trackway_formats::gate::Gate;
 use trackway_formats::rule::RuleError;
@@ -42,6 +43,8 @@ pub struct GateReceipt {
     pub gates: Vec<JudgedGate>,
     /// Gates that never said `fail` of a bad model: no promotion rests on them.
     pub unarmed: Vec<String>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
 }
 
 /// What is to be judged.
@@ -69,14 +72,7 @@ impl App {
             return Err(AppError::new(ErrorKind::Usage, message)
                 .hint("write `gates = [\"accuracy >= 0.84\"]` into `[evaluate]`, or name one with --gate"));
         }
-        let gates = read_gates(&rules)?;
-        let baseline = self.baseline_of(&row, request.baseline.as_deref())?;
-        let mut evidence = self.evidence_of(&row, baseline.as_ref())?;
-        if request.baseline.is_none() && !names_baseline(&row) {
-            evidence.baseline.get_or_insert_default();
-        }
-        let judged = judge_all(&rules, &gates, &evidence);
-        let receipt = self.gate_receipt(&row, baseline.as_ref(), &gates, &judged, &evidence);
+        let (judged, receipt, notes) = self.judged(&row, &rules, request.baseline.as_deref())?;
         self.keep_receipt(&receipt)?;
         Ok(GateReceipt {
             gate_receipt_id: receipt.gate_receipt_id,
@@ -86,31 +82,38 @@ impl App {
             verdict: receipt.verdict,
             gates: judged,
             unarmed: self.unarmed(&rules)?,
+            notes,
         })
     }
 
-    /// What the gates of an evaluation that is about to end say of it.
-    pub(crate) fn verdicts(&self, row: &EvaluationRow) -> Result<Vec<JudgedGate>, AppError> {
+    /// What the gates of an evaluation that is about to end say of it, and the receipt of that; none without gates.
+    pub(crate) fn verdicts(
+        &self,
+        row: &EvaluationRow,
+    ) -> Result<(Vec<JudgedGate>, Option<GateReceiptRow>), AppError> {
         let rules = self.rules_of(row)?;
-        let gates = read_gates(&rules)?;
-        if gates.is_empty() {
-            return Ok(Vec::new());
+        if rules.is_empty() {
+            return Ok((Vec::new(), None));
         }
-        let baseline = self.baseline_of(row, None)?;
-        let mut evidence = self.evidence_of(row, baseline.as_ref())?;
-        if !names_baseline(row) {
-            evidence.baseline.get_or_insert_default();
-        }
-        Ok(judge_all(&rules, &gates, &evidence))
+        self.judged(row, &rules, None).map(|(judged, receipt, _)| (judged, Some(receipt)))
     }
 
-    /// Writes a receipt of what the gates of an evaluation said, once that has ended.
-    pub(crate) fn keep_verdicts(&self, row: &EvaluationRow) -> Result<(), AppError> {
-        if row.state != EvaluationState::Completed || self.rules_of(row)?.is_empty() {
-            return Ok(());
+    /// What gates say of an evaluation beside a named baseline, or the one it was compared with, and what a reader should know.
+    fn judged(
+        &self,
+        row: &EvaluationRow,
+        rules: &[String],
+        named: Option<&str>,
+    ) -> Result<(Vec<JudgedGate>, GateReceiptRow, Vec<String>), AppError> {
+        let gates = read_gates(rules)?;
+        let baseline = self.baseline_of(row, named)?;
+        let (mut evidence, notes) = self.evidence_of(row, baseline.as_ref())?;
+        if named.is_none() && !names_baseline(row) {
+            evidence.baseline.get_or_insert_default();
         }
-        let request = JudgeRequest { evaluation: row.evaluation_id.clone(), ..JudgeRequest::default() };
-        self.judge_gates(&request).map(drop)
+        let judged = judge_all(rules, &gates, &evidence);
+        let receipt = self.gate_receipt(row, baseline.as_ref(), &gates, &judged, &evidence);
+        Ok((judged, receipt, notes))
     }
 
     /// The same evidence and gates give the same receipt, which is kept as it was first written.
@@ -159,14 +162,35 @@ impl App {
         }
     }
 
-    /// Everything that gates may name about an evaluation.
+    /// Everything that gates may name about an evaluation, and why it was not put beside the baseline row by row, where it was not.
     pub(crate) fn evidence_of(
         &self,
         row: &EvaluationRow,
         baseline: Option<&EvaluationRow>,
-    ) -> Result<Evidence, AppError> {
+    ) -> Result<(Evidence, Vec<String>), AppError> {
         let of_baseline = baseline.map(|row| Ok::<_, AppError>((row, self.facts(row)?))).transpose()?;
-        Ok(evidence::evidence((row, self.facts(row)?), of_baseline))
+        let (compared, note) = match baseline.map(|baseline| self.comparison_of(row, baseline)).transpose()? {
+            Some(Ok(compared)) => (compared, None),
+            Some(Err(why)) => (None, Some(format!("not compared with the baseline row by row: {why}"))),
+            None => (None, None),
+        };
+        let evidence = evidence::evidence((row, self.facts(row)?), of_baseline, compared.as_ref());
+        Ok((evidence, note.into_iter().collect()))
+    }
+
+    /// How two evaluations compare on the same rows: as when the one was made, else from what both kept.
+    fn comparison_of(
+        &self,
+        row: &EvaluationRow,
+        baseline: &EvaluationRow,
+    ) -> Result<Result<Option<Comparison>, String>, AppError> {
+        if row.baseline_evaluation_id.as_ref() == Some(&baseline.evaluation_id) {
+            return Ok(Ok(evidence::stored_comparison(row)));
+        }
+        if row.evaluation_id == baseline.evaluation_id {
+            return Ok(Ok(None));
+        }
+        self.compare_kept(row, baseline)
     }
 
     fn facts(&self, row: &EvaluationRow) -> Result<Facts, AppError> {

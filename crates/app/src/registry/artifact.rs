@@ -7,13 +7,12 @@ use std::str::FromStr as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::Stage;
 use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 use trackway_ledger::ModelVersionRow;
 
 use crate::App;
-use crate::checkpoints::{Checkpoints, Watch};
+use crate::checkpoints::{CheckedCheckpoint, Checkpoints, OpenedCheckpoint, Watch};
 use crate::error::{AppError, ErrorKind};
 
 const COPY_BYTES: usize = 1 << 20;
@@ -34,7 +33,7 @@ impl App {
         &self,
         version: &ModelVersionRow,
         watch: &Watch,
-    ) -> Result<LoadedCheckpoint, AppError> {
+    ) -> Result<CheckedCheckpoint, AppError> {
         self.checkpoints_of(version)?.load_manifest(&version.checkpoint_manifest_sha256, watch)
     }
 }
@@ -45,11 +44,27 @@ pub(super) fn files_of_model(manifest: &Manifest) -> Vec<ManifestFile> {
     manifest.files.iter().filter(of_model).cloned().collect()
 }
 
-/// Copies files, checks every byte on the way, and makes them durable.
+/// Brings files of a checkpoint into a folder, from this disk or from the remote: every byte checked on the way, durable.
 ///
 /// # Errors
-/// [`ErrorKind::Integrity`] when a file is not what the manifest says; when the disk refuses. What was copied stays.
-pub(super) fn copy(from: &Path, to: &Path, files: &[ManifestFile], watch: &Watch) -> Result<u64, AppError> {
+/// [`ErrorKind::Integrity`] when a file is not what the manifest says; when the disk refuses, or the remote does not answer. What was
+/// brought stays.
+pub(super) fn bring(
+    checkpoints: &Checkpoints,
+    opened: &OpenedCheckpoint,
+    files: &[ManifestFile],
+    to: &Path,
+    watch: &Watch,
+) -> Result<u64, AppError> {
+    let Some(folder) = &opened.folder else {
+        let there = (opened.info.step, opened.info.object_prefix.as_str());
+        checkpoints.fetch_files(there, files, to, watch.as_ref())?;
+        return Ok(files.iter().map(|file| file.size_bytes).sum());
+    };
+    copy(folder, to, files, watch)
+}
+
+fn copy(from: &Path, to: &Path, files: &[ManifestFile], watch: &Watch) -> Result<u64, AppError> {
     let total_bytes = files.iter().map(|file| file.size_bytes).sum();
     let done_bytes = AtomicU64::new(0);
     let told = |bytes: u64| watch(done_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes, total_bytes);

@@ -13,7 +13,7 @@ use trackway_core::Clock as _;
 use trackway_formats::checkpoint_manifest::ManifestFile;
 use trackway_ledger::ModelVersionRow;
 
-use super::artifact::{copy, files_of_model, sync_folder, write_whole};
+use super::artifact::{bring, files_of_model, sync_folder, write_whole};
 use super::{Model, card};
 use crate::App;
 use crate::checkpoints::Watch;
@@ -46,17 +46,18 @@ impl App {
         let began = self.clock.now();
         let target = folder.join(format!("v{}", version.version));
         fs::create_dir_all(folder).map_err(|error| AppError::file("make", folder, &error))?;
-        let loaded = self.checkpoints_of(version)?.open_manifest(&version.checkpoint_manifest_sha256)?;
-        let files: Vec<ManifestFile> = files_of_model(&loaded.manifest);
+        let checkpoints = self.checkpoints_of(version)?;
+        let opened = checkpoints.open_manifest(&version.checkpoint_manifest_sha256)?;
+        let files: Vec<ManifestFile> = files_of_model(&opened.manifest);
         let copied_bytes = if verifies(&target, &files) {
             0
         } else {
             let aside = folder.join(format!(".v{}.part-{}", version.version, std::process::id()));
-            let bytes = copy(&loaded.folder, &aside, &files, watch)?;
+            let bytes = bring(&checkpoints, &opened, &files, &aside, watch)?;
             replace(&aside, &target)?;
             bytes
         };
-        self.describe(model, version, &loaded.manifest, &target)?;
+        self.describe(model, version, &opened.manifest, &target)?;
         sync_folder(folder)?;
         let copy_seconds = self.clock.now().seconds_since(began);
         Ok(Deployed { folder: target, copied_bytes, copy_seconds, is_current: false })
@@ -82,14 +83,15 @@ impl App {
             return Err(AppError::new(ErrorKind::Usage, message).hint("name a folder that is not there yet"));
         }
         let began = self.clock.now();
-        let loaded = self.checkpoints_of(version)?.open_manifest(&version.checkpoint_manifest_sha256)?;
+        let checkpoints = self.checkpoints_of(version)?;
+        let opened = checkpoints.open_manifest(&version.checkpoint_manifest_sha256)?;
         let mut aside = folder.to_owned();
         aside.as_mut_os_string().push(format!(".part-{}", std::process::id()));
-        let copied_bytes = copy(&loaded.folder, &aside, &files_of_model(&loaded.manifest), watch)
-            .inspect_err(|_| {
-                let _ = fs::remove_dir_all(&aside);
-            })?;
-        self.describe(&model, version, &loaded.manifest, &aside)?;
+        let files = files_of_model(&opened.manifest);
+        let copied_bytes = bring(&checkpoints, &opened, &files, &aside, watch).inspect_err(|_| {
+            let _ = fs::remove_dir_all(&aside);
+        })?;
+        self.describe(&model, version, &opened.manifest, &aside)?;
         replace(&aside, folder)?;
         let copy_seconds = self.clock.now().seconds_since(began);
         Ok(Deployed { folder: folder.to_owned(), copied_bytes, copy_seconds, is_current: false })

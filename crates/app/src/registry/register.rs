@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use trackway_checkpoint::LoadedCheckpoint;
 use trackway_core::registry::ModelChange;
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
@@ -10,7 +9,7 @@ use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
 use super::{Draft, person};
 use crate::App;
-use crate::checkpoints::{Watch, Which};
+use crate::checkpoints::{CheckedCheckpoint, Watch, Which};
 use crate::error::{AppError, ErrorKind};
 
 /// How often a version is numbered anew because somebody else registered one at the same moment.
@@ -56,20 +55,20 @@ impl App {
         let run = self.find_run(&request.run)?;
         let stage = self.stage_now(&run)?;
         let checkpoints = self.checkpoints_at(run.clone(), stage)?;
-        let loaded = checkpoints.load(request.which, watch)?;
-        let manifest_sha256 = manifest_of(&loaded)?;
+        let checked = checkpoints.load(request.which, watch)?;
+        let manifest_sha256 = manifest_of(&checked)?;
         // Before anything names it: from here on nothing deletes it.
         let pin = pin_name(&model.name, &manifest_sha256);
         checkpoints.pin(
             &pin,
-            Which::Step(loaded.step),
+            Which::Step(checked.info.step),
             &format!("registered as model `{}`", model.name),
             None,
         )?;
         if let Some(known) = model.with_weights(&manifest_sha256) {
             return Ok(Registered { version: known.clone(), known: true, pin });
         }
-        let lineage = self.lineage(&run, &stage.to_string(), &loaded, manifest_sha256)?;
+        let lineage = self.lineage(&run, &stage.to_string(), &checked, manifest_sha256)?;
         let version = self.numbered(request, &lineage)?;
         Ok(Registered { version, known: false, pin })
     }
@@ -125,10 +124,10 @@ impl App {
         &self,
         run: &RunRow,
         stage: &str,
-        loaded: &LoadedCheckpoint,
+        checked: &CheckedCheckpoint,
         manifest_sha256: String,
     ) -> Result<Lineage, AppError> {
-        let attempt_id = loaded.info.attempt_id;
+        let attempt_id = checked.info.attempt_id;
         let attempt = self.ledger_read(|ledger| ledger.attempt(attempt_id))?;
         let data = self.ledger_read(|ledger| ledger.data_of_run(run.run_id))?;
         let config_sha256 = attempt
@@ -137,10 +136,10 @@ impl App {
         Ok(Lineage {
             run_id: run.run_id,
             stage: stage.to_owned(),
-            step: loaded.step,
-            object_prefix: loaded.info.object_prefix.clone(),
+            step: checked.info.step,
+            object_prefix: checked.info.object_prefix.clone(),
             manifest_sha256,
-            size_bytes: loaded.manifest.files.iter().map(|file| file.size_bytes).sum(),
+            size_bytes: checked.manifest.files.iter().map(|file| file.size_bytes).sum(),
             config_sha256,
             data: data.into_iter().map(|row| (row.name, json!(row.data_sha256))).collect(),
             attempt,
@@ -184,11 +183,14 @@ fn pin_name(model: &str, manifest_sha256: &str) -> String {
     format!("model-{model}-{digest}")
 }
 
-pub(super) fn manifest_of(loaded: &LoadedCheckpoint) -> Result<String, AppError> {
+pub(super) fn manifest_of(checked: &CheckedCheckpoint) -> Result<String, AppError> {
     let missing = || {
-        AppError::new(ErrorKind::Integrity, format!("the commit of step {} names no manifest", loaded.step))
+        AppError::new(
+            ErrorKind::Integrity,
+            format!("the commit of step {} names no manifest", checked.info.step),
+        )
     };
-    loaded.info.manifest_sha256.clone().ok_or_else(missing)
+    checked.info.manifest_sha256.clone().ok_or_else(missing)
 }
 
 /// A signature says of inputs and outputs what they are called and of which type they are.

@@ -107,7 +107,10 @@ impl Replica {
             let place = self.take_local(folder, file, copies)?;
             let mut fetched = Ok(());
             if place.is_none() && !self.is_whole(folder, file) {
-                fetched = self.fetch_file(folder, body, file, from_remote)?;
+                fetched = match from_remote {
+                    true => self.fetch_file(folder, body, file, &|_| {})?,
+                    false => Err(NotGathered { defect: missing(file), at_remote: false }),
+                };
                 let mut tally = lock(&tally);
                 tally.fetched_bytes += if fetched.is_ok() { file.size_bytes } else { 0 };
             }
@@ -136,7 +139,7 @@ impl Replica {
         self.view.root().join(INCOMING_FOLDER).join(prefix.rsplit('/').next().unwrap_or(prefix))
     }
 
-    fn is_whole(&self, folder: &Path, file: &ManifestFile) -> bool {
+    pub(super) fn is_whole(&self, folder: &Path, file: &ManifestFile) -> bool {
         verify_files(self.view.disk().as_ref(), folder, std::slice::from_ref(file)).is_ok()
     }
 
@@ -169,25 +172,25 @@ impl Replica {
         Ok(None)
     }
 
-    fn fetch_file(
+    /// Fetches a file into a folder, below one of its names; `arrived` hears of its bytes.
+    pub(super) fn fetch_file(
         &self,
-        incoming: &Path,
+        folder: &Path,
         body: &CommitBody,
         file: &ManifestFile,
-        from_remote: bool,
+        arrived: &(dyn Fn(u64) + Sync),
     ) -> Outcome<()> {
-        let mut defect = Defect::Missing { name: file.name.clone() };
-        let names = if from_remote { keys_of(&body.object_prefix, file) } else { Vec::new() };
-        for name in names {
+        let mut defect = missing(file);
+        for name in keys_of(&body.object_prefix, file) {
             for _ in 0..MAX_FETCHES {
-                match self.fetch_object(&name, &incoming.join(&file.name), file)? {
+                match self.fetch_object(&name, &folder.join(&file.name), file, arrived)? {
                     None => break,
                     Some(Ok(())) => return Ok(Ok(())),
                     Some(Err(found)) => defect = found,
                 }
             }
         }
-        Ok(Err(NotGathered { defect, at_remote: from_remote }))
+        Ok(Err(NotGathered { defect, at_remote: true }))
     }
 
     /// Writes and syncs one object as it comes, hashing it on the way. `None`: it is absent.
@@ -196,11 +199,15 @@ impl Replica {
         name: &str,
         path: &Path,
         file: &ManifestFile,
+        arrived: &(dyn Fn(u64) + Sync),
     ) -> Result<Option<Result<(), Defect>>, CheckpointError> {
         self.clear(path)?;
         let made = self.view.disk().create(path, false).map_err(CheckpointError::storage("create", path))?;
         let mut sink = Sink { file: made.as_ref(), hasher: blake3::Hasher::new(), offset: 0, failed: None };
-        let fetched = self.files.fetch(name, file.size_bytes, &mut |bytes| sink.take(bytes));
+        let fetched = self.files.fetch(name, file.size_bytes, &mut |bytes| {
+            arrived(bytes.len() as u64);
+            sink.take(bytes)
+        });
         if let Some(error) = sink.failed.take() {
             return Err(CheckpointError::storage("write", path)(error));
         }
@@ -210,7 +217,7 @@ impl Replica {
         Ok(Some(check_size(file, found_bytes).and_then(|()| check_hash(file, &hash))))
     }
 
-    fn clear(&self, path: &Path) -> Result<(), CheckpointError> {
+    pub(super) fn clear(&self, path: &Path) -> Result<(), CheckpointError> {
         match self.view.disk().remove_file(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             removed => removed.map_err(CheckpointError::storage("remove", path)),
@@ -240,6 +247,10 @@ impl Replica {
             let _ = self.view.disk().remove_folder(&folder);
         }
     }
+}
+
+fn missing(file: &ManifestFile) -> Defect {
+    Defect::Missing { name: file.name.clone() }
 }
 
 /// Where fetched bytes go.

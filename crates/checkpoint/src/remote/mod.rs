@@ -15,6 +15,8 @@
 //!    both logs. Only `uploaded` says that the bytes can be had, so the manifest may come first; and it must, because
 //!    it is how whoever deletes learns what this checkpoint reaches.
 //!
+//! Who only wants to read a checkpoint brings it into a folder of its own ([`Replica::fetch`]), held by a pin there.
+//!
 //! **Where a file is.** A file `f` of a checkpoint is at `PREFIX/f`, or, when its manifest says `stored_in`, at
 //! `STORED_IN/f`. It is relied on there only if the checkpoint's parent relies on it, is uploaded and was not retired
 //! *after* this checkpoint's manifest stood; otherwise it is sent below the checkpoint's own prefix.
@@ -29,6 +31,7 @@
 //! again.
 
 mod collect;
+mod fetch;
 mod files;
 mod gather;
 mod hand_over;

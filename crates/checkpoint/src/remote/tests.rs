@@ -780,3 +780,84 @@ fn a_fault_of_the_disk_while_staging_in_is_made_good() {
         }
     }
 }
+
+/// Proves that a checkpoint is brought whole into a folder of the caller's, shared files too, without a word in either log; that what is
+/// whole there is not fetched again, and what is not is; and that bytes which are not those of the manifest are refused.
+#[test]
+fn a_checkpoint_is_brought_to_be_read() {
+    let (one, remote) = (World::new(), Arc::new(Listing::default()));
+    let backend: Arc<dyn Backend> = remote.clone();
+    let (attempt, _) = one.stage_in(&backend).unwrap();
+    let mut root = one.train(attempt, 1);
+    save_shared(&mut root, 10);
+    save_shared(&mut root, 20);
+    one.settle(&backend, None).unwrap();
+    let two = one.other_machine();
+    let replica = two.replica(&backend).unwrap();
+    let prefix = replica.remote_list()[1].object_prefix.clone();
+    let tail = replica.log.position();
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let arrived = AtomicU64::new(0);
+    let told = |done: u64, total: u64| {
+        assert!(done <= total);
+        arrived.fetch_max(done, Ordering::Relaxed);
+    };
+    let manifest = replica.fetch(&prefix, folder.path(), &told).unwrap();
+    let here = one.view().resume_target().unwrap().unwrap();
+    assert_eq!(
+        (manifest, read("manifest.json")),
+        (here.manifest.clone(), std::fs::read(here.folder.join("manifest.json")).unwrap())
+    );
+    assert_eq!(
+        (read("head.bin"), read("backbone.bin")),
+        (20_u64.to_le_bytes().to_vec(), here.read("backbone.bin").unwrap())
+    );
+    assert_eq!(arrived.load(Ordering::Relaxed), 56);
+    assert_eq!(two.replica(&backend).unwrap().log.position(), tail);
+    assert!(two.view().list().is_empty());
+
+    std::fs::write(folder.path().join("head.bin"), b"bad").unwrap();
+    for name in remote.names().iter().filter(|name| name.contains("backbone.bin")) {
+        backend.replace(name, b"gone bad").unwrap();
+    }
+    replica.fetch(&prefix, folder.path(), &told).expect("the backbone is whole here");
+    assert_eq!(read("head.bin"), 20_u64.to_le_bytes());
+    std::fs::remove_file(folder.path().join("backbone.bin")).unwrap();
+    let error = replica.fetch(&prefix, folder.path(), &told).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Integrity, "{error}");
+    let error = replica.fetch("step-00000099/epoch-1-x", folder.path(), &told).unwrap_err();
+    assert!(matches!(error, CheckpointError::NoSuchCommit { .. }), "{error}");
+}
+
+/// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is brought into a
+/// folder leaves nothing that the next try takes for whole.
+#[test]
+fn a_fault_of_the_disk_while_bringing_is_made_good() {
+    let (one, remote) = (World::new(), memory());
+    let (attempt, _) = one.stage_in(&remote).unwrap();
+    save_shared(&mut one.train(attempt, 1), 10);
+    one.settle(&remote, None).unwrap();
+    for fault in Fault::DEADLY.into_iter().chain(Fault::TOLD) {
+        for operation in 0.. {
+            let two = one.other_machine();
+            let prefix = two.replica(&remote).unwrap().remote_list()[0].object_prefix.clone();
+            let folder = two.path().join("brought");
+            std::fs::create_dir_all(&folder).unwrap();
+            let disk = FaultDisk::new(fault, operation);
+            let replica = two.replica_on(Arc::new(disk.clone()), &remote);
+            let brought = replica.and_then(|replica| replica.fetch(&prefix, &folder, &|_, _| {}));
+            if !disk.struck() {
+                brought.unwrap();
+                assert!(operation > 5, "only {operation} operations");
+                break;
+            }
+            if fault.is_deadly() {
+                disk.after_crash();
+            }
+            let situation = format!("{fault:?} at operation {operation}");
+            two.replica(&remote).unwrap().fetch(&prefix, &folder, &|_, _| {}).expect(&situation);
+            assert_eq!(std::fs::read(folder.join("head.bin")).unwrap(), 10_u64.to_le_bytes(), "{situation}");
+        }
+    }
+}

@@ -108,9 +108,7 @@ impl Replica {
     /// [`CheckpointError::NoSuchCommit`]; [`CheckpointError::Store`] when the remote does not answer;
     /// [`CheckpointError::Damaged`].
     pub fn verify_there(&self, prefix: &str, progress: &Progress<'_>) -> Result<(), CheckpointError> {
-        let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
-        let missing = || CheckpointError::NoSuchCommit { root: self.location().into(), number };
-        let body = &self.remote().commit(number).ok_or_else(missing)?.body;
+        let body = self.body_there(prefix)?;
         let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
         let manifest = self.remote_manifest(body)?.ok_or_else(|| damaged(no_manifest()))?.map_err(damaged)?;
         let read_bytes = AtomicU64::new(0);
@@ -203,11 +201,16 @@ impl Replica {
     /// # Errors
     /// [`CheckpointError::Damaged`]; [`CheckpointError::Store`] when the remote does not answer.
     pub fn manifest(&self, prefix: &str) -> Result<Manifest, CheckpointError> {
-        let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
-        let missing = || CheckpointError::NoSuchCommit { root: self.location().into(), number };
-        let body = &self.remote().commit(number).ok_or_else(missing)?.body;
+        let body = self.body_there(prefix)?;
         let damaged = |defect| CheckpointError::Damaged { step: body.step, defect };
         self.remote_manifest(body)?.ok_or_else(|| damaged(no_manifest()))?.map_err(damaged)
+    }
+
+    /// The newest commit of the truth of these bytes.
+    pub(super) fn body_there(&self, prefix: &str) -> Result<&CommitBody, CheckpointError> {
+        let number = by_prefix(self.remote()).get(prefix).copied().unwrap_or(0);
+        let missing = || CheckpointError::NoSuchCommit { root: self.location().into(), number };
+        Ok(&self.remote().commit(number).ok_or_else(missing)?.body)
     }
 
     /// The remote's log as it is once what waits was handed over, and the prefixes of what cannot be.
@@ -331,6 +334,6 @@ impl Replica {
     }
 }
 
-fn no_manifest() -> Defect {
+pub(super) fn no_manifest() -> Defect {
     Defect::Missing { name: MANIFEST_FILE_NAME.into() }
 }

@@ -75,8 +75,9 @@ pub struct ImportArgs {
   trackway gc --older-than 90d --keep-last 100 --yes
   trackway gc --where 'state = \"failed\"' --older-than 14d --yes
 
-Deleted are logs and flight records. Receipts stay: figures, parameters, events, costs; artifacts too. Runs that go on and
-runs with a pinned checkpoint are never touched; checkpoints have `trackway checkpoint gc`.")]
+Deleted are logs and flight records, those of evaluators and what these left included. Receipts stay: figures, parameters, events,
+costs; artifacts and the rows of evaluations too. Runs that go on, are being evaluated or have a pinned checkpoint are never touched;
+checkpoints have `trackway checkpoint gc`.")]
 pub struct RunsGcArgs {
     /// Only runs that ended at least so long ago, such as `90d`
     #[arg(long, value_name = "DURATION")]

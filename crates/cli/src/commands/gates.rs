@@ -50,6 +50,7 @@ pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
         receipt.verdict,
         &receipt.gate_receipt_id[..12]
     ));
+    receipt.notes.iter().for_each(|note| printer.note(note));
     unarmed(printer, &receipt.unarmed);
 }
 

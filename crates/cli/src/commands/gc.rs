@@ -37,12 +37,15 @@ fn show(cleared: &Cleared, printer: Printer) {
     let kept = cleared.kept.iter().map(|run| {
         vec![run.run_id.to_string(), run.name.clone(), "stays".into(), String::new(), run.why.clone()]
     });
-    let rows: Vec<Vec<String>> = gone.chain(kept).collect();
+    let leftovers = cleared.leftovers.iter().map(|one| {
+        vec![String::new(), one.path.clone(), goes.into(), bytes(one.size_bytes), "left half written".into()]
+    });
+    let rows: Vec<Vec<String>> = gone.chain(kept).chain(leftovers).collect();
     if !rows.is_empty() {
         printer.table(&["run", "name", "logs and records", "size", "why"], rows);
     }
     let freed = bytes(cleared.freed_bytes);
-    printer.note(&match (cleared.gone.is_empty(), cleared.dry_run) {
+    printer.note(&match (cleared.gone.is_empty() && cleared.leftovers.is_empty(), cleared.dry_run) {
         (true, _) => "there is nothing to delete".into(),
         (false, true) => format!("{freed} would be free again; delete with --yes"),
         (false, false) => format!("{freed} are free again; the receipts stay"),

@@ -85,6 +85,7 @@ pub struct Live {
     status: Option<ProgressBar>,
     reading: BytesBar,
     uploading: BytesBar,
+    fetching: BytesBar,
     /// The script's last output did not end its line.
     mid_line: AtomicBool,
 }
@@ -99,8 +100,14 @@ impl Live {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        let (reading, uploading) = (BytesBar::new("reading data"), BytesBar::new("uploading"));
-        Self { printer, status, reading, uploading, mid_line: AtomicBool::new(false) }
+        Self {
+            printer,
+            status,
+            reading: BytesBar::new("reading data"),
+            uploading: BytesBar::new("uploading"),
+            fetching: BytesBar::new("bringing the checkpoint here"),
+            mid_line: AtomicBool::new(false),
+        }
     }
 
     /// Takes the status line away.
@@ -168,6 +175,10 @@ impl Reporter for Live {
 
     fn uploading(&self, done_bytes: u64, total_bytes: u64) {
         self.uploading.at(done_bytes, total_bytes);
+    }
+
+    fn fetching(&self, done_bytes: u64, total_bytes: u64) {
+        self.fetching.at(done_bytes, total_bytes);
     }
 }
 

@@ -1,13 +1,15 @@
 //! `trackway evaluate`: receipts, evaluators that fail in every way, and processes that are killed.
 
+mod clearing;
+mod lost;
+
 use std::process::Child;
 
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use trackway_formats::runfile::sha256_hex;
 use trackway_recorder::{Kind, Recorder};
 
-use crate::harness::{Answer, Home, answer, eventually, signal};
+use crate::harness::{Answer, Home, answer, eventually};
 
 /// Set for the training script of these tests.
 const STEPS: &str = "EVALUATED_STEPS";
@@ -37,17 +39,22 @@ fn toy() {
 /// A home with `job.toml`, `eval.sh` and a task set.
 fn home_with(script: &str, evaluate: &str) -> Home {
     let home = Home::new();
+    write_job(&home, script, "", evaluate);
+    home
+}
+
+/// Writes `job.toml`, with more for its `[checkpoint]` and `[evaluate]`, `eval.sh` and a task set.
+pub(crate) fn write_job(home: &Home, script: &str, checkpoint: &str, evaluate: &str) {
     let binary = std::env::current_exe().unwrap();
     let text = format!(
         "[run]\nname = \"judged\"\ncommand = [\"{}\", \"evaluations::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
-         environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n\
+         environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n{checkpoint}\n\
          [evaluate]\ncommand = [\"sh\", \"eval.sh\"]\nretry = {{ attempts = 2, backoff = \"10ms\" }}\n{evaluate}\n",
         binary.display()
     );
     home.write("job.toml", &text);
     home.write("eval.sh", script);
     home.write("tasks-v3.jsonl", "{\"question\": 1}\n");
-    home
 }
 
 /// The same, trained.
@@ -284,11 +291,11 @@ fn a_crash_launches_the_evaluator_alone_again() {
 }
 
 /// An evaluator that waits until `go` exists.
-fn waiting() -> String {
+pub(crate) fn waiting() -> String {
     format!("touch waits-$$\nwhile ! test -e go; do sleep 0.05; done\n{GOOD}")
 }
 
-fn begun(home: &Home, count: usize) {
+pub(crate) fn begun(home: &Home, count: usize) {
     eventually("the evaluators", || {
         let waits = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("waits-");
         let found = std::fs::read_dir(home.path()).unwrap().flatten().filter(waits).count();
@@ -330,28 +337,6 @@ fn what_is_read_is_not_deleted() {
 
 fn evaluate_code(home: &Home) -> i32 {
     home.trackway(&["evaluate", "job.toml", "--checkpoint", "1"]).code
-}
-
-/// Proves that an evaluation whose command was killed stays running as long as its evaluator lives, its checkpoint held; and
-/// that the next command then ends it as failed and lets go.
-#[test]
-fn a_lost_evaluation_is_closed() {
-    let home = trained(&waiting(), "");
-    let child = home.spawn(&["evaluate", "job.toml", "--json"]);
-    begun(&home, 1);
-    signal(&child, Signal::SIGKILL);
-    child.wait_with_output().unwrap();
-    assert_eq!(home.json(&["evaluations"])[0]["state"], "running");
-    assert_eq!(pins(&home).len(), 1);
-    home.write("go", "");
-    let failed = eventually("the end of the evaluator", || {
-        let listed = home.json(&["evaluations"]);
-        (listed[0]["state"] == "failed").then(|| listed[0].clone())
-    });
-    assert!(failed["failure"].as_str().unwrap().contains("nobody conducted it any more"), "{failed}");
-    assert_eq!(failed["launches"].as_array().unwrap().len(), 1);
-    assert!(pins(&home).is_empty());
-    assert_eq!(home.json(&["runs"])[0]["state"], "completed");
 }
 
 /// Proves that a run is evaluated when it completed, that its exit code says when that failed, and that an evaluation that could

@@ -8,7 +8,7 @@ use crate::harness::{Answer, Home};
 /// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
 const GATES: &str = "gates = [\"grade >= 0.3\"]";
 
-fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
+pub(crate) fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["registry"], arguments, &["--json"]].concat()))
 }
 
@@ -28,7 +28,7 @@ fn production(home: &Home) -> Value {
 }
 
 /// Arms the gates of the run file by a model whose grade is far below what it was.
-fn arm(home: &Home) {
+pub(crate) fn arm(home: &Home) {
     let written = home.trackway(&[
         "gates",
         "fixture",
@@ -358,4 +358,41 @@ fn a_gate_against_nothing_is_not_met() {
         "{apart}"
     );
     assert_eq!(home.trackway(&["evaluation", "show", "last"]).code, 0);
+}
+
+/// Proves that gates judged against another baseline than an evaluation was compared with say what they would have said had it been
+/// compared with that one; and what they do where the rows of both cannot be paired.
+#[test]
+fn another_baseline_is_compared_row_by_row() {
+    let script = r#"
+printf 'id,label,prediction\n' > "$TRACKWAY_EVALUATION_OUT/predictions.csv"
+awk -v step="$TRACKWAY_CHECKPOINT_STEP" 'BEGIN { for (row = 0; row < 400; row++)
+    printf "%s%d,a,%s\n", (step == 2 ? "x" : "r"), row, (row % 7 == 0 && (row || step == 3) || row == 399) ? "b" : "a" }' >> "$TRACKWAY_EVALUATION_OUT/predictions.csv"
+sed -i '$ s/,a,/,b,/' "$TRACKWAY_EVALUATION_OUT/predictions.csv"
+"#;
+    let home = trained(script, "gates = [\"accuracy >= baseline - 0.02\"]");
+    let id = |receipt: &Value| receipt["evaluation_id"].as_str().unwrap().to_owned();
+    let [first, other, third] = ["1", "2", "3"].map(|step| evaluate(&home, &["--checkpoint", step]).1);
+    let named = format!("evaluate.baseline={}", id(&first));
+    let (code, together) = evaluate(&home, &["--checkpoint", "3", "--set", &named]);
+    assert_eq!((code, &together["gates"][0]["verdict"]), (0, &json!("pass")), "{together}");
+    let judge =
+        |baseline: &str| home.trackway(&["gates", "judge", &id(&third), "--baseline", baseline, "--json"]);
+    let (code, apart) = document(&judge(&id(&first)));
+    assert_eq!((code, &apart["gates"], &apart["notes"]), (0, &together["gates"], &json!([])), "{apart}");
+
+    let (code, strangers) = document(&judge(&id(&other)));
+    assert_eq!((code, &strangers["gates"][0]["verdict"]), (5, &json!("inconclusive")), "{strangers}");
+    assert!(
+        strangers["notes"][0].as_str().unwrap().contains("no row of the baseline is a row of the candidate"),
+        "{strangers}"
+    );
+    let page = home.trackway(&["gates", "judge", &id(&third), "--baseline", &id(&other)]);
+    assert!(page.stderr.contains("not compared with the baseline row by row"), "{}", page.stderr);
+    let kept = home.state().join(first["raw_outputs"]["path"].as_str().unwrap());
+    std::fs::write(&kept, "other bytes").unwrap();
+    assert_eq!(judge(&id(&first)).code, 7);
+    std::fs::remove_file(&kept).unwrap();
+    let (code, gone) = document(&judge(&id(&first)));
+    assert!(code == 5 && gone["notes"][0].as_str().unwrap().contains("are gone"), "{gone}");
 }

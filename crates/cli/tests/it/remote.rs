@@ -13,6 +13,7 @@ use crate::harness::{Home, answer, eventually, signal};
 const BUCKET: &str = "runs";
 
 mod data;
+mod evaluations;
 mod faults;
 
 /// moto's S3 server, in a process of its own.

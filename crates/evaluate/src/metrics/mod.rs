@@ -14,6 +14,7 @@
 
 mod calibrated;
 mod cells;
+mod class_rows;
 mod ranked;
 mod ranking;
 pub(crate) mod ratio;
@@ -25,9 +26,9 @@ mod texts;
 pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::of_classes;
+pub use class_rows::CLASSES_MAX;
 pub use ranking::NDCG_PLACES;
 use resample::{Resampling, Units, draw, draw_counts, quantile, sorted_column};
-pub use rows::CLASSES_MAX;
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
 use trackway_statistics::{normal_quantile, wilson};

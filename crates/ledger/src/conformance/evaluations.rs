@@ -53,6 +53,7 @@ fn ended(row: &EvaluationRow) -> EvaluationEnd {
         },
         metrics: vec![metric("", Some(0.3)), metric("women", None)],
         slices: vec![slice],
+        gate_receipt: None,
     }
 }
 
@@ -84,6 +85,7 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
         },
         metrics: Vec::new(),
         slices: Vec::new(),
+        gate_receipt: None,
     };
     ledger.end_evaluation(&failed).unwrap();
     let imported = ended(&EvaluationRow { origin: "inspect".into(), ..begun(&run, "third", None) });

@@ -11,7 +11,7 @@ mod status;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
@@ -26,6 +26,7 @@ use crate::App;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
 use crate::home::root_name;
+use crate::run::interrupt;
 
 pub use status::RemoteStatus;
 
@@ -33,6 +34,8 @@ pub use status::RemoteStatus;
 const UPLOAD_WAIT_SECONDS: f64 = 1_800.0;
 /// How long a call to a remote that does not answer is repeated, in seconds, before it counts as failed.
 const RETRY_VARIABLE: &str = "TRACKWAY_REMOTE_RETRY_SECONDS";
+/// How soon the end of what is done at a remote is noticed: it is a matter of milliseconds when everything is here already.
+const LOOK_TURN: Duration = Duration::from_millis(5);
 /// How long a person at a terminal waits for a remote that does not answer.
 const IMPATIENT: Duration = Duration::from_secs(5);
 
@@ -148,6 +151,22 @@ impl RemotePlan {
         RemoteBackend::new(&self.url, &RemoteOptions::default())
             .map_or_else(|_| "the remote".into(), |backend| backend.location())
     }
+}
+
+/// Works at a remote on a thread of its own, so that a request to stop ends transfers.
+pub(crate) fn interruptibly<T: Send>(work: impl FnOnce(&Arc<AtomicBool>) -> T + Send) -> T {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let asked_before = interrupt::stop_requests();
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&cancelled));
+        while !worker.is_finished() {
+            if interrupt::stop_requests() > asked_before {
+                cancelled.store(true, Ordering::SeqCst);
+            }
+            std::thread::sleep(LOOK_TURN);
+        }
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn options(patience: Patience) -> RemoteOptions {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use trackway_checkpoint::remote::{Source, StagedIn};
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_ledger::{AttemptRow, RunState};
 
-use super::{Patience, RemotePlan, is_passing, remote_error};
+use super::{Patience, RemotePlan, interruptibly, is_passing, remote_error};
 use crate::App;
 use crate::checkpoints::{FallBackCost, Pace};
 use crate::error::AppError;
@@ -23,9 +23,6 @@ use crate::run::policy::storage_budget;
 pub(crate) const STAGE_IN_FILE: &str = "stage-in.json";
 /// How soon a request to stop is noticed.
 const WAIT_TURN: Duration = Duration::from_millis(100);
-
-/// How soon the end of staging in is noticed: it is a matter of milliseconds when everything is here already.
-const LOOK_TURN: Duration = Duration::from_millis(5);
 
 /// What staging in found, with what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,7 +130,7 @@ fn patiently(
     let budget = storage_budget(&app.find_run(&row.run_id.to_string())?);
     let mut delay_seconds = budget.backoff_min_seconds;
     for attempt in 0.. {
-        let error = match interruptibly(app, remote, row, previous) {
+        let error = match interruptibly(|cancelled| once(app, remote, row, previous, cancelled)) {
             Ok(staged) => return Ok(staged),
             Err(error) => error,
         };
@@ -156,27 +153,6 @@ fn patiently(
         delay_seconds = (delay_seconds * 2.0).min(budget.backoff_max_seconds);
     }
     unreachable!("the attempts are bounded")
-}
-
-/// Stages in on a thread of its own, so that a request to stop ends a download.
-fn interruptibly(
-    app: &App,
-    remote: &RemotePlan,
-    row: &AttemptRow,
-    previous: Option<&AttemptRow>,
-) -> Result<StageInReport, CheckpointError> {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let asked_before = interrupt::stop_requests();
-    std::thread::scope(|scope| {
-        let worker = scope.spawn(|| once(app, remote, row, previous, &cancelled));
-        while !worker.is_finished() {
-            if interrupt::stop_requests() > asked_before {
-                cancelled.store(true, Ordering::SeqCst);
-            }
-            std::thread::sleep(LOOK_TURN);
-        }
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 fn once(

@@ -1,0 +1,108 @@
+//! Why a table cannot be judged.
+
+use trackway_data::model::Frame;
+
+use crate::assessment::Pairing;
+use crate::fairness::FAIRNESS_GROUPS_MAX;
+use crate::metrics::CLASSES_MAX;
+
+/// Why a table cannot be judged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AssessError {
+    /// Not in the table.
+    #[error("there is no column `{name}`; there are {known}")]
+    NoColumn {
+        /// What was asked for.
+        name: String,
+        /// The columns that there are.
+        known: String,
+    },
+    /// Nothing is known to hold this.
+    #[error("no column is known to hold the {0}: name it (`--{0} COLUMN`)")]
+    NoColumnFor(&'static str),
+    /// Texts where numbers are needed.
+    #[error("`{0}` holds texts where numbers are needed")]
+    NoNumbers(String),
+    /// Columns of no task.
+    #[error(
+        "the table shows no label with a prediction or score, no loss, no reference with a hypothesis, and no query with a \
+         relevance: name the columns (`--label`, `--prediction`, `--score` …)"
+    )]
+    NoTask,
+    /// More than [`CLASSES_MAX`].
+    #[error(
+        "`{column}` has {classes} classes, more than {CLASSES_MAX}: is it an amount (`--task regression`) or a text?"
+    )]
+    TooManyClasses {
+        /// The label's column.
+        column: String,
+        /// How many.
+        classes: usize,
+    },
+    /// A positive class that is not there.
+    #[error("`{column}` has no class `{class}`; there are {classes}")]
+    NoClass {
+        /// What was asked for.
+        class: String,
+        /// The label's column.
+        column: String,
+        /// What there is.
+        classes: String,
+    },
+    /// A positive class of many.
+    #[error("a positive class needs two classes, and there are {0}")]
+    NotTwoClasses(usize),
+    /// Scores of some classes.
+    #[error("there are scores of other classes, and none of `{0}`")]
+    NoScoreOf(String),
+    /// Every row lacks something.
+    #[error("no row has all that is needed: a label, and a prediction or score")]
+    NoRows,
+    /// Fairness of something else than two classes.
+    #[error("fairness is told of predictions of two classes only")]
+    NotFairly,
+    /// More than [`FAIRNESS_GROUPS_MAX`].
+    #[error(
+        "`{column}` has {groups} values, more than the {FAIRNESS_GROUPS_MAX} groups that can be compared"
+    )]
+    TooManyGroups {
+        /// The column.
+        column: String,
+        /// How many.
+        groups: usize,
+    },
+    /// A metric that this table does not give.
+    #[error("there is no metric `{name}` here; there are {known}")]
+    NoMetric {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Sides that cannot be paired by order.
+    #[error(
+        "the baseline has {baseline} rows and the candidate {candidate}: name the column that pairs them (`--id COLUMN`)"
+    )]
+    DifferentRows {
+        /// Rows there.
+        baseline: u64,
+        /// Rows here.
+        candidate: u64,
+    },
+    /// Nothing in common.
+    #[error(
+        "no row of the baseline is a row of the candidate: {} ids only there, {} only here, {} repeated or missing, {} with \
+         another label", .0.only_baseline, .0.only_candidate, .0.repeated_ids, .0.different_labels
+    )]
+    NoPairs(Box<Pairing>),
+    /// A number out of range.
+    #[error("{0}")]
+    OutOfRange(String),
+}
+
+impl AssessError {
+    pub(crate) fn no_column(frame: &Frame, name: &str) -> Self {
+        let known: Vec<&str> = frame.columns().iter().map(|column| column.name.as_str()).collect();
+        Self::NoColumn { name: name.to_owned(), known: known.join(", ") }
+    }
+}
