@@ -45,7 +45,9 @@ pub enum JobError {
         step: u64,
     },
     /// The committed checkpoint belongs to another job, other data or other options.
-    #[error("cannot use the checkpoint of step {step}: its {what} is {found}, this launch has {expected}")]
+    #[error(
+        "cannot resume from the checkpoint of step {step}: its {what} is {found}, this launch has {expected}"
+    )]
     OtherRun {
         /// The step of the checkpoint.
         step: u64,

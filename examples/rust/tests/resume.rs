@@ -259,7 +259,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     let output = run.command(&["--seed", "99"]).stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("cannot use the checkpoint of step 5: its seed is 17"), "{said}");
+    assert!(said.contains("cannot resume from the checkpoint of step 5: its seed is 17"), "{said}");
     assert_eq!(final_line(&run.complete()), first);
 }
 
