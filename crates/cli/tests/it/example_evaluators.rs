@@ -167,6 +167,29 @@ fn the_torch_example_is_judged() {
     assert_eq!(ran["state"], "completed", "{ran}");
     // 2,025 characters are kept back: 31 windows of 64.
     check_language(&ran["evaluation"], last(&home, "val_loss"), 31);
+
+    let guess = [&judge[..], &["--samples", "5"]].concat();
+    let guess = format!("evaluate.command={guess:?}");
+    let decoding = "evaluate.decoding={temperature=0.8}";
+    let no_gates = "evaluate.gates=[]";
+    let arguments = ["evaluate", &file, "--set", &guess, "--set", decoding, "--set", no_gates];
+    let guessed = home.json(&arguments);
+    assert_eq!(
+        (&guessed["state"], &guessed["decoding"]),
+        (&json!("completed"), &json!({ "temperature": 0.8 }))
+    );
+    let left = home.state().join("evaluations").join(guessed["evaluation_id"].as_str().unwrap());
+    let rows = std::fs::read_to_string(left.join("launch-1/predictions.csv")).unwrap();
+    let right = rows.lines().filter(|row| row.ends_with("true")).count();
+    assert!(rows.lines().count() == 1 + 5 * 31 && right > 0, "{rows}");
+    agree(value(&guessed, "pass_at_1"), right as f64 / (5.0 * 31.0), 1e-9);
+    let (one, five) = (value(&guessed, "pass_at_1"), value(&guessed, "pass_at_5"));
+    assert!(one < five && guessed["metrics"]["pass_at_5"]["support"] == 31, "{}", guessed["metrics"]);
+    let again = home.json(&arguments);
+    assert_eq!(
+        again["raw_outputs"]["sha256"], guessed["raw_outputs"]["sha256"],
+        "the same seed draws the same"
+    );
 }
 
 /// Computes with scikit-learn what the receipt has to say of a table of predictions.
