@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job on real data: a wine classifier is killed in the middle, resumes, completes, and is explained.
+# The main job on real data: a wine classifier is killed in the middle, resumes, completes, is judged on held-out rows, and explained.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -24,6 +24,12 @@ trackway checkpoint doctor last
 say "trackway explain last"
 trackway explain last
 
+say "Its last checkpoint was judged on the rows that were held out: numbers with intervals, slices, gates, and a page"
+trackway evaluation show last --html "$TRACKWAY_HOME/evaluation.html"
+
+say "The gates, judged again: the same evidence is the same receipt"
+trackway gates judge last
+
 say "trackway attempts"
 trackway attempts
 
@@ -33,4 +39,5 @@ echo "trackway sql \"$query\""
 trackway sql "$query"
 
 [ "$(trackway sql "select count(*) as attempts from training_attempts where termination_reason = 'completed'" --csv | tail -n 1)" = 1 ]
-say "Done: everything is in $TRACKWAY_HOME"
+[ "$(trackway sql "select count(*) as passed from gate_receipts where verdict = 'pass'" --csv | tail -n 1)" = 1 ]
+say "Done: everything is in $TRACKWAY_HOME, the page of the evaluation in $TRACKWAY_HOME/evaluation.html"

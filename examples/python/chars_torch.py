@@ -9,6 +9,7 @@ Exit codes: 0 all steps done, 143 stopped on request after a checkpoint.
 """
 
 import argparse
+import csv
 import hashlib
 import os
 import sys
@@ -17,12 +18,15 @@ from pathlib import Path
 
 import torch
 import trackway
+from trackway import checkpoint
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 SUFFIXES = {".rs", ".py", ".md", ".txt", ".toml"}
 EXIT_STOPPED = 143
+# Windows that an evaluation looks at.
+WINDOWS_MAX = 1024
 
 
 class Windows(Dataset):
@@ -74,16 +78,35 @@ def encode(text: str) -> tuple[torch.Tensor, int]:
 
 
 @torch.no_grad()
-def validate(model: nn.Module, data: Dataset, batch: int) -> float:
-    """Mean loss on at most eight batches of the text that was kept back. Draws no random numbers."""
+def window_losses(model: nn.Module, data: Windows, windows: range, batch: int) -> list[float]:
+    """The loss of all characters of each window, in nats. Draws no random numbers."""
     model.eval()
-    count = min(len(data), 8 * batch)
     losses = []
-    for first in range(0, count, batch):
-        inputs, targets = zip(*(data[index] for index in range(first, min(count, first + batch))), strict=True)
-        losses.append(loss_of(model, torch.stack(inputs), torch.stack(targets)).item())
+    for first in range(0, len(windows), batch):
+        inputs, targets = zip(*(data[index] for index in windows[first : first + batch]), strict=True)
+        scores = model(torch.stack(inputs)).transpose(1, 2)
+        losses += functional.cross_entropy(scores, torch.stack(targets), reduction="none").sum(1).tolist()
     model.train()
-    return sum(losses) / len(losses)
+    return losses
+
+
+def validate(model: nn.Module, data: Windows, batch: int) -> float:
+    """Mean loss on at most eight batches of the text that was kept back, without overlaps."""
+    losses = window_losses(model, data, range(0, len(data), 2)[: 8 * batch], batch)
+    return sum(losses) / (len(losses) * data.length)
+
+
+def evaluate(model: nn.Module, data: Windows, text: str, batch: int) -> None:
+    """Judges the checkpoint that `trackway evaluate` gives: a row for each window of the kept-back text, without overlaps."""
+    model.load_state_dict(checkpoint.given(framework="torch")["model"])
+    windows = range(0, len(data), 2)[:WINDOWS_MAX]
+    path = Path(os.environ["TRACKWAY_EVALUATION_OUT"]) / "predictions.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["id", "loss", "tokens", "bytes"])
+        for window, loss in zip(windows, window_losses(model, data, windows, batch), strict=True):
+            start = window * data.length // 2 + 1
+            out.writerow([window, loss, data.length, len(text[start : start + data.length].encode())])
 
 
 def loss_of(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -108,6 +131,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=int(os.environ.get("TRACKWAY_SEED", "17")))
     parser.add_argument("--workers", type=int, default=0, help="processes that load the data")
     parser.add_argument("--max-characters", type=int, default=400_000)
+    parser.add_argument("--evaluate", action="store_true", help="judge the checkpoint that `trackway evaluate` gives")
     parser.add_argument("--step-millis", type=int, default=0, help="sleep after each step, to watch it")
     return parser.parse_args(arguments)
 
@@ -129,6 +153,9 @@ def main() -> int:
         return 2
 
     model = CharacterModel(vocabulary, options.length)
+    if options.evaluate:
+        evaluate(model, validation, text[-kept_back:], options.batch)
+        return 0
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps, eta_min=options.lr / 10)
     loader = DataLoader(data, options.batch, shuffle=True, drop_last=True, num_workers=options.workers)

@@ -2,12 +2,11 @@
 """Census income by logistic regression in NumPy: trained with exact resume, and judged from its checkpoints.
 
     income.py train --train adult-train.csv       inside `trackway run`
-    income.py evaluate --test adult-test.csv      inside `trackway evaluate`: leaves predictions with the features beside them
+    income.py score                               a scoring command: inside `trackway evaluate` it answers rows with chances
 """
 
 import argparse
 import csv
-import os
 import zlib
 from pathlib import Path
 
@@ -25,10 +24,7 @@ POSITIVE = ">50K"
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         fields = ([field.strip() for field in row] for row in csv.reader(file))
-        table = [dict(zip(NAMES, row)) for row in fields if len(row) == len(NAMES)]
-    for row in table:
-        row["income"] = row["income"].rstrip(".")
-    return table
+        return [dict(zip(NAMES, row)) for row in fields if len(row) == len(NAMES)]
 
 
 def features(table: list[dict[str, str]]) -> np.ndarray:
@@ -36,7 +32,8 @@ def features(table: list[dict[str, str]]) -> np.ndarray:
     found = np.zeros((len(table), BUCKETS + len(NUMBERS) + 1), dtype=np.float32)
     for index, row in enumerate(table):
         for name in TEXTS:
-            found[index, zlib.crc32(f"{name}={row[name]}".encode()) % BUCKETS] = 1
+            # The file says `?` where Trackway says that a value is missing.
+            found[index, zlib.crc32(f"{name}={row[name] or '?'}".encode()) % BUCKETS] = 1
         found[index, BUCKETS:-1] = [np.log1p(float(row[name])) / 5 for name in NUMBERS]
     found[:, -1] = 1
     return found
@@ -64,30 +61,25 @@ def train(options: argparse.Namespace) -> None:
     run.finish()
 
 
-def evaluate(options: argparse.Namespace) -> None:
+def score() -> None:
     weights = checkpoint.given(framework="numpy")["model"]["weights"]
-    table = rows(options.test)
-    scores = probability(weights, features(table))
-    columns = [name for name in NAMES if name != "income"]
-    path = Path(os.environ["TRACKWAY_EVALUATION_OUT"]) / "predictions.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file)
-        out.writerow(["id", "label", "prediction", "score", *columns])
-        for index, (row, score) in enumerate(zip(table, scores)):
-            said = POSITIVE if score >= 0.5 else "<=50K"
-            out.writerow([index, row["income"], said, f"{score:.6f}", *(row[name] for name in columns)])
+
+    def chances(batch) -> np.ndarray:
+        columns = batch.to_dict("list") if hasattr(batch, "to_dict") else batch
+        return probability(weights, features([dict(zip(columns, row)) for row in zip(*columns.values())]))
+
+    trackway.serve_scores(chances)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("train", "evaluate"))
+    parser.add_argument("what", choices=("train", "score"))
     parser.add_argument("--train", type=Path)
-    parser.add_argument("--test", type=Path)
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--lr", type=float, default=0.8)
     options = parser.parse_args()
-    train(options) if options.what == "train" else evaluate(options)
+    train(options) if options.what == "train" else score()
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ pub mod rehearsal;
 pub mod report;
 mod roll_back;
 pub mod run;
+pub mod score;
 mod scoring;
 mod seal;
 pub mod slices;

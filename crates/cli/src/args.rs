@@ -9,6 +9,7 @@ mod preflight;
 mod probe;
 mod registry;
 mod rehearse;
+mod score;
 mod slices;
 mod tracking;
 
@@ -34,6 +35,7 @@ pub use registry::{
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use score::ScoreArgs;
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -133,6 +135,8 @@ pub enum Command {
     Slices(SlicesCommand),
     /// Ask a model what it makes of its inputs: what it needs, what it expects, what confuses it, what would change its mind
     Probe(Box<ProbeArgs>),
+    /// Ask a model about every row of a table, and write its predictions beside them
+    Score(Box<ScoreArgs>),
     /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
     Metrics(Box<MetricsArgs>),
     /// The process that owns one attempt (started by the local launcher)

@@ -43,6 +43,7 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             commands::data::data(data, &home, || open(&cli.global, None, true, printer), printer)
         }
         Command::Probe(probe) => commands::probe(probe, printer),
+        Command::Score(score) => commands::score(score, printer),
         Command::Slices(slices) => commands::slices::slices(slices, printer),
         Command::Memory(memory) => commands::memory::memory(memory, printer),
         Command::Metrics(metrics) => commands::metrics::metrics(metrics, printer),
@@ -114,6 +115,7 @@ fn on_home(app: &App, command: &Command, printer: Printer) -> Result<u8, Failure
         | Command::Checkpoint(_)
         | Command::Data(_)
         | Command::Probe(_)
+        | Command::Score(_)
         | Command::Slices(_)
         | Command::Shim(_) => Ok(0),
     }

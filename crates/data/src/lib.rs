@@ -30,6 +30,7 @@ pub mod schema;
 mod select;
 pub mod snapshot;
 pub mod split;
+pub mod write;
 
 pub use cache::HashCache;
 pub use error::DataError;

@@ -15,6 +15,7 @@ mod estimate;
 pub mod failures;
 pub mod fairness;
 pub mod import;
+pub mod latency;
 pub mod metrics;
 mod notes;
 pub mod numbers;

@@ -10,6 +10,7 @@ pub mod record;
 pub mod rehearsal;
 pub mod rule;
 pub mod runfile;
+pub mod shell;
 pub mod subset;
 pub mod tensorboard;
 pub mod wandb;

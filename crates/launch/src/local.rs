@@ -54,6 +54,12 @@ impl LocalLauncher {
         Self { binary: binary.into() }
     }
 
+    /// The program that is started for a shim.
+    #[must_use]
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
     /// Finds an attempt by its folder alone, as after a crash of everything. `None` when it never began.
     ///
     /// # Errors

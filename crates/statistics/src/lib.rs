@@ -19,7 +19,7 @@ mod variance;
 pub use association::{Association, Table};
 pub use correction::{benjamini_hochberg, holm};
 pub use distance::{PSI_PROPORTION_MIN, jensen_shannon, l_infinity, population_stability_index};
-pub use exact::{binomial_p_value, hypergeometric_p_value};
+pub use exact::{binomial_p_value, hypergeometric_p_value, quantile_ranks};
 pub use interval::{
     Interval, clopper_pearson, difference_interval, mean_interval, normal_quantile, ratio_interval,
     student_quantile, wilson,

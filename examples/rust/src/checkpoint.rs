@@ -3,9 +3,9 @@ use trackway_recorder::{Kind, LoadedCheckpoint, Recorder};
 
 use crate::{Adam, JobError, Options, Parameters, Validation};
 
-const WEIGHTS: &str = "model.safetensors";
+pub(crate) const WEIGHTS: &str = "model.safetensors";
 const OPTIMIZER: &str = "adam.safetensors";
-const CURSOR: &str = "cursor.json";
+pub(crate) const CURSOR: &str = "cursor.json";
 const CURSOR_VERSION: u32 = 1;
 
 /// Where the training stands in its data. All randomness is a function of `seed` and `step`, so no generator state
@@ -47,7 +47,7 @@ impl Cursor {
     }
 
     /// Whether a checkpoint with the cursor `found` continues the training that `self` describes.
-    fn accept(&self, found: &Self) -> Result<(), JobError> {
+    pub(crate) fn accept(&self, found: &Self) -> Result<(), JobError> {
         let differing = [
             ("cursor version", found.version.to_string(), self.version.to_string()),
             ("job", found.job.clone(), self.job.clone()),
@@ -88,6 +88,15 @@ pub fn save(
     Ok(())
 }
 
+/// Reads a cursor.
+///
+/// # Errors
+/// [`JobError::CheckpointContent`] for bytes that are none.
+pub(crate) fn cursor(bytes: &[u8]) -> Result<Cursor, JobError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| JobError::CheckpointContent { file: CURSOR, problem: error.to_string() })
+}
+
 /// Puts a verified checkpoint into weights and optimizer; `expected` is what this launch would write at that step.
 ///
 /// # Errors
@@ -99,9 +108,7 @@ pub fn restore(
     adam: &mut Adam,
     expected: &Cursor,
 ) -> Result<(), JobError> {
-    let found: Cursor = serde_json::from_slice(&checkpoint.read(CURSOR)?)
-        .map_err(|error| JobError::CheckpointContent { file: CURSOR, problem: error.to_string() })?;
-    expected.accept(&found)?;
+    expected.accept(&cursor(&checkpoint.read(CURSOR)?)?)?;
     parameters.load_safetensors(WEIGHTS, &checkpoint.read(WEIGHTS)?)?;
     adam.load_safetensors(OPTIMIZER, &checkpoint.read(OPTIMIZER)?)
 }

@@ -16,6 +16,14 @@ pub enum JobError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A file that cannot be written. Fix the folder or make room.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Too little text to cut one batch and a validation part from.
     #[error(
         "the text has {found} characters under {places}, and at least {needed} are needed: name more with --text"

@@ -3,24 +3,23 @@ use std::process::ExitCode;
 
 use trackway_recorder::{Recorder, SystemClock};
 
-use crate::{Defaults, Ending, Job, JobError, Options, train};
+use crate::{Defaults, Ending, Job, JobError, Options, evaluate, train};
 
 /// What a shell reports for a program ended by SIGTERM (128 + 15). A stopped run is not a completed one, and 0 would
 /// say so to everybody who does not know that a stop was asked for, such as a scheduler that took the machine away.
 const EXIT_STOPPED: u8 = 143;
 const EXIT_USAGE: u8 = 2;
 
-/// The `main` of every example job: reads the command line, attaches the recorder, trains, chooses the exit code.
+/// The `main` of every example job: reads the command line, attaches the recorder, trains, chooses the exit code. With `--evaluate`
+/// it judges a checkpoint instead.
 ///
 /// 0: all steps done · 1: failed · 2: wrong arguments · 143: stopped on request (SIGTERM or a command of Trackway),
 /// after a checkpoint where there is somewhere to put it.
 pub fn launch<J: Job>(defaults: Defaults, prepare: impl FnOnce(&Options) -> Result<J, JobError>) -> ExitCode {
     compute_on_one_thread();
-    let run = Recorder::attach();
-    run.stop_on_sigterm();
-    let ended = run_job(&run, defaults, prepare);
-    run.finish();
-    match ended {
+    let seed = std::env::var("TRACKWAY_SEED").ok();
+    let options = Options::parse(std::env::args().skip(1), seed.as_deref(), defaults);
+    match options.and_then(|options| run_job(options, prepare)) {
         Ok(Ending::Completed) => ExitCode::SUCCESS,
         Ok(Ending::Stopped) => ExitCode::from(EXIT_STOPPED),
         Err(error) => {
@@ -31,14 +30,18 @@ pub fn launch<J: Job>(defaults: Defaults, prepare: impl FnOnce(&Options) -> Resu
 }
 
 fn run_job<J: Job>(
-    run: &Recorder,
-    defaults: Defaults,
+    options: Options,
     prepare: impl FnOnce(&Options) -> Result<J, JobError>,
 ) -> Result<Ending, JobError> {
-    let seed = std::env::var("TRACKWAY_SEED").ok();
-    let options = Options::parse(std::env::args().skip(1), seed.as_deref(), defaults)?;
-    let job = prepare(&options)?;
-    train(&job, &options, run, &SystemClock, &mut std::io::stdout())
+    if options.evaluate {
+        return evaluate(options, prepare).map(|()| Ending::Completed);
+    }
+    let run = Recorder::attach();
+    run.stop_on_sigterm();
+    let ended =
+        prepare(&options).and_then(|job| train(&job, &options, &run, &SystemClock, &mut std::io::stdout()));
+    run.finish();
+    ended
 }
 
 /// candle sizes its thread pool from this variable. One thread makes the order of additions, and so every bit, the

@@ -8,6 +8,7 @@
 mod adam;
 mod checkpoint;
 mod error;
+mod evaluate;
 mod launch;
 mod options;
 mod order;
@@ -21,6 +22,7 @@ mod wine;
 pub use adam::Adam;
 pub use checkpoint::{Cursor, restore, save};
 pub use error::JobError;
+pub use evaluate::evaluate;
 pub use launch::launch;
 pub use options::{Defaults, Options};
 pub use order::{DataOrder, Normal, permutation};

@@ -28,6 +28,8 @@ pub struct Options {
     pub checkpoint_every: u64,
     /// `--validate-every`: steps between validations.
     pub validate_every: u64,
+    /// `--evaluate`: judge the checkpoint that `trackway evaluate` gives, in place of training.
+    pub evaluate: bool,
     /// `--step-millis`: sleep after each step, so that a demonstration can be watched.
     pub step_millis: u64,
     /// `--text`: files and folders to train on; empty means the project's own sources.
@@ -51,6 +53,7 @@ impl Options {
             learning_rate: defaults.learning_rate,
             checkpoint_every: 0,
             validate_every: 50,
+            evaluate: false,
             step_millis: 0,
             text: Vec::new(),
         };
@@ -60,6 +63,10 @@ impl Options {
                 while let Some(path) = arguments.next_if(|next| !next.starts_with("--")) {
                     options.text.push(path.into());
                 }
+                continue;
+            }
+            if name == "--evaluate" {
+                options.evaluate = true;
                 continue;
             }
             let value = arguments.next();
@@ -81,7 +88,7 @@ impl Options {
             _ => {
                 return Err(JobError::Usage(format!(
                     "unknown argument `{name}`; known are --steps --seed --batch --lr --checkpoint-every \
-                     --validate-every --step-millis --text"
+                     --validate-every --evaluate --step-millis --text"
                 )));
             }
         }
@@ -118,6 +125,7 @@ mod tests {
     fn arguments_are_read_and_mistakes_are_named() {
         let options = parse("--steps 9 --text a b --lr 0.5").unwrap();
         assert_eq!((options.steps, options.batch, options.learning_rate), (9, 64, 0.5));
+        assert!(!options.evaluate && parse("--evaluate --steps 9").unwrap().evaluate);
         assert_eq!(options.text, [PathBuf::from("a"), PathBuf::from("b")]);
         let said = |line| parse(line).unwrap_err().to_string();
         assert_eq!(said("--steps"), "`--steps` needs a value");

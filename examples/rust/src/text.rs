@@ -18,6 +18,8 @@ const EXTENSIONS: [&str; 5] = ["rs", "md", "py", "toml", "txt"];
 pub struct Corpus {
     /// One symbol per character, in the order of the files' paths.
     pub symbols: Vec<u8>,
+    /// How many bytes of UTF-8 each of them takes.
+    pub widths: Vec<u8>,
     /// BLAKE3 of the symbols, in hexadecimal.
     pub blake3: String,
 }
@@ -39,14 +41,17 @@ impl Corpus {
                 files.push(place.clone());
             }
         }
-        let mut symbols = Vec::new();
+        let (mut symbols, mut widths) = (Vec::new(), Vec::new());
         for path in files {
             let bytes = fs::read(&path).map_err(|source| JobError::Read { path, source })?;
-            symbols.extend(String::from_utf8_lossy(&bytes).chars().map(symbol));
+            let text = String::from_utf8_lossy(&bytes);
+            symbols.extend(text.chars().map(symbol));
+            widths.extend(text.chars().map(|character| character.len_utf8() as u8));
             symbols.truncate(TEXT_BYTES_MAX);
+            widths.truncate(TEXT_BYTES_MAX);
         }
         let blake3 = blake3::hash(&symbols).to_hex().to_string();
-        Ok(Self { symbols, blake3 })
+        Ok(Self { symbols, widths, blake3 })
     }
 
     /// Where [`Corpus::read`] looks, in words.

@@ -56,6 +56,11 @@ pub trait Job {
     /// # Errors
     /// When candle refuses an operation.
     fn validate(&self) -> Result<Validation, JobError>;
+    /// A row for each item of the held-out data, as CSV with a header.
+    ///
+    /// # Errors
+    /// When candle refuses an operation.
+    fn predictions(&self) -> Result<String, JobError>;
 }
 
 /// How a launch of a job ended.

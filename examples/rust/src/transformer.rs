@@ -1,6 +1,8 @@
+use std::fmt::Write;
+
 use candle_core::{DType, Device, Tensor};
 use candle_nn::loss::cross_entropy;
-use candle_nn::ops::{layer_norm_slow, softmax};
+use candle_nn::ops::{layer_norm_slow, log_softmax, softmax};
 
 use crate::wine::score;
 use crate::{Corpus, Job, JobError, Options, Parameters, SYMBOL_COUNT, Throughput, Validation};
@@ -15,6 +17,10 @@ const NORM_EPSILON: f32 = 1e-5;
 const VALIDATION_SHARE: usize = 10;
 /// Validation windows looked at, spread evenly: enough for a steady figure, few enough for a checkpoint's pause.
 const VALIDATION_WINDOWS_MAX: usize = 64;
+/// Held-out windows that an evaluation looks at, spread evenly.
+const EVALUATION_WINDOWS_MAX: usize = 1024;
+/// Windows of an evaluation that go through the model at once.
+const EVALUATION_BATCH: usize = 32;
 /// Added to the scores of characters that are yet to come. Finite, so that no gradient becomes a NaN.
 const MASKED: f32 = -1e9;
 
@@ -87,6 +93,13 @@ impl CharTransformer {
         }
         let normed = self.final_norm.forward(&hidden)?;
         Ok(normed.reshape((windows * CONTEXT, WIDTH))?.matmul(&self.head)?)
+    }
+
+    /// At most so many of the held-out windows, spread evenly.
+    fn held_out(&self, windows_max: usize) -> impl Iterator<Item = usize> + use<> {
+        let windows = (self.corpus.symbols.len() - 1) / CONTEXT;
+        let stride = (windows - self.training_windows).div_ceil(windows_max).max(1);
+        (self.training_windows..windows).step_by(stride)
     }
 
     /// Characters and the characters after them, of the given windows.
@@ -212,10 +225,25 @@ impl Job for CharTransformer {
     }
 
     fn validate(&self) -> Result<Validation, JobError> {
-        let windows = (self.corpus.symbols.len() - 1) / CONTEXT;
-        let available = windows - self.training_windows;
-        let stride = available.div_ceil(VALIDATION_WINDOWS_MAX).max(1);
-        let (inputs, targets) = self.pairs((self.training_windows..windows).step_by(stride))?;
+        let (inputs, targets) = self.pairs(self.held_out(VALIDATION_WINDOWS_MAX))?;
         score(&self.logits(&inputs)?, &targets)
+    }
+
+    /// For each window the loss of all its characters, in nats, and the bytes that they take.
+    fn predictions(&self) -> Result<String, JobError> {
+        let mut text = String::from("id,loss,tokens,bytes\n");
+        let windows: Vec<usize> = self.held_out(EVALUATION_WINDOWS_MAX).collect();
+        for windows in windows.chunks(EVALUATION_BATCH) {
+            let (inputs, targets) = self.pairs(windows.iter().copied())?;
+            let chances = log_softmax(&self.logits(&inputs)?, 1)?;
+            let said = chances.gather(&targets.unsqueeze(1)?, 1)?.reshape((windows.len(), CONTEXT))?;
+            let losses = said.neg()?.sum(1)?.to_vec1::<f32>()?;
+            for (window, loss) in windows.iter().zip(losses) {
+                let widths = &self.corpus.widths[window * CONTEXT + 1..][..CONTEXT];
+                let bytes: u32 = widths.iter().map(|width| u32::from(*width)).sum();
+                let _ = writeln!(text, "{window},{loss},{CONTEXT},{bytes}");
+            }
+        }
+        Ok(text)
     }
 }

@@ -1,5 +1,8 @@
+use std::fmt::Write;
+
 use candle_core::{D, Device, Tensor};
 use candle_nn::loss::cross_entropy;
+use candle_nn::ops::softmax;
 
 use crate::{Job, JobError, Options, Parameters, Throughput, Validation, permutation};
 
@@ -17,6 +20,9 @@ pub struct WineClassifier {
     layers: [(Tensor, Tensor); 3],
     training: Split,
     validation: Split,
+    validation_rows: Vec<u32>,
+    table: Table,
+    lowest_quality: usize,
     data_blake3: String,
 }
 
@@ -27,7 +33,9 @@ struct Split {
 }
 
 /// The table as plain numbers, row after row.
+#[derive(Debug)]
 struct Table {
+    names: Vec<String>,
     features: Vec<f64>,
     qualities: Vec<usize>,
     width: usize,
@@ -62,7 +70,10 @@ impl WineClassifier {
             layers,
             training: table.split(training, &scale, lowest)?,
             validation: table.split(validation, &scale, lowest)?,
+            validation_rows: validation.to_vec(),
+            lowest_quality: lowest,
             data_blake3: table.blake3(),
+            table,
         })
     }
 
@@ -83,7 +94,8 @@ impl Table {
         let dataset = linfa_datasets::winequality();
         let width = dataset.records().ncols();
         let features = dataset.records().iter().copied().collect();
-        Self { features, qualities: dataset.targets().iter().copied().collect(), width }
+        let names = dataset.feature_names().iter().map(|name| name.replace(' ', "_")).collect();
+        Self { names, features, qualities: dataset.targets().iter().copied().collect(), width }
     }
 
     fn row(&self, row: u32) -> &[f64] {
@@ -164,6 +176,24 @@ impl Job for WineClassifier {
     fn validate(&self) -> Result<Validation, JobError> {
         let logits = self.logits(&self.validation.features)?;
         score(&logits, &self.validation.classes)
+    }
+
+    /// What is true, what is said, the chance of each quality, and the measurements, so that slices can be cut by them.
+    fn predictions(&self) -> Result<String, JobError> {
+        let logits = self.logits(&self.validation.features)?;
+        let answers = logits.argmax(D::Minus1)?.to_vec1::<u32>()?;
+        let chances = softmax(&logits, 1)?.to_vec2::<f32>()?;
+        let quality = |class: usize| class + self.lowest_quality;
+        let classes = 0..self.layers[2].1.elem_count();
+        let scores: Vec<String> = classes.map(|class| format!("score_{}", quality(class))).collect();
+        let mut text = format!("id,label,prediction,{},{}\n", scores.join(","), self.table.names.join(","));
+        for ((&row, answer), chances) in self.validation_rows.iter().zip(answers).zip(chances) {
+            let chances: Vec<String> = chances.iter().map(ToString::to_string).collect();
+            let measured: Vec<String> = self.table.row(row).iter().map(ToString::to_string).collect();
+            let (truth, said) = (self.table.qualities[row as usize], quality(answer as usize));
+            let _ = writeln!(text, "{row},{truth},{said},{},{}", chances.join(","), measured.join(","));
+        }
+        Ok(text)
     }
 }
 

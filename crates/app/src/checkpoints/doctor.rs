@@ -3,11 +3,12 @@
 use serde::Serialize;
 use trackway_checkpoint::doctor::{Diagnosis, Finding, Remedy, Severity, diagnose};
 use trackway_core::{AttemptId, Step};
+use trackway_formats::shell::quoted;
 
+use super::Checkpoints;
 use super::environment;
 use super::reading::Watch;
 use super::there::{Remote, RemoteAnswer};
-use super::{Checkpoints, quoted};
 use crate::error::AppError;
 use crate::run::remote::{Patience, RemotePlan};
 

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
 use trackway_core::{Clock as _, LaunchKind, Stage, Step, Timestamp};
+use trackway_formats::shell::quoted;
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 pub use trackway_recorder::SaveReason;
 use trackway_recorder::{SystemClock, SystemIds};
@@ -310,13 +311,4 @@ impl Checkpoints {
 fn has_checkpoint_folders(root: &Path) -> bool {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("step-"))
-}
-
-/// A text as a shell takes it for one word.
-fn quoted(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:=+@%,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use trackway_data::split::{
-    Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, WriteError, read_rows,
-    write_assignment, write_parts,
+    Assignment, Part, Shares, SplitColumns, SplitError, SplitPlan, SplitRows, read_rows, write_assignment,
+    write_parts,
 };
+use trackway_data::write::WriteError;
 
 pub use trackway_data::split::{SplitMethod, SplitProof};
 

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trackway_formats::runfile::{Plan, sha256_hex};
+use trackway_formats::shell::words;
 
 use crate::error::{AppError, ErrorKind};
 use crate::run::Job;
+use crate::score::{EVALUATOR, VERSION};
 
 /// One file of an evaluator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,15 +36,15 @@ pub struct Evaluator {
 }
 
 /// Looks at the files that the command of `job` names, but for `data`, which it reads. Where it names none, the program itself
-/// is the code.
+/// is the code. Of the built-in evaluator it is the `scorer` that has code, and the name tells the version of the rest.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn evaluator(job: &Job, data: &[PathBuf]) -> Result<Evaluator, AppError> {
-    let argv = &job.plan.run.command;
+pub fn evaluator(job: &Job, scorer: Option<&str>, data: &[PathBuf]) -> Result<Evaluator, AppError> {
+    let argv = scorer.map_or_else(|| job.plan.run.command.clone(), words);
     let folder = job.working_directory();
     let mut files: Vec<CodeFile> = Vec::new();
-    for named in named_files(argv) {
+    for named in named_files(&argv) {
         let path = folder.join(&named);
         let known = files.iter().any(|file| file.path == named);
         if !known && path.is_file() && !is_data(&path, data) {
@@ -50,12 +52,16 @@ pub fn evaluator(job: &Job, data: &[PathBuf]) -> Result<Evaluator, AppError> {
         }
     }
     if files.is_empty() {
-        files.extend(program(job).map(|path| code_file(&argv[0], &path)).transpose()?);
+        let program = argv.first().and_then(|name| Some((name, program(job, name)?)));
+        files.extend(program.map(|(name, path)| code_file(name, &path)).transpose()?);
     }
     let lines: Vec<String> = files.iter().map(|file| format!("{}  {}\n", file.sha256, file.path)).collect();
     let digest = (!lines.is_empty()).then(|| sha256_hex(lines.concat().as_bytes()));
-    // Secrets may stand in arguments; a name is taken from what may be stored.
-    let name = Plan::for_command(&job.stored_plan.run.command).run.name;
+    let name = match scorer {
+        Some(_) => format!("{EVALUATOR} {VERSION}"),
+        // Secrets may stand in arguments; a name is taken from what may be stored.
+        None => Plan::for_command(&job.stored_plan.run.command).run.name,
+    };
     Ok(Evaluator { name, digest, files })
 }
 
@@ -87,9 +93,8 @@ fn is_data(path: &Path, data: &[PathBuf]) -> bool {
     data.iter().any(|data| path.starts_with(same(data)))
 }
 
-/// Where the program is, by the PATH that it will have.
-fn program(job: &Job) -> Option<PathBuf> {
-    let program = job.plan.run.command.first()?;
+/// Where a program is, by the PATH that it will have.
+fn program(job: &Job, program: &str) -> Option<PathBuf> {
     let path = job.plan.run.environment.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH"))?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

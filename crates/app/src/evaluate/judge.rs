@@ -66,6 +66,7 @@ impl Judged {
         let spec = Spec {
             columns: columns_of(section).complete(frame).map_err(refused)?,
             task: terms.task,
+            positive: section.positive.clone(),
             seed: terms.seed,
             slices: slices(frame, &asked)?,
             fairness: section.fairness.clone(),
@@ -170,7 +171,14 @@ pub fn columns_of(section: &EvaluateSection) -> Columns {
 
 /// Whether the run file wants what only rows that can be judged give.
 fn asks_for_numbers(section: &EvaluateSection) -> bool {
-    let columns = [&section.label, &section.prediction, &section.score, &section.group, &section.baseline];
+    let columns = [
+        &section.label,
+        &section.positive,
+        &section.prediction,
+        &section.score,
+        &section.group,
+        &section.baseline,
+    ];
     columns.iter().any(|it| it.is_some()) || !section.slices.is_empty() || !section.fairness.is_empty()
 }
 

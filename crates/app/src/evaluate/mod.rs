@@ -105,7 +105,7 @@ pub(crate) fn check_before_launch(app: &App, job: &crate::run::Job) -> Result<()
     let told = |error: AppError| {
         error.hint("the evaluation behind the run could not begin; `evaluate.after = false` leaves it to `trackway evaluate`")
     };
-    asked.evaluator_job(app)?.check_command().map_err(told)?;
+    asked.check(app).map_err(told)?;
     asked.task_set(app).map_err(told).map(drop)
 }
 
@@ -129,10 +129,10 @@ fn evaluate(
     reporter: &dyn Reporter,
 ) -> Result<EvaluationReceipt, AppError> {
     let asked = &subject.asked;
+    asked.check(app)?;
     let job = asked.evaluator_job(app)?;
-    job.check_command()?;
     let task_set = asked.task_set(app)?;
-    let evaluator = evaluator(&job, &asked.data_paths())?;
+    let evaluator = evaluator(&job, asked.section.scorer.as_deref(), &asked.data_paths())?;
     let checkpoints = app.checkpoints(&subject.run.run_id.to_string())?;
     let chosen = checkpoints.chosen(reference)?;
     let candidate = Candidate {
@@ -197,8 +197,10 @@ impl Case<'_> {
         let spec = json!({
             "command": stored.run.command,
             "files": evaluator.files,
-            "task_set": section.task_set,
+            "scorer": stored.evaluate.as_ref().and_then(|section| section.scorer.as_ref()),
+            "task_set": section.tasks(),
             "label": section.label,
+            "positive": section.positive,
             "prediction": section.prediction,
             "score": section.score,
             "group": section.group,

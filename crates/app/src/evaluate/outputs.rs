@@ -112,6 +112,7 @@ fn nothing_left(folder: &Path) -> AppError {
 fn check_no_columns(section: &EvaluateSection) -> Result<(), AppError> {
     let needs = [
         ("label", section.label.is_some()),
+        ("positive", section.positive.is_some()),
         ("prediction", section.prediction.is_some()),
         ("score", section.score.is_some()),
         ("slices", !section.slices.is_empty()),

@@ -8,9 +8,11 @@ use trackway_ledger::{RunFilter, RunRow};
 use super::evaluator::file_sha256;
 use super::task_set::TaskSet;
 use crate::App;
+use crate::data::table::TableRequest;
 use crate::error::{AppError, ErrorKind};
 use crate::report::{Notice, Reporter};
 use crate::run::{Job, Source, StoredJob};
+use crate::score::{self, BATCH_ROWS, BatchFormat, ScoreRequest};
 
 /// The rule of `[retry]` that an evaluator spends from.
 const EVALUATOR_ERROR: &str = "evaluator_error";
@@ -83,7 +85,7 @@ impl Asked {
     pub fn evaluator_job(&self, app: &App) -> Result<Job, AppError> {
         let Self { section, job } = self;
         let mut plan: Plan = job.plan.clone();
-        plan.run.command.clone_from(&section.command);
+        plan.run.command = self.command(app)?;
         plan.run.seed = section.seed.or(plan.run.seed);
         plan.data.clear();
         plan.stages = None;
@@ -99,10 +101,56 @@ impl Asked {
         Job::new(plan, job.base.clone(), job.run_file.clone(), job.overrides.clone(), &app.redactor)
     }
 
+    /// The evaluator's own command, or the built-in one's.
+    fn command(&self, app: &App) -> Result<Vec<String>, AppError> {
+        let Some(request) = self.score_request() else { return Ok(self.section.command.clone()) };
+        let binary = app.launcher.binary().to_string_lossy().into_owned();
+        Ok([vec![binary], request.arguments()?].concat())
+    }
+
+    /// What the built-in evaluator scores; none: the evaluator is a command.
+    pub fn score_request(&self) -> Option<ScoreRequest> {
+        let Self { section, job } = self;
+        let rows = section.rows_spec(&job.plan.data)?;
+        // It starts where the script does, and paths start at the run file's folder.
+        let path = match rows.path.contains("://") {
+            true => rows.path,
+            false => job.base.join(rows.path).to_string_lossy().into_owned(),
+        };
+        let table = TableRequest {
+            paths: vec![path],
+            format: rows.format,
+            columns: rows.columns,
+            delimiter: rows.delimiter,
+            missing: rows.missing,
+        };
+        Some(ScoreRequest {
+            table,
+            command: section.scorer.clone()?,
+            format: BatchFormat::Csv,
+            label: section.label.clone(),
+            positive: section.positive.clone(),
+            features: section.features.clone(),
+            skip: section.skip.clone(),
+            batch_rows: BATCH_ROWS,
+            limit: None,
+        })
+    }
+
+    /// Looks whether the evaluator can start: its program, and the rows of the built-in one with their columns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] naming what is missing.
+    pub fn check(&self, app: &App) -> Result<(), AppError> {
+        self.evaluator_job(app)?.check_command()?;
+        self.score_request().map_or(Ok(()), |request| score::check(&self.job.base, &request))
+    }
+
     /// Files and folders that the evaluator may be given as arguments and that are no code.
     pub fn data_paths(&self) -> Vec<PathBuf> {
         let sets = self.job.plan.data.values().map(|set| &set.path);
-        sets.chain(&self.section.task_set).map(|path| self.job.base.join(path)).collect()
+        let named = sets.chain(&self.section.task_set).chain(&self.section.rows);
+        named.map(|path| self.job.base.join(path)).collect()
     }
 
     /// The tasks, where some are named.
@@ -111,8 +159,7 @@ impl Asked {
     /// [`ErrorKind::NotFound`] when they are not there.
     pub fn task_set(&self, app: &App) -> Result<Option<TaskSet>, AppError> {
         let version = self.section.task_set_version.as_deref();
-        let path = self.section.task_set.as_deref();
-        path.map(|path| TaskSet::read(app, &self.job.base, path, version)).transpose()
+        self.section.tasks().map(|path| TaskSet::read(app, &self.job.base, path, version)).transpose()
     }
 
     /// The judge's rubric with the hash of its file, where it names one.

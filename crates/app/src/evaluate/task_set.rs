@@ -45,7 +45,7 @@ impl TaskSet {
 fn not_there(error: trackway_data::DataError) -> AppError {
     let error = data_error(error);
     match error.kind {
-        ErrorKind::NotFound => error.hint("`evaluate.task_set` starts at the run file's folder"),
+        ErrorKind::NotFound => error.hint("the path of tasks and rows starts at the run file's folder"),
         _ => error,
     }
 }

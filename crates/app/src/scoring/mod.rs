@@ -16,7 +16,7 @@ use process::{Exchange, Process};
 use rows::Encoder;
 
 /// Rows of a batch, at most.
-const BATCH_ROWS_MAX: usize = 4096;
+pub(crate) const BATCH_ROWS_MAX: usize = 4096;
 /// How often a command that ended is started again. A model may die of values that it does not know.
 const RESTARTS_MAX: usize = 50;
 

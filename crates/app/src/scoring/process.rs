@@ -117,7 +117,10 @@ impl Process {
                     let waited = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
                     if waited > BATCH_SECONDS_MAX {
                         let got = answers.len();
-                        let why = format!("answered {got} of {rows} rows within {BATCH_SECONDS_MAX:.0} s");
+                        let why = format!(
+                            "answered {got} of {rows} rows within {BATCH_SECONDS_MAX:.0} s; it must read by lines, not by \
+                             blocks, and flush its answers at the end of a batch"
+                        );
                         return Err(Exchange::Broken(why));
                     }
                 }

@@ -52,6 +52,33 @@ impl BytesBar {
     }
 }
 
+/// A progress bar over rows, for a person at a terminal.
+pub struct RowsBar {
+    bar: ProgressBar,
+}
+
+impl RowsBar {
+    pub fn new(what: &'static str) -> Self {
+        let bar =
+            if std::io::stderr().is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
+        let template = "{msg} [{bar:30}] {human_pos} of {human_len} rows, {per_sec}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what);
+        Self { bar }
+    }
+
+    /// So many rows are done of so many in all.
+    pub fn at(&self, done: u64, all: u64) {
+        self.bar.set_length(all);
+        self.bar.set_position(done);
+        if done >= all {
+            self.bar.finish_and_clear();
+        }
+    }
+}
+
 /// A reporter for a person at a terminal, or for a log file when there is none.
 pub struct Live {
     printer: Printer,

@@ -23,11 +23,13 @@ pub mod registry;
 pub mod rehearse;
 mod residuals;
 pub mod run;
+mod score;
 pub mod slices;
 pub mod sql;
 pub mod watch;
 
 pub use probe::probe;
+pub use score::score;
 use trackway_app::{App, RollBackRequest};
 
 use crate::args::{ExplainArgs, RollBackArgs, ShimArgs, StopArgs};

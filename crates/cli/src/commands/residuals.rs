@@ -4,7 +4,7 @@ use trackway_app::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
 
 use crate::printer::{Printer, Tone, visible};
 use crate::sparkline::sparkline;
-use crate::units::metric;
+use crate::units::{metric, short_range};
 
 /// A dependence that is more than chance.
 const LEVEL: f64 = 0.05;
@@ -48,7 +48,10 @@ fn row(curve: &ResidualCurve) -> Vec<String> {
     order.sort_by(|one, other| means[*one].total_cmp(&means[*other]));
     let end = |index: Option<&usize>| {
         index.map_or_else(String::new, |index| {
-            let values = curve.bins[*index].values.as_deref().map_or_else(|| "missing".to_owned(), visible);
+            let values = curve.bins[*index]
+                .values
+                .as_deref()
+                .map_or_else(|| "missing".to_owned(), |it| visible(&short_range(it)));
             format!("{} at {values}", metric(means[*index]))
         })
     };

@@ -25,8 +25,8 @@ pub struct Plot {
 impl Plot {
     /// From and to of both axes; numbers stand at their ends.
     pub fn of_numbers(x: (f64, f64), y: (f64, f64)) -> Self {
-        let mut plot = Self::empty(widened(x), widened(y), BELOW);
-        for (value, anchor) in [(plot.x.0, "start"), (plot.x.1, "end")] {
+        let mut plot = Self::empty(widened(x), y, BELOW);
+        for (value, anchor) in [(x.0, "start"), (x.1, "end")] {
             let (at, below) = (plot.at_x(value), TOP + HEIGHT + 13.0);
             put!(
                 plot.svg,
@@ -40,7 +40,7 @@ impl Plot {
     /// Words at 0, 1, 2 … under the field.
     pub fn of_words(words: &[String], y: (f64, f64)) -> Self {
         let end = words.len().max(1) as f64 - 0.5;
-        let mut plot = Self::empty((-0.5, end), widened(y), BELOW_WORDS);
+        let mut plot = Self::empty((-0.5, end), y, BELOW_WORDS);
         for (index, word) in words.iter().enumerate() {
             let (x, below) = (plot.at_x(index as f64) + 3.0, TOP + HEIGHT + 10.0);
             let cut: String = word.chars().take(WORD_LETTERS_MAX).collect();
@@ -60,15 +60,17 @@ impl Plot {
             svg,
             "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"var(--line)\"/>"
         );
-        for (value, at) in [(y.1, TOP + 8.0), (y.0, TOP + HEIGHT)] {
+        let mut plot = Self { svg, x, y: widened(y) };
+        for value in [y.1, y.0] {
+            let at = plot.at_y(value) + 3.0;
             put!(
-                svg,
+                plot.svg,
                 "<text x=\"{:.1}\" y=\"{at:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT - 4.0,
                 short(value)
             );
         }
-        Self { svg, x, y }
+        plot
     }
 
     fn at_x(&self, value: f64) -> f64 {

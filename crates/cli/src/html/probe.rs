@@ -13,6 +13,8 @@ use super::{colour, escape, head, put, residuals};
 
 /// Rows of a table of the page.
 const ROWS_MAX: usize = 60;
+/// Letters of the reason for which a model refused rows.
+const REASON_LETTERS_MAX: usize = 120;
 
 /// The page.
 pub fn page(title: &str, report: &ProbeReport) -> String {
@@ -144,7 +146,8 @@ fn perturbations(page: &mut String, perturbations: &[Perturbation]) {
     let row = |it: &&Perturbation| {
         let mut row = format!("<td><code>{}</code></td><td>{}</td>", escape(&it.feature), change(it.kind));
         if let Some(why) = &it.refused {
-            put!(row, "<td colspan=\"5\" class=\"warn\">refused: {}</td>", escape(why));
+            let why: String = why.chars().take(REASON_LETTERS_MAX).collect();
+            put!(row, "<td colspan=\"5\" class=\"warn\">refused: {}</td>", escape(&why));
             return row;
         }
         estimate_cells(&mut row, it.flipped.as_ref(), Scale::UNIT, None);

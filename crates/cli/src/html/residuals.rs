@@ -6,6 +6,7 @@ use trackway_app::assess::{Depends, ResidualBin, ResidualCurve, ResidualOf, Resi
 
 use super::plot::{Plot, range, range_with_zero};
 use super::{escape, put};
+use crate::units::short_range;
 
 /// Columns that are drawn.
 const DRAWN_MAX: usize = 12;
@@ -77,7 +78,7 @@ fn scatter(residuals: &Residuals) -> String {
 }
 
 fn drawing(curve: &ResidualCurve, scale: (f64, f64), with_spread: bool) -> String {
-    let word = |bin: &ResidualBin| bin.values.clone().unwrap_or_else(|| "missing".to_owned());
+    let word = |bin: &ResidualBin| bin.values.as_deref().map_or_else(|| "missing".to_owned(), short_range);
     let words: Vec<String> = curve.bins.iter().map(word).collect();
     let mut plot = Plot::of_words(&words, scale);
     plot.level(0.0);

@@ -127,6 +127,7 @@ fn an_assessment_is_a_page_and_a_file() {
         "<h2>Metrics</h2>",
         "<h2>Curves</h2>",
         "<h2>Confusion</h2>",
+        "<h2>Residuals</h2>",
         "<h2>Slices</h2>",
         "Fairness by",
         "<polyline",
@@ -147,12 +148,17 @@ fn an_assessment_is_a_page_and_a_file() {
     let fairness = &document["fairness"][0];
     let groups: usize = fairness["groups"].as_array().unwrap().iter().map(|it| count(&it["metrics"])).sum();
     let slice = &document["slices"][0];
+    let residuals = &document["residuals"];
+    let curves = residuals["by_feature"].as_array().unwrap().iter().chain([&residuals["by_prediction"]]);
+    let bins: usize = curves.map(|curve| curve["bins"].as_array().unwrap().len()).sum();
+    assert!(bins > 2, "{residuals}");
     let expected = count(&document["metrics"])
         + classes
         + count(&slice["metrics"])
         + 1
         + count(&fairness["measures"])
         + groups
+        + bins
         + count(&document["comparison"]["metrics"])
         + 1;
     assert_eq!(profile["rows"].as_u64(), Some(expected as u64));

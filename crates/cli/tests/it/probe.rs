@@ -98,3 +98,132 @@ fn mistakes() {
     check(&["--command", "sh score.sh", "--rows", "0"], 2, "at least 1");
     check(&[], 2, "--command <COMMAND>");
 }
+
+/// The chance of `yes` by age, with its gradient where it is asked for; never looks at the region.
+const CHANCE: &str = r#"import math, os, sys
+
+gradients = os.environ.get("TRACKWAY_SCORING_GRADIENTS") == "1"
+sys.stdin.readline()
+for line in sys.stdin:
+    if not line.strip():
+        sys.stdout.flush()
+        continue
+    age = line.split(",")[0]
+    chance = 1 / (1 + math.exp(-(float(age or "nan") - 45) / 5))
+    if chance != chance:
+        chance = 0.5
+    print(f"{chance!r},{chance * (1 - chance) / 5!r}," if gradients else repr(chance))
+"#;
+
+/// Proves that residuals, rows that stand apart and small steps of a model that gives gradients are found in a real process, and that
+/// all of it is a page that needs nothing else.
+#[test]
+fn a_model_with_gradients() {
+    let home = home();
+    home.write("chance.py", CHANCE);
+    let mut text = String::from("age,region,truth\n");
+    for row in 0..400u32 {
+        let age = if row == 9 { 400 } else { 20 + row * 7 % 41 };
+        // In region r1 nobody says yes, which the model does not know.
+        let truth = u8::from(age >= 45 && row % 4 != 1);
+        writeln!(text, "{age},r{},{truth}", row % 4).unwrap();
+    }
+    home.write("ages.csv", &text);
+    let words = ["probe", "ages.csv", "--command", "python3 chance.py", "--label", "truth"];
+    let document = home.json(&[words.as_slice(), &["--html", "probe.html"]].concat());
+    let residuals = &document["residuals"];
+    assert_eq!((residuals["of"].as_str(), residuals["rows"].as_u64()), (Some("chance"), Some(400)));
+    let region = &residuals["by_feature"][0];
+    assert_eq!(region["feature"], "region");
+    let bins = region["bins"].as_array().unwrap();
+    let of_r1 = bins.iter().find(|bin| bin["values"] == "r1").unwrap();
+    assert!(of_r1["mean"]["high"].as_f64() < Some(-0.1), "{of_r1}");
+    let apart = &document["leverage"]["rows"][0];
+    assert_eq!((apart["row"].as_u64(), &apart["values"][0][1]), (Some(9), &serde_json::json!("400")));
+    let sensitivity = &document["sensitivity"];
+    assert_eq!(sensitivity["slopes"][0]["feature"], "age");
+    assert!(
+        sensitivity["check"]["off"].as_f64() < Some(0.1) && document["no_sensitivity"].is_null(),
+        "{sensitivity}"
+    );
+    let flipped = |step: usize, of: &str| sensitivity["steps"][step][of]["value"].as_f64().unwrap();
+    assert!(
+        flipped(4, "flipped") > flipped(4, "flipped_at_random")
+            && flipped(4, "flipped") > flipped(0, "flipped")
+    );
+
+    let page = std::fs::read_to_string(home.path().join("probe.html")).unwrap();
+    for expected in [
+        "Residuals",
+        "Importance",
+        "Dependence",
+        "Perturbations",
+        "Small steps",
+        "Slopes",
+        "Smallest changes",
+    ] {
+        assert!(page.contains(&format!("<h2>{expected}</h2>")), "{expected}");
+    }
+    for forbidden in ["<script", "http://", "https://", "src=", "NaN", "inf"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    for (begin, end) in [("<td", "</td>"), ("<svg", "</svg>"), ("<div", "</div>")] {
+        assert_eq!(page.matches(begin).count(), page.matches(end).count(), "{begin}");
+    }
+    let shown = home.trackway(&words);
+    for expected in ["depend on", "small steps along gradients", "rows that stand apart", "slopes"] {
+        assert!(shown.stdout.contains(expected), "{expected}\n{}", shown.stdout);
+    }
+}
+
+/// Proves that a model without gradients is told as such and ends nothing.
+#[test]
+fn a_model_without_gradients() {
+    let document = home().json(&[PROBE.as_slice(), &["--only", "sensitivity,leverage,residuals"]].concat());
+    assert!(document["no_sensitivity"].as_str().unwrap().contains("gives no gradients"), "{document}");
+    assert_eq!(
+        (document["sensitivity"].is_null(), document["residuals"]["of"].as_str()),
+        (true, Some("wrong"))
+    );
+}
+
+/// Proves with PyTorch and a stream of Arrow batches that a module served by the package is asked about its predictions and gradients,
+/// and that both formats give the same answer.
+#[test]
+fn the_torch_module_is_probed() {
+    if std::env::var_os("TRACKWAY_TEST_FRAMEWORKS").is_none_or(|it| it != "1") {
+        println!("skipped: needs PyTorch, pyarrow and the package (make test-python FRAMEWORKS=1)");
+        return;
+    }
+    let home = Home::new();
+    home.write(
+        "score.py",
+        "import torch, trackway\n\n\nclass Price(torch.nn.Module):\n    def forward(self, rows):\n        return rows[:, 0] * 2 + \
+         torch.sin(rows[:, 1])\n\n\ntrackway.serve_scores(Price())\n",
+    );
+    let mut text = String::from("size,angle,price\n");
+    for row in 0..200u32 {
+        let (size, angle) = (f64::from(row * 13 % 37), f64::from(row * 7 % 31) / 5.0);
+        writeln!(text, "{size},{angle},{}", size * 2.0 + angle.sin() + f64::from(row % 5) / 10.0).unwrap();
+    }
+    home.write("prices.csv", &text);
+    let asked = |batches: &str| {
+        let mut document = home.json(&[
+            "probe",
+            "prices.csv",
+            "--command",
+            "python score.py",
+            "--label",
+            "price",
+            "--batches",
+            batches,
+        ]);
+        document.as_object_mut().unwrap().remove("seconds");
+        document
+    };
+    let (csv, arrow) = (asked("csv"), asked("arrow"));
+    assert_eq!(csv, arrow);
+    assert_eq!(arrow["sensitivity"]["slopes"][0]["feature"], "size");
+    assert!(arrow["sensitivity"]["check"]["off"].as_f64() < Some(0.02), "{}", arrow["sensitivity"]["check"]);
+    assert_eq!(arrow["residuals"]["of"], "amount");
+}

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Float64Type, TimestampMicrosecondType};
 use trackway_core::{Rng, SplitMix64};
 
 use crate::error::DataError;
-use crate::infer::ColumnType;
+use crate::infer::{Column, ColumnType};
 use crate::pass::{Pass, Watch, scan};
 use crate::read::{Chunk, Coverage, Place, Source, Texts};
 use crate::rows::RowHashes;
@@ -42,6 +42,15 @@ pub struct FrameColumn {
     pub kind: ColumnType,
     /// A cell for each row.
     pub cells: Cells,
+}
+
+impl FrameColumn {
+    /// A column of a batch; `None` for a type that a model cannot use. Whole numbers beyond 2⁵³ are rounded.
+    #[must_use]
+    pub fn of(column: &Column, array: &ArrayRef) -> Option<Self> {
+        let cells = cells(column.kind, std::iter::once(array))?;
+        Some(Self { name: column.name.clone(), kind: column.kind, cells })
+    }
 }
 
 /// The cells of a column.

@@ -19,7 +19,7 @@ pub use folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
 pub use parts::{Part, Shares, SplitError, by_hash, by_hash_within_classes};
 pub use proof::{Overlap, prove_disjoint};
 pub use rows::{CLASSES_MAX, SplitColumns, SplitRows, read_rows};
-pub use write::{WriteError, write_assignment, write_parts};
+pub use write::{write_assignment, write_parts};
 
 #[cfg(test)]
 mod tests;

@@ -2,90 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
-    UInt64Array, new_null_array,
+    UInt64Array,
 };
-use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, TimeUnit, UInt32Type};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
 
 use super::assign::Assignment;
 use super::parts::Part;
 use super::rows::SplitRows;
-use crate::error::DataError;
 use crate::infer::ColumnType;
 use crate::pass::{Pass, Watch, scan};
 use crate::read::{Chunk, Source};
+use crate::write::{TableFile, TableFormat, WriteError, fitted, schema_of};
 
 /// Rows of an assignment written at a time.
 const ROWS_AT_A_TIME: usize = 64 << 10;
-
-/// Why a split could not be written down.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// The disk's answer.
-    #[error("cannot write `{}`: {source}", .path.display())]
-    Disk {
-        /// The file.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// A column that Parquet cannot hold as it is.
-    #[error("cannot write `{}`: {message}", .path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        message: String,
-    },
-    /// The data could not be read again.
-    #[error(transparent)]
-    Data(#[from] DataError),
-}
-
-/// A Parquet file that has its name only once it is whole.
-struct Output {
-    path: PathBuf,
-    staged: PathBuf,
-    writer: ArrowWriter<File>,
-}
-
-impl Output {
-    fn create(path: &Path, schema: Arc<Schema>) -> Result<Self, WriteError> {
-        let staged = path.with_extension(format!("{}.tmp", std::process::id()));
-        let disk = |source| WriteError::Disk { path: path.to_owned(), source };
-        let file = File::create(&staged).map_err(disk)?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(content(path))?;
-        Ok(Self { path: path.to_owned(), staged, writer })
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
-        self.writer.write(batch).map_err(content(&self.path))
-    }
-
-    fn finish(self) -> Result<PathBuf, WriteError> {
-        let disk = |source| WriteError::Disk { path: self.path.clone(), source };
-        let file = self.writer.into_inner().map_err(content(&self.path))?;
-        file.sync_all().and_then(|()| fs::rename(&self.staged, &self.path)).map_err(disk)?;
-        Ok(self.path)
-    }
-}
-
-fn content(path: &Path) -> impl FnOnce(ParquetError) -> WriteError + use<'_> {
-    move |error| WriteError::Content { path: path.to_owned(), message: error.to_string() }
-}
 
 /// Writes where each row goes: `file` (its path), `row` (from 1: the line of a text file, else the row), `part`, and
 /// `fold` and `stage` where there are any. Rows stand in the order of the data.
@@ -112,7 +48,7 @@ pub fn write_assignment(
         fields.push(Field::new("stage", DataType::Float64, true));
     }
     let schema = Arc::new(Schema::new(fields));
-    let mut output = Output::create(path, Arc::clone(&schema))?;
+    let mut output = TableFile::create(path, TableFormat::Parquet, &schema)?;
     let names = |texts: &[String]| Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
     let (files, parts) = (names(files), names(part_names));
     let words = |keys: UInt32Array, texts: &ArrayRef| -> ArrayRef {
@@ -169,7 +105,7 @@ pub fn write_parts(
     let writer = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
     match writer.failure {
         Some(error) => Err(error),
-        None => writer.outputs.into_values().map(Output::finish).collect(),
+        None => writer.outputs.into_values().map(TableFile::finish).collect(),
     }
 }
 
@@ -191,7 +127,7 @@ impl Pass for Batches<'_, '_> {
 }
 
 struct PartWriter<'w> {
-    outputs: BTreeMap<Part, Output>,
+    outputs: BTreeMap<Part, TableFile>,
     kinds: Vec<ColumnType>,
     /// Of all files, from the first batch.
     schema: Option<Arc<Schema>>,
@@ -224,38 +160,10 @@ impl PartWriter<'_> {
             let rows = filter_record_batch(batch, &mask).map_err(wrong)?;
             let output = match self.outputs.entry(part) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(Output::create(path, Arc::clone(&schema))?),
+                Entry::Vacant(new) => new.insert(TableFile::create(path, TableFormat::Parquet, &schema)?),
             };
             output.write(&fitted(&rows, &schema).map_err(wrong)?)?;
         }
         Ok(())
     }
-}
-
-/// One schema for all batches: a column is written as its type says, whatever single files hold.
-fn schema_of(batch: &RecordBatch, kinds: &[ColumnType]) -> Arc<Schema> {
-    let fields = batch.schema_ref().fields().iter().zip(kinds).map(|(field, kind)| {
-        let data_type = match (kind, field.data_type()) {
-            (ColumnType::Int, DataType::UInt64) => DataType::UInt64,
-            (ColumnType::Int, _) => DataType::Int64,
-            (ColumnType::Float, _) => DataType::Float64,
-            (ColumnType::Bool, _) => DataType::Boolean,
-            (ColumnType::Timestamp, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
-            (ColumnType::Text | ColumnType::Mixed | ColumnType::Null, _) => DataType::Utf8,
-            (_, other) => other.clone(),
-        };
-        Field::new(field.name(), data_type, true)
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// The batch with the schema's types. A value that they do not hold is an error, never a null.
-fn fitted(batch: &RecordBatch, schema: &Arc<Schema>) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let strict = CastOptions { safe: false, ..CastOptions::default() };
-    let fit = |(array, field): (&ArrayRef, &Arc<Field>)| match array.data_type() {
-        DataType::Null => Ok(new_null_array(field.data_type(), array.len())),
-        _ => cast_with_options(array, field.data_type(), &strict),
-    };
-    let columns = batch.columns().iter().zip(schema.fields()).map(fit).collect::<Result<_, _>>()?;
-    RecordBatch::try_new(Arc::clone(schema), columns)
 }

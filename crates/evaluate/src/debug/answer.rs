@@ -225,7 +225,7 @@ pub struct HighRow {
     pub leverage: f64,
     /// What is true less what is predicted; `None` where nothing is known to be true.
     pub residual: Option<f64>,
-    /// The residual in its standard deviations (internally studentized).
+    /// The residual in its standard deviations (internally studentized); `None` too where the row alone decides a parameter.
     pub studentized: Option<f64>,
     /// Cook's distance.
     pub cook: Option<f64>,

@@ -18,6 +18,10 @@ const ROWS_TOLD: usize = 20;
 const FEATURES_TOLD: usize = 3;
 /// Texts of a column beyond these, by frequency, are taken together.
 const TEXTS_MAX: usize = 50;
+/// Texts of fewer rows are taken together: one row alone would decide what they mean.
+const TEXT_ROWS_MIN: usize = 5;
+/// From this leverage on a row alone decides a parameter, and has no residual of its own.
+const ALONE: f64 = 1.0 - 1e-9;
 /// Independent columns, at most: features beyond are left out.
 const PARAMETERS_MAX: usize = 300;
 /// From so many times the mean leverage on a row is told as high.
@@ -56,15 +60,15 @@ pub(super) fn leverage(model: &Model<'_>) -> Option<Leverage> {
     let hat = base.hat(rows);
     let influence = model.left_over().map(|residuals| influence(&hat, &residuals, parameters));
     let mut order: Vec<usize> = (0..rows).collect();
-    let strength = |row: usize| influence.as_ref().map_or(hat[row], |it| it[row].cook);
+    let strength = |row: usize| influence.as_ref().map_or(hat[row], |it| it[row].cook.unwrap_or(0.0));
     order.sort_by(|one, other| strength(*other).total_cmp(&strength(*one)));
     let mean = parameters as f64 / rows as f64;
     let told = |row: &usize| HighRow {
         row: *row,
         leverage: hat[*row],
         residual: influence.as_ref().map(|it| it[*row].residual),
-        studentized: influence.as_ref().map(|it| it[*row].studentized),
-        cook: influence.as_ref().map(|it| it[*row].cook),
+        studentized: influence.as_ref().and_then(|it| it[*row].studentized),
+        cook: influence.as_ref().and_then(|it| it[*row].cook),
         values: apart(&model.features, &alone, *row),
     };
     Some(Leverage {
@@ -127,9 +131,12 @@ fn indicators(feature: &FrameColumn) -> Option<Vec<Vec<f64>>> {
             codes.iter().for_each(|code| *counts.entry(*code).or_default() += 1);
             let mut order: Vec<u32> = counts.keys().copied().collect();
             order.sort_by_key(|code| (std::cmp::Reverse(counts[code]), *code));
-            order.truncate(TEXTS_MAX);
-            let has = |wanted: &u32| codes.iter().map(|code| f64::from(u8::from(code == wanted))).collect();
-            Some(order.iter().skip(1).map(has).collect())
+            let kept = order.iter().take(TEXTS_MAX).take_while(|code| counts[code] >= TEXT_ROWS_MIN).count();
+            let others = order.split_off(kept.max(1));
+            let has =
+                |wanted: &[u32]| codes.iter().map(|it| f64::from(u8::from(wanted.contains(it)))).collect();
+            let own = order.iter().skip(1).map(|code| has(&[*code]));
+            Some(own.chain((!others.is_empty()).then(|| has(&others))).collect())
         }
         Cells::Categories { .. } => None,
     }
@@ -149,8 +156,8 @@ fn apart(features: &[FrameColumn], alone: &[Option<Vec<f64>>], row: usize) -> Ve
 
 struct Influence {
     residual: f64,
-    studentized: f64,
-    cook: f64,
+    studentized: Option<f64>,
+    cook: Option<f64>,
 }
 
 fn influence(hat: &[f64], residuals: &[f64], parameters: usize) -> Vec<Influence> {
@@ -159,20 +166,16 @@ fn influence(hat: &[f64], residuals: &[f64], parameters: usize) -> Vec<Influence
     let freedom = known.count() as f64 - parameters as f64;
     let variance = squares / freedom.max(1.0);
     let of = |(hat, residual): (&f64, &f64)| {
-        // A row that alone decides a parameter has no residual of its own.
-        let rest = (1.0 - hat).max(1e-12);
-        let studentized = if variance > 0.0 { residual / (variance * rest).sqrt() } else { 0.0 };
-        let cook = studentized * studentized * hat / rest / parameters as f64;
-        let known = |value: f64| if value.is_nan() { 0.0 } else { value };
-        Influence { residual: known(*residual), studentized: known(studentized), cook: known(cook) }
+        let has_own = *hat < ALONE && variance > 0.0 && !residual.is_nan();
+        let studentized = has_own.then(|| residual / (variance * (1.0 - hat)).sqrt());
+        let cook = studentized.map(|it| it * it * hat / (1.0 - hat) / parameters as f64);
+        Influence { residual: *residual, studentized, cook }
     };
     hat.iter().zip(residuals).map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use trackway_data::model::MISSING_CODE;
-
     use super::*;
 
     /// Proves that leverage and Cook's distance are those of a simple regression by its closed formulas, that they sum to the number of
@@ -201,27 +204,32 @@ mod tests {
         ];
         let influences = influence(&hat, &residuals, 2);
         for (influence, (studentized, cook)) in influences.iter().zip(expected) {
-            assert!(
-                (influence.studentized - studentized).abs() < 1e-9 && (influence.cook - cook).abs() < 1e-9
-            );
+            let near = |one: Option<f64>, other: f64| (one.unwrap() - other).abs() < 1e-9;
+            assert!(near(influence.studentized, studentized) && near(influence.cook, cook));
         }
     }
 
-    /// Proves that texts are indicators of all but the most frequent, that missing is a text of its own, and that a column of ids is
-    /// left out.
+    /// Proves that texts are indicators of all but the most frequent, that missing is a text of its own, that rare ones are taken together
+    /// and that a column of ids is left out.
     #[test]
     fn features_as_numbers() {
         let column =
             |cells| FrameColumn { name: "x".to_owned(), kind: trackway_data::ColumnType::Text, cells };
-        let texts = column(Cells::of_texts([Some("a"), Some("b"), Some("b"), None, Some("a"), Some("b")]));
-        assert_eq!(
-            indicators(&texts).unwrap(),
-            [[1.0, 0.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]]
-        );
-        let Cells::Categories { codes, .. } = &texts.cells else { unreachable!("texts are categories") };
-        assert_eq!(codes[3], MISSING_CODE);
+        let texts = (0..16).map(|row| [Some("a"), Some("b"), None][row % 3]).chain([Some("c"), Some("d")]);
+        let found = indicators(&column(Cells::of_texts(texts))).unwrap();
+        let rows = |it: &Vec<f64>| (0..18).filter(|row| it[*row] == 1.0).collect::<Vec<_>>();
+        let expected = [vec![1, 4, 7, 10, 13], vec![2, 5, 8, 11, 14], vec![16, 17]];
+        assert_eq!(found.iter().map(rows).collect::<Vec<_>>(), expected);
         assert_eq!(indicators(&column(Cells::of_texts([Some("a"), Some("b"), Some("c")]))), None);
         let numbers = column(Cells::Numbers(vec![1.0, f64::NAN, 3.0]));
         assert_eq!(indicators(&numbers).unwrap(), [[-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]);
+    }
+
+    /// Proves that a row which alone decides a parameter has leverage 1 and no influence that could be told.
+    #[test]
+    fn a_row_alone() {
+        let influences = influence(&[1.0, 0.5], &[0.1, 0.2], 1);
+        assert_eq!((influences[0].studentized, influences[0].cook), (None, None));
+        assert!(influences[1].cook > Some(0.0));
     }
 }

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::read::{attempts_and_backoff, one_or_more_texts, positive_duration, rule};
-use super::sections::RetryRule;
+use super::sections::{DataSpec, RetryRule};
 use super::tree::{Node, Value};
 use super::values::{command, flag, list, text, whole};
 use super::walker::{Fault, Problems, Scope};
 use crate::gate::Number;
+use crate::shell::quoted;
 
 /// How long one launch of the evaluator may take when the run file does not say it.
 pub const DEFAULT_EVALUATION_TIMEOUT_SECONDS: f64 = 24.0 * 3600.0;
@@ -19,8 +20,16 @@ pub const DEFAULT_EVALUATION_TIMEOUT_SECONDS: f64 = 24.0 * 3600.0;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EvaluateSection {
-    /// The evaluator's argument vector.
+    /// The evaluator's argument vector; empty where `scorer` is there.
     pub command: Vec<String>,
+    /// The scoring command of the built-in evaluator, as a shell reads it.
+    pub scorer: Option<String>,
+    /// The rows that it scores: a file, a glob, a folder or a URL. They are the task set where none is named.
+    pub rows: Option<String>,
+    /// What it is given, in this order; every column but the label where empty.
+    pub features: Vec<String>,
+    /// Columns that it is not given.
+    pub skip: Vec<String>,
     /// The file of tasks or prompts; a glob, a folder or a URL as well.
     pub task_set: Option<String>,
     /// Its version; told by its name (`tasks-v3.jsonl`) when absent.
@@ -31,6 +40,8 @@ pub struct EvaluateSection {
     pub gates: Vec<String>,
     /// The column of the predictions that holds what is right.
     pub label: Option<String>,
+    /// The class of the label whose chance is predicted; the last of two where absent.
+    pub positive: Option<String>,
     /// The column that holds the answer of the model.
     pub prediction: Option<String>,
     /// The column that holds its score for the positive answer.
@@ -68,11 +79,16 @@ impl Default for EvaluateSection {
     fn default() -> Self {
         Self {
             command: Vec::new(),
+            scorer: None,
+            rows: None,
+            features: Vec::new(),
+            skip: Vec::new(),
             task_set: None,
             task_set_version: None,
             slices: BTreeMap::new(),
             gates: Vec::new(),
             label: None,
+            positive: None,
             prediction: None,
             score: None,
             group: None,
@@ -88,17 +104,105 @@ impl Default for EvaluateSection {
     }
 }
 
-pub(super) fn evaluate(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
+impl EvaluateSection {
+    /// How the rows of the built-in evaluator are read: as the data set of the same path says, where there is one.
+    #[must_use]
+    pub fn rows_spec(&self, data: &BTreeMap<String, DataSpec>) -> Option<DataSpec> {
+        let path = self.rows.as_ref()?;
+        let known = data.values().find(|set| set.path == *path);
+        Some(known.cloned().unwrap_or_else(|| DataSpec { path: path.clone(), ..DataSpec::default() }))
+    }
+
+    /// The path of the tasks, by which uses are counted.
+    #[must_use]
+    pub fn tasks(&self) -> Option<&str> {
+        self.task_set.as_deref().or(self.rows.as_deref())
+    }
+}
+
+pub(super) fn evaluate(
+    scope: &Scope,
+    data: &BTreeMap<String, DataSpec>,
+    problems: &mut Problems,
+) -> EvaluateSection {
+    let section = keys(scope, problems);
+    match scope.node("scorer") {
+        None => without_scorer(scope, problems),
+        Some(node) => return with_scorer(section, scope, node, data, problems),
+    }
+    section
+}
+
+fn without_scorer(scope: &Scope, problems: &mut Problems) {
     scope.require("command", "[\"python\", \"eval.py\"]", problems);
+    for key in ["rows", "features", "skip"] {
+        if let Some(node) = scope.node(key) {
+            let message =
+                format!("`{}` is for the built-in evaluator, and there is no `scorer`", scope.path_of(key));
+            let hint = "add `scorer = \"python score.py\"` in place of `command`".to_owned();
+            problems.add(node.place.clone(), message, Some(hint));
+        }
+    }
+}
+
+/// What the built-in evaluator needs, and what it decides by itself.
+fn with_scorer(
+    section: EvaluateSection,
+    scope: &Scope,
+    scorer: &Node,
+    data: &BTreeMap<String, DataSpec>,
+    problems: &mut Problems,
+) -> EvaluateSection {
+    scope.require("rows", "\"data/test.csv\"", problems);
+    if scope.node("command").is_some() {
+        let message = "`evaluate.command` and `evaluate.scorer` are both there: which one judges?".to_owned();
+        let hint =
+            "`command` is an evaluator of your own, `scorer` only answers rows; leave one out".to_owned();
+        problems.add(scorer.place.clone(), message, Some(hint));
+    }
+    let column = |key: &str| scope.node(key).map(|node| (key.to_owned(), node));
+    for (key, node) in ["prediction", "score"].into_iter().filter_map(column) {
+        let message = format!("`evaluate.{key}` is what an evaluator of your own calls its column");
+        let hint = format!("leave it out: the built-in evaluator calls it `{key}`");
+        problems.add(node.place.clone(), message, Some(hint));
+    }
+    if let (Some(_), Some(node)) = (scope.node("features"), scope.node("skip")) {
+        let message = "`evaluate.features` and `evaluate.skip` are both there".to_owned();
+        let hint = "name what the model is given, or what it is not given".to_owned();
+        problems.add(node.place.clone(), message, Some(hint));
+    }
+    let label = section.label.clone().or_else(|| section.rows_spec(data)?.label);
+    if label.is_none() && section.rows.is_some() {
+        let hint = "add `label = \"…\"`, the column of the rows that the model must not be given".to_owned();
+        problems.add(scorer.place.clone(), "`evaluate.label` is missing".to_owned(), Some(hint));
+    }
+    EvaluateSection { label, ..section }
+}
+
+/// A line for a shell; of a list each word as it stands.
+fn scorer(node: &Node) -> Result<String, Fault> {
+    match &node.value {
+        Value::List(_) => Ok(command(node)?.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+        Value::Text(_) => text(node),
+        _ => Err(node.not("a command: one text, which a shell reads, or a list of texts")),
+    }
+}
+
+fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
     let slices = scope.section("slices", problems);
     let retry = scope.section("retry", problems);
     EvaluateSection {
         command: scope.read("command", problems, command).unwrap_or_default(),
+        scorer: scope.read("scorer", problems, scorer),
+        rows: scope.read("rows", problems, text),
+        features: scope.read("features", problems, list(1, text)).unwrap_or_default(),
+        skip: scope.read("skip", problems, list(1, text)).unwrap_or_default(),
         task_set: scope.read("task_set", problems, text),
         task_set_version: scope.read("task_set_version", problems, text),
         slices: slices.map(|slices| predicates(&slices, problems)).unwrap_or_default(),
         gates: scope.read("gates", problems, list(0, rule::<Number>)).unwrap_or_default(),
         label: scope.read("label", problems, text),
+        positive: scope.read("positive", problems, text),
         prediction: scope.read("prediction", problems, text),
         score: scope.read("score", problems, text),
         group: scope.read("group", problems, text),

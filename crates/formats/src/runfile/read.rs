@@ -39,6 +39,7 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
         let hint = "write `[run]`, then `name = \"…\"` and `command = [\"python\", \"train.py\"]` below it";
         problems.add(root.place.clone(), "the section `[run]` is missing".into(), Some(hint.into()));
     }
+    let data = top.section("data", problems).map(|scope| data(&scope, problems)).unwrap_or_default();
     Some(RunFile {
         run: top.section("run", problems).map(|scope| run(&scope, problems)).unwrap_or_default(),
         resources: top
@@ -46,7 +47,6 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
             .map(|scope| resources(&scope, problems))
             .unwrap_or_default(),
         container: top.section("container", problems).and_then(|scope| container(&scope, problems)),
-        data: top.section("data", problems).map(|scope| data(&scope, problems)).unwrap_or_default(),
         preflight: top.section("preflight", problems).map(|scope| preflight(&scope, problems)),
         governance: top
             .section("governance", problems)
@@ -65,10 +65,11 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
             .unwrap_or_default(),
         detect: top.section("detect", problems).map(|scope| detect(&scope, problems)).unwrap_or_default(),
         early_stop: top.section("early_stop", problems).map(|scope| early_stop(&scope, problems)),
-        evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, problems)),
+        evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, &data, problems)),
         owner: top.section("owner", problems).map(|scope| owner(&scope, problems)).unwrap_or_default(),
         launch: top.section("launch", problems).map(|scope| launch(&scope, problems)).unwrap_or_default(),
         unsupported: unsupported::find(&top),
+        data,
     })
 }
 

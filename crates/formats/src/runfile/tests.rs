@@ -685,6 +685,27 @@ fn early_stops_are_read() {
     }
 }
 
+/// Proves that a scoring command is kept as a shell reads it, and that its rows are read, and their label is known, as the data
+/// set of the same path says.
+#[test]
+fn scorers_are_read() {
+    let of = |text: &str| read(&format!("{MINIMAL}{text}")).unwrap();
+    let set = "[data.test]\npath = \"t.csv\"\nlabel = \"y\"\ncolumns = [\"x\", \"y\"]\n";
+    let file = of(&format!(
+        "{set}[evaluate]\nscorer = [\"python\", \"s core.py\"]\nrows = \"t.csv\"\npositive = \"1\"\n"
+    ));
+    let section = file.evaluate.unwrap();
+    assert_eq!(section.scorer.as_deref(), Some("python 's core.py'"));
+    assert_eq!((section.label.as_deref(), section.positive.as_deref()), (Some("y"), Some("1")));
+    assert_eq!((section.rows_spec(&file.data).unwrap().columns.len(), section.tasks()), (2, Some("t.csv")));
+    let other = of(&format!(
+        "{set}[evaluate]\nscorer = \"a | b\"\nrows = \"u.csv\"\nlabel = \"z\"\ntask_set = \"v\"\n"
+    ));
+    let section = other.evaluate.unwrap();
+    assert_eq!((section.scorer.as_deref(), section.label.as_deref()), (Some("a | b"), Some("z")));
+    assert_eq!((section.rows_spec(&other.data).unwrap().columns.len(), section.tasks()), (0, Some("v")));
+}
+
 /// Proves that `[evaluate]` keeps what it says, in the documented units, and what it does not say has its default.
 #[test]
 fn evaluations_are_read() {
@@ -714,6 +735,17 @@ fn evaluations_are_read() {
         ("command = [\"true\"]\njudge = { rubric = \"r\" }", "`evaluate.judge.model` is missing"),
         ("command = [\"true\"]\nretry = { plan = [] }", "unknown key `plan` in `evaluate.retry`"),
         ("task_set = \"t\"", "`evaluate.command` is missing"),
+        ("command = [\"true\"]\nrows = \"t.csv\"", "`evaluate.rows` is for the built-in evaluator"),
+        ("scorer = \"s\"\nlabel = \"y\"", "`evaluate.rows` is missing"),
+        ("scorer = \"s\"\nrows = \"t.csv\"", "`evaluate.label` is missing"),
+        ("scorer = 3", "`evaluate.scorer` must be a command"),
+        ("scorer = []", "`evaluate.scorer` must not be empty"),
+        ("scorer = \"s\"\ncommand = [\"e\"]", "`evaluate.command` and `evaluate.scorer` are both there"),
+        ("scorer = \"s\"\nscore = \"p\"", "leave it out: the built-in evaluator calls it `score`"),
+        (
+            "scorer = \"s\"\nfeatures = [\"a\"]\nskip = [\"b\"]",
+            "`evaluate.features` and `evaluate.skip` are both",
+        ),
     ] {
         let errors = read(&format!("{MINIMAL}[evaluate]\n{text}\n")).unwrap_err();
         assert!(errors.contains(told), "{errors}");

@@ -1,0 +1,83 @@
+use std::path::Path;
+
+use trackway_app::data::table::TableRequest;
+use trackway_app::score::{AnswerKind, BatchFormat, ScoreOutputs, ScoreReport, ScoreRequest, score as ask};
+
+use super::data::{reading, table};
+use super::live::RowsBar;
+use crate::args::{ProbeBatches, ScoreArgs};
+use crate::exit::Failure;
+use crate::printer::Printer;
+use crate::units::{duration, metric};
+
+pub fn score(args: &ScoreArgs, printer: Printer) -> Result<u8, Failure> {
+    let (request, outputs) = (request(args), outputs(args)?);
+    let bar = RowsBar::new("scoring");
+    let told = |done, all| bar.at(done, all);
+    let report = reading(printer, |onlooker| ask(Path::new(""), &request, &outputs, onlooker, &told))?;
+    if printer.is_json() {
+        printer.document(&report);
+    } else {
+        print(printer, &report);
+    }
+    Ok(0)
+}
+
+fn request(args: &ScoreArgs) -> ScoreRequest {
+    ScoreRequest {
+        table: TableRequest {
+            format: args.read_as.as_deref().and_then(|name| serde_json::from_value(name.into()).ok()),
+            ..table(&args.table)
+        },
+        command: args.command.clone(),
+        format: match args.batches {
+            ProbeBatches::Csv => BatchFormat::Csv,
+            ProbeBatches::Arrow => BatchFormat::Arrow,
+        },
+        label: args.label.clone(),
+        positive: args.positive.clone(),
+        features: args.features.clone(),
+        skip: args.skip.clone(),
+        batch_rows: args.batch_rows,
+        limit: args.limit,
+    }
+}
+
+fn outputs(args: &ScoreArgs) -> Result<ScoreOutputs, Failure> {
+    match (&args.out, &args.evaluation_out) {
+        (Some(table), _) => {
+            Ok(ScoreOutputs { table: table.clone(), metrics: args.metrics.clone(), evaluation: None })
+        }
+        (None, Some(folder)) => Ok(ScoreOutputs::of_evaluation(folder)),
+        (None, None) => {
+            Err(Failure::usage("where does the table go?", "name a file: --out predictions.parquet"))
+        }
+    }
+}
+
+fn print(printer: Printer, report: &ScoreReport) {
+    report.notes.iter().for_each(|note| printer.note(note));
+    let answers = match report.answers {
+        AnswerKind::Numbers => "numbers",
+        AnswerKind::Classes => "classes",
+        AnswerKind::Chances => "chances",
+    };
+    let number = |name: &str| report.metrics.get(name).map(|it| it.value);
+    let pace = number("rows_per_second").zip(number("latency_seconds")).map_or_else(
+        String::new,
+        |(rate, median)| {
+            format!(
+                ": {} rows/s, {} µs a row in batches of {}",
+                metric(rate),
+                metric(median * 1e6),
+                report.batch_rows
+            )
+        },
+    );
+    printer.line(&format!(
+        "{} rows answered with {answers} in {}{pace}; `{}`",
+        report.rows,
+        duration(report.seconds),
+        report.out
+    ));
+}

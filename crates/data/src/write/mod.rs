@@ -1,0 +1,198 @@
+//! Tables as files: Parquet, CSV or JSON lines, there whole or not at all.
+
+mod text;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::error::DataError;
+use crate::infer::ColumnType;
+use text::TextRows;
+
+/// Rows of a row group: what a writer of Parquet holds in memory.
+const ROW_GROUP_ROWS: usize = 128 << 10;
+
+/// Why a table could not be written down.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// A name that tells no format.
+    #[error("`{}` tells no format: let its name end in .parquet, .csv, .tsv or .jsonl", .path.display())]
+    NoFormat {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk's answer.
+    #[error("cannot write `{}`: {source}", .path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A column that the format cannot hold as it is.
+    #[error("cannot write `{}`: {message}", .path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// The data could not be read again.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableFormat {
+    /// Apache Parquet, compressed with Snappy.
+    Parquet,
+    /// Separated values as RFC 4180 has them, with a header; a missing value is an empty field, an empty text a pair of quotes.
+    Separated(char),
+    /// One JSON object for each row; a missing value is `null`, and so is a number that is not finite.
+    JsonLines,
+}
+
+impl TableFormat {
+    /// By the end of the file's name.
+    ///
+    /// # Errors
+    /// [`WriteError::NoFormat`].
+    pub fn of(path: &Path) -> Result<Self, WriteError> {
+        let extension = path.extension().map(|end| end.to_string_lossy().to_ascii_lowercase());
+        match extension.as_deref() {
+            Some("parquet" | "pq") => Ok(Self::Parquet),
+            Some("csv") => Ok(Self::Separated(',')),
+            Some("tsv") => Ok(Self::Separated('\t')),
+            Some("jsonl" | "ndjson") => Ok(Self::JsonLines),
+            _ => Err(WriteError::NoFormat { path: path.to_owned() }),
+        }
+    }
+}
+
+/// A table that has its name only once it is whole. Dropped before, it leaves nothing.
+pub struct TableFile {
+    path: PathBuf,
+    staged: PathBuf,
+    rows: Option<Rows>,
+}
+
+enum Rows {
+    Parquet(Box<ArrowWriter<File>>),
+    Text(TextRows),
+}
+
+impl TableFile {
+    /// Begins a table of these columns. Parquet holds [`ROW_GROUP_ROWS`] rows in memory, the others one batch.
+    ///
+    /// # Errors
+    /// [`WriteError`]: a folder that is not there, columns that the format cannot hold.
+    pub fn create(path: &Path, format: TableFormat, schema: &Arc<Schema>) -> Result<Self, WriteError> {
+        let staged = path.with_extension(format!("{}.tmp", std::process::id()));
+        let disk = |source| WriteError::Disk { path: path.to_owned(), source };
+        let file = File::create(&staged).map_err(disk)?;
+        let mut table = Self { path: path.to_owned(), staged, rows: None };
+        table.rows = Some(match format {
+            TableFormat::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::SNAPPY)
+                    .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+                    .build();
+                let writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties));
+                Rows::Parquet(Box::new(writer.map_err(content(path))?))
+            }
+            TableFormat::Separated(_) | TableFormat::JsonLines => {
+                let wrong = |message| WriteError::Content { path: path.to_owned(), message };
+                text::check(schema).map_err(wrong)?;
+                Rows::Text(TextRows::begin(BufWriter::new(file), format, schema).map_err(disk)?)
+            }
+        });
+        Ok(table)
+    }
+
+    /// Adds rows, whose columns are those of the schema.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        match self.rows.as_mut().expect("rows are taken away at the end only") {
+            Rows::Parquet(writer) => writer.write(batch).map_err(content(&self.path)),
+            Rows::Text(rows) => {
+                let path = &self.path;
+                rows.write(batch).map_err(|source| WriteError::Disk { path: path.clone(), source })
+            }
+        }
+    }
+
+    /// Gives the table its name.
+    ///
+    /// # Errors
+    /// [`WriteError`]; then there is no table.
+    pub fn finish(mut self) -> Result<PathBuf, WriteError> {
+        let path = self.path.clone();
+        let disk = |source| WriteError::Disk { path: path.clone(), source };
+        let file = match self.rows.take().expect("rows are taken away at the end only") {
+            Rows::Parquet(writer) => writer.into_inner().map_err(content(&path))?,
+            Rows::Text(rows) => rows.into_file().map_err(disk)?,
+        };
+        file.sync_all().and_then(|()| fs::rename(&self.staged, &path)).map_err(disk)?;
+        Ok(path)
+    }
+}
+
+impl Drop for TableFile {
+    fn drop(&mut self) {
+        // Renamed where it was finished: then nothing has this name.
+        let _ = fs::remove_file(&self.staged);
+    }
+}
+
+fn content(path: &Path) -> impl FnOnce(ParquetError) -> WriteError + use<'_> {
+    move |error| WriteError::Content { path: path.to_owned(), message: error.to_string() }
+}
+
+/// One schema for all batches of a scan: a column is written as its type says, whatever single files hold.
+#[must_use]
+pub fn schema_of(batch: &RecordBatch, kinds: &[ColumnType]) -> Arc<Schema> {
+    let fields = batch.schema_ref().fields().iter().zip(kinds).map(|(field, kind)| {
+        let data_type = match (kind, field.data_type()) {
+            (ColumnType::Int, DataType::UInt64) => DataType::UInt64,
+            (ColumnType::Int, _) => DataType::Int64,
+            (ColumnType::Float, _) => DataType::Float64,
+            (ColumnType::Bool, _) => DataType::Boolean,
+            (ColumnType::Timestamp, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            (ColumnType::Text | ColumnType::Mixed | ColumnType::Null, _) => DataType::Utf8,
+            (_, other) => other.clone(),
+        };
+        Field::new(field.name(), data_type, true)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The batch with the schema's types.
+///
+/// # Errors
+/// A value that they do not hold: it is never a null.
+pub fn fitted(batch: &RecordBatch, schema: &Arc<Schema>) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let fit = |(array, field): (&ArrayRef, &Arc<Field>)| match array.data_type() {
+        DataType::Null => Ok(new_null_array(field.data_type(), array.len())),
+        _ => cast_with_options(array, field.data_type(), &strict),
+    };
+    let columns = batch.columns().iter().zip(schema.fields()).map(fit).collect::<Result<_, _>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
+}
+
+#[cfg(test)]
+mod tests;

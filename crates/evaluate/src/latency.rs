@@ -1,0 +1,102 @@
+//! How fast a model answers: from the time that each batch of rows took to numbers with intervals.
+
+use trackway_statistics::{mean_interval, quantile_ranks};
+
+use crate::{Estimate, Method, Metrics};
+
+/// The median of the seconds per row over batches.
+pub const LATENCY: &str = "latency_seconds";
+/// The 95 % quantile of the seconds per row over batches.
+pub const LATENCY_P95: &str = "latency_p95_seconds";
+/// Rows answered in a second.
+pub const THROUGHPUT: &str = "rows_per_second";
+
+const CONFIDENCE: f64 = 0.95;
+
+/// A batch that was answered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BatchTime {
+    /// Its rows.
+    pub rows: usize,
+    /// From when it was sent until its last answer was there.
+    pub seconds: f64,
+}
+
+/// [`LATENCY`], [`LATENCY_P95`] and [`THROUGHPUT`], of batches in the order in which they were asked. Only full ones count (of the
+/// most rows), and not the first one, for which the model was started; none are left: nothing is told. The support is the
+/// number of batches. Intervals of quantiles are those of order statistics, the other one is Student's; all hold for batches that
+/// are independent.
+#[must_use]
+pub fn latency(batches: &[BatchTime]) -> Metrics {
+    let full = batches.iter().map(|batch| batch.rows).max().unwrap_or(0);
+    let counted = batches.iter().skip(1).filter(|batch| batch.rows == full);
+    let mut seconds: Vec<f64> = counted.map(|batch| batch.seconds / full as f64).collect();
+    if seconds.is_empty() {
+        return Metrics::new();
+    }
+    seconds.sort_by(f64::total_cmp);
+    Metrics::from([
+        (LATENCY.to_owned(), quantile(&seconds, 0.5)),
+        (LATENCY_P95.to_owned(), quantile(&seconds, 0.95)),
+        (THROUGHPUT.to_owned(), throughput(&seconds)),
+    ])
+}
+
+fn quantile(sorted: &[f64], share: f64) -> Estimate {
+    let count = sorted.len();
+    let at = |rank: u64| sorted[rank as usize - 1];
+    let (low, high) = quantile_ranks(count as u64, share, CONFIDENCE);
+    let rank = ((count as f64 * share).ceil() as u64).max(1);
+    estimate(at(rank), low.map(at), high.map(at), count)
+}
+
+fn throughput(seconds: &[f64]) -> Estimate {
+    let count = seconds.len() as f64;
+    let mean = seconds.iter().sum::<f64>() / count;
+    let squares: f64 = seconds.iter().map(|it| (it - mean).powi(2)).sum();
+    let interval = mean_interval(mean, (squares / (count - 1.0)).sqrt(), count, CONFIDENCE);
+    let per_second = |seconds: f64| (seconds.is_finite() && seconds > 0.0).then(|| seconds.recip());
+    estimate(mean.recip(), per_second(interval.high), per_second(interval.low), seconds.len())
+}
+
+fn estimate(value: f64, low: Option<f64>, high: Option<f64>, count: usize) -> Estimate {
+    let method = if low.is_some() || high.is_some() { Method::Analytic } else { Method::None };
+    Estimate { value, low, high, support: count as u64, method }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batches(seconds: impl IntoIterator<Item = f64>) -> Vec<BatchTime> {
+        let full = seconds.into_iter().map(|seconds| BatchTime { rows: 10, seconds });
+        // The model starts, and at the end a few rows are left.
+        let started = std::iter::once(BatchTime { rows: 10, seconds: 99.0 });
+        started.chain(full).chain([BatchTime { rows: 1, seconds: 50.0 }]).collect()
+    }
+
+    /// Proves the numbers of a hundred batches by hand, without the first one and the last one, in whatever order they came.
+    #[test]
+    fn a_hundred_batches() {
+        let metrics = latency(&batches((1..=100).rev().map(f64::from)));
+        let median = metrics[LATENCY];
+        assert_eq!((median.value, median.low, median.high, median.support), (5.0, Some(4.0), Some(6.1), 100));
+        let p95 = metrics[LATENCY_P95];
+        assert_eq!((p95.value, p95.high), (9.5, Some(10.0)));
+        let throughput = metrics[THROUGHPUT];
+        assert!((throughput.value - 1.0 / 5.05).abs() < 1e-12, "{throughput:?}");
+        // Student's interval of the mean of 1 to 100 is 50.5 ± 5.7566.
+        assert!((throughput.low.unwrap() - 1.0 / 5.62566).abs() < 1e-5, "{throughput:?}");
+        assert!((throughput.high.unwrap() - 1.0 / 4.47434).abs() < 1e-5, "{throughput:?}");
+    }
+
+    /// Proves that few batches have numbers without ends, and that none tell nothing.
+    #[test]
+    fn few_batches() {
+        let one = latency(&batches([2.0]));
+        assert_eq!((one[LATENCY].value, one[LATENCY].low, one[LATENCY].method), (0.2, None, Method::None));
+        assert_eq!((one[THROUGHPUT].value, one[THROUGHPUT].low, one[THROUGHPUT].high), (5.0, None, None));
+        assert_eq!(latency(&batches((0..6).map(f64::from)))[LATENCY].high, Some(0.5));
+        assert!(latency(&[]).is_empty() && latency(&batches([])[..1]).is_empty());
+    }
+}
