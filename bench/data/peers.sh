@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Makes the virtual environments that checks.py and evaluate/slices.py ask for, one per peer since their requirements exclude each other.
-# Usage: bench/data/peers.sh [FOLDER=target/peers]
+# Makes the virtual environments that benchmarks ask for, one per peer since their requirements exclude each other.
+# Usage: bench/data/peers.sh [FOLDER=target/peers] [NAME...]      all of them, or those named
 set -eu
 folder=${1:-target/peers}
+[ $# -eq 0 ] || shift
+wanted=" $* "
 peer() {
   local name=$1; shift
+  [ "$wanted" = "  " ] || case $wanted in *" $name "*) ;; *) return ;; esac
   [ -e "$folder/$name/ready" ] && return
   "${PYTHON:-python3}" -m venv "$folder/$name"
   "$folder/$name/bin/pip" install --quiet --disable-pip-version-check "$@"
@@ -17,4 +20,6 @@ peer whylogs whylogs 'pandas<3' 'numpy<2' 'pyarrow<20'
 peer nannyml nannyml pyarrow statsmodels
 peer deepchecks deepchecks 'scikit-learn<1.5' 'numpy<2' 'pandas<3' setuptools 'pyarrow<20'
 peer slices sliceline scikit-learn pandas pyarrow
+peer metrics scikit-learn fairlearn pandas pyarrow
+peer mlflow mlflow numpy
 peer cleanlab cleanlab scikit-learn pandas pyarrow
