@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use trackway_app::assess::Estimate;
+
 /// `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 12 min`, `2 d 4 h`. Negative durations keep their sign.
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -68,6 +70,21 @@ pub fn short_range(text: &str) -> String {
 
 /// Longer numbers of a range are cut.
 const RANGE_DIGITS_MAX: usize = 6;
+
+/// A number that was estimated: `0.3142`, `12.5000`, `1.200e-7`.
+pub fn number(value: f64) -> String {
+    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
+        format!("{value:.3e}")
+    } else {
+        format!("{value:.4}")
+    }
+}
+
+/// Its interval: `0.3012 to 0.3271`; an end that cannot be told is `?`.
+pub fn interval(estimate: &Estimate) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
+    format!("{} to {}", end(estimate.low), end(estimate.high))
+}
 
 /// The first letters of a hash, enough to tell hashes apart by eye.
 pub fn short_hash(hash: &str) -> &str {

@@ -5,12 +5,12 @@ use trackway_data::DataSpec;
 use trackway_data::model::Frame;
 use trackway_data::pass::UNWATCHED;
 use trackway_data::read::Source;
-use trackway_evaluate::{Baseline, Comparison, Spec, Task, assess};
+use trackway_evaluate::{Baseline, Comparison, Task, assess};
 use trackway_ledger::{EvaluationRow, EvaluationState, ModelRow, RunRow};
 
 use super::collect::section_of;
 use super::evaluator::file_sha256;
-use super::judge::columns_of;
+use super::judge::spec_of;
 use crate::App;
 use crate::data::data_error;
 use crate::error::{AppError, ErrorKind};
@@ -145,8 +145,7 @@ impl App {
             (Err(error), _) | (_, Err(error)) => return Err(error),
         };
         let section = section_of(row)?;
-        let compared = columns_of(&section).complete(&here).and_then(|columns| {
-            let spec = Spec { columns, task: Some(task), seed, ..Spec::default() };
+        let compared = spec_of(&section, &here, Some(task), seed).and_then(|spec| {
             let side = Baseline { frame: &there, id: spec.columns.id.as_deref() };
             Ok(assess(&here, &spec, Some(side))?.comparison)
         });

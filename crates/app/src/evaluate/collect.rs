@@ -12,7 +12,7 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
 
 use super::judge::{Judged, Terms};
-use super::outputs::{Outputs, Predictions, read_outputs, sampled};
+use super::outputs::{Outputs, read_outputs, sampled};
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 
@@ -58,37 +58,38 @@ impl App {
         if section.baseline.is_some() && baseline.is_none() {
             notes.push("there is nothing to compare with yet".into());
         }
-        let mut row = by_its_own_word(row, &outputs.told, &mut notes);
+        let row = by_its_own_word(row, &outputs.told, &mut notes);
         let terms = Terms { section, seed, task: None, baseline: baseline.as_ref() };
         let judged = Judged::of(self, outputs, &terms)?;
-        if let Some(predictions) = &outputs.predictions {
-            self.bind_predictions(&mut row, predictions, &judged, seed);
-        }
-        notes.extend(judged.notes.iter().cloned());
-        let mut end = judged.end(row);
+        let mut end = self.bound(row, outputs, judged, notes, seed);
         end.evaluation.state = EvaluationState::Completed;
         end.evaluation.ended_at = Some(self.clock.now());
-        end.evaluation.notes_json = (!notes.is_empty()).then(|| json!(notes));
         let (gates, receipt) = self.verdicts(&end.evaluation)?;
         end.evaluation.gates_json = Some(json!(gates));
         end.gate_receipt = receipt;
         Ok(end)
     }
 
-    /// Binds the kept rows, and a sample of those that are wrong.
-    pub(super) fn bind_predictions(
+    /// Binds the numbers, the kept rows, a sample of those that are wrong, and what a reader should know.
+    pub(super) fn bound(
         &self,
-        row: &mut EvaluationRow,
-        predictions: &Predictions,
-        judged: &Judged,
+        mut row: EvaluationRow,
+        outputs: &Outputs,
+        judged: Judged,
+        mut notes: Vec<String>,
         seed: u64,
-    ) {
-        row.raw_outputs_location = Some(self.home.below(&predictions.path));
-        row.raw_outputs_sha256 = Some(predictions.sha256.clone());
-        row.raw_outputs_rows = Some(predictions.rows);
-        let mut failures = json!(sampled(&predictions.frame, judged.columns(), seed));
-        self.redactor.json(&mut failures);
-        row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
+    ) -> EvaluationEnd {
+        if let Some(predictions) = &outputs.predictions {
+            row.raw_outputs_location = Some(self.home.below(&predictions.path));
+            row.raw_outputs_sha256 = Some(predictions.sha256.clone());
+            row.raw_outputs_rows = Some(predictions.rows);
+            let mut failures = json!(sampled(&predictions.frame, judged.columns(), seed));
+            self.redactor.json(&mut failures);
+            row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
+        }
+        notes.extend(judged.notes.iter().cloned());
+        row.notes_json = (!notes.is_empty()).then(|| json!(notes));
+        judged.end(row)
     }
 }
 

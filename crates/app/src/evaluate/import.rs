@@ -81,7 +81,7 @@ impl App {
         let id = EvaluationId::new(&self.ids).to_string();
         let mut notes = vec![WORD.to_owned()];
         notes.extend(foreign.notes.iter().cloned());
-        let mut row = self.row_of(id, run, chosen, foreign, path);
+        let row = self.row_of(id, run, chosen, foreign, path);
         let section = EvaluateSection::default();
         let seed = foreign.seed.unwrap_or(0);
         let mut outputs = Outputs::default();
@@ -100,12 +100,7 @@ impl App {
             true => Judged::of(self, &outputs, &terms)?,
             false => Judged::told(&outputs.metrics),
         };
-        if let Some(predictions) = &outputs.predictions {
-            self.bind_predictions(&mut row, predictions, &judged, seed);
-        }
-        notes.extend(judged.notes.iter().cloned());
-        let mut end = judged.end(row);
-        end.evaluation.notes_json = Some(json!(notes));
+        let end = self.bound(row, &outputs, judged, notes, seed);
         let stored = self.ledger_write(|ledger| ledger.insert_ended_evaluation(&end))?;
         receipt::of(self, &stored)
     }

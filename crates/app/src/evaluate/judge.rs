@@ -64,13 +64,9 @@ impl Judged {
             .map(|(name, sql)| NamedPredicate { name: name.clone(), sql: sql.clone() })
             .collect();
         let spec = Spec {
-            columns: columns_of(section).complete(frame).map_err(refused)?,
-            task: terms.task,
-            positive: section.positive.clone(),
-            seed: terms.seed,
             slices: slices(frame, &asked)?,
             fairness: section.fairness.clone(),
-            ..Spec::default()
+            ..spec_of(section, frame, terms.task, terms.seed).map_err(refused)?
         };
         let rows_there = terms.baseline.map(|row| app.kept_rows(row, terms.seed)).transpose()?;
         let sides = rows_there.as_ref().map(|rows| Baseline { frame: rows, id: spec.columns.id.as_deref() });
@@ -158,15 +154,22 @@ impl Judged {
     }
 }
 
-/// The columns that a run file names.
-pub fn columns_of(section: &EvaluateSection) -> Columns {
-    Columns {
+/// How all rows of a table are judged: by the columns that a run file names, and those that are found.
+pub fn spec_of(
+    section: &EvaluateSection,
+    frame: &Frame,
+    task: Option<Task>,
+    seed: u64,
+) -> Result<Spec, AssessError> {
+    let columns = Columns {
         label: section.label.clone(),
         prediction: section.prediction.clone(),
         score: section.score.clone(),
         group: section.group.clone(),
         ..Columns::default()
-    }
+    };
+    let (columns, positive) = (columns.complete(frame)?, section.positive.clone());
+    Ok(Spec { columns, task, positive, seed, ..Spec::default() })
 }
 
 /// Whether the run file wants what only rows that can be judged give.

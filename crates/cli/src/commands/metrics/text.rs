@@ -4,6 +4,7 @@ use trackway_app::assess::{Assessment, Compared, Comparison, Estimate, Fairness,
 
 use crate::commands::residuals;
 use crate::printer::{Printer, Tone, visible};
+use crate::units::{interval, number};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
     let rows: Vec<Vec<String>> =
@@ -30,19 +31,6 @@ pub fn print(printer: Printer, assessment: &Assessment) {
 
 fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
     vec![name.to_owned(), number(estimate.value), interval(estimate), estimate.support.to_string()]
-}
-
-fn number(value: f64) -> String {
-    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
-        format!("{value:.3e}")
-    } else {
-        format!("{value:.4}")
-    }
-}
-
-fn interval(estimate: &Estimate) -> String {
-    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
-    format!("{} to {}", end(estimate.low), end(estimate.high))
 }
 
 fn with_interval(estimate: Option<&Estimate>) -> String {

@@ -12,6 +12,8 @@ use trackway_app::assess::{
 pub(super) use charts::Scale;
 
 use super::{escape, head, put, residuals};
+use crate::units::interval;
+pub use crate::units::number;
 use charts::{bar, calibration, curve};
 
 /// Classes of a confusion matrix that are drawn.
@@ -57,20 +59,6 @@ fn summary(page: &mut String, assessment: &Assessment) {
     for note in &assessment.notes {
         put!(page, "<p class=\"dim\">· {}</p>", escape(note));
     }
-}
-
-/// A number for people.
-pub fn number(value: f64) -> String {
-    if value != 0.0 && (value.abs() < 1e-3 || value.abs() >= 1e6) {
-        format!("{value:.3e}")
-    } else {
-        format!("{value:.4}")
-    }
-}
-
-fn interval(estimate: &Estimate) -> String {
-    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);
-    format!("{} to {}", end(estimate.low), end(estimate.high))
 }
 
 /// Cells: value, interval, bar.
