@@ -20,17 +20,18 @@ pub fn section(page: &mut String, residuals: &Residuals) {
         }
         ResidualOf::Wrong => "1 where the prediction is wrong, else 0",
     };
+    // Of chances and of right and wrong, rows say nothing beside their mean.
+    let with_spread = residuals.of == ResidualOf::Amount;
+    let bars = if with_spread { ", bars the middle 80 % of the rows" } else { "" };
     put!(
         page,
-        "<h2>Residuals</h2><p class=\"dim\">{what}. Points are means with their intervals, bars the middle 80 % of the rows. A column that explains any of it knows \
+        "<h2>Residuals</h2><p class=\"dim\">{what}. Points are means with their intervals{bars}. A column that explains any of it knows \
          something that the model does not use.</p><div class=\"grid\">"
     );
     if !residuals.points.is_empty() {
         card(page, "By prediction, row by row", &scatter(residuals), None);
     }
     let shown = residuals.by_prediction.iter().chain(residuals.by_feature.iter().take(DRAWN_MAX));
-    // Of right and wrong the rows say nothing beside their mean.
-    let with_spread = residuals.of == ResidualOf::Amount;
     let values = |bin: &ResidualBin| {
         let ends = [bin.mean.low, bin.mean.high, Some(bin.mean.value)];
         let spread = with_spread.then_some([bin.low, bin.high]);

@@ -97,9 +97,17 @@ pub(crate) fn measure(scoring: &Scoring, judge: Judge) -> Metrics {
             let sorted = sorted_column(&drawn, place);
             by_draws(scoring, metric, values[place], &sorted, judge.resampling.confidence)
         });
-        metrics.insert(metric.name.clone(), estimate);
+        metrics.insert(metric.name.clone(), within_reach(&metric.name, estimate));
     }
     metrics
+}
+
+/// The interval without what no table can show: below 0, and for shares above 1.
+fn within_reach(metric: &str, estimate: Estimate) -> Estimate {
+    let lowest = if metric == "r2" { f64::NEG_INFINITY } else { 0f64.min(estimate.value) };
+    let highest = if is_share(metric) { 1.0 } else { f64::INFINITY };
+    let end = |end: Option<f64>| end.map(|end| end.clamp(lowest, highest));
+    Estimate { low: end(estimate.low), high: end(estimate.high), ..estimate }
 }
 
 /// The draws of the metrics that are open; nothing where none is.

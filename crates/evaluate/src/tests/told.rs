@@ -263,3 +263,23 @@ fn what_one_side_lacks_is_not_compared() {
     let found = assess(&never, &Spec::default(), None).unwrap();
     assert!(told(&found, "precision cannot be computed") && !found.metrics.contains_key("precision"));
 }
+
+/// Proves that no interval reaches where no table can: a mean of shares near 1 ends at 1, an error near 0 begins there.
+#[test]
+fn intervals_end_where_values_do() {
+    let tasks = numbers("task_id", (0..200).map(|row| f64::from(row / 10)));
+    let correct = numbers("correct", (0..200).map(|row| f64::from(u8::from(row >= 10 && row % 10 < 3))));
+    let found = assess(&frame(vec![tasks, correct]), &Spec::default(), None).unwrap();
+    let best = found.metrics["pass_at_10"];
+    assert!(best.value == 0.95 && best.high == Some(1.0) && best.low < Some(0.95), "{best:?}");
+    let label = numbers("label", (0..50).map(f64::from));
+    let prediction =
+        numbers("prediction", (0..50).map(|row| f64::from(row) + f64::from(u8::from(row == 7)) * 0.5));
+    let found = assess(
+        &frame(vec![label, prediction]),
+        &Spec { task: Some(Task::Regression), ..Spec::default() },
+        None,
+    )
+    .unwrap();
+    assert_eq!((found.metrics["mae"].low, found.metrics["mae"].value), (Some(0.0), 0.01));
+}
