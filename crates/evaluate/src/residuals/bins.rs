@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use trackway_statistics::{Group, mean_interval};
+use trackway_statistics::{Group, mean_interval, wilson};
 
-use super::ResidualBin;
+use super::{ResidualBin, ResidualOf};
 use crate::search::Feature;
 use crate::{Estimate, Method};
 
@@ -12,14 +12,21 @@ use crate::{Estimate, Method};
 pub(super) const BIN_ROWS_MIN: u32 = 30;
 /// Texts beyond these, by frequency, are put together.
 const TEXTS_MAX: usize = 20;
+/// Of truth values, a bin with less variance in all says nothing of its mean: as a table of counts needs five expected ones in each
+/// cell (W. Cochran 1954).
+const VARIANCE_MIN: f64 = 5.0;
 /// What rare values are called.
 const OTHERS: &str = "(others)";
 
 /// Residuals, what belongs together among them, and how sure intervals are.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'r> {
+    pub of: ResidualOf,
     /// One for each row.
     pub residuals: &'r [f64],
+    /// What is 1 or 0 varies as its chance says, however few of a bin are 1: the variance of each row where nothing is wrong with the
+    /// predictions. Absent for amounts.
+    pub expected: Option<&'r [f64]>,
     /// The group of each row, where rows are not independent.
     pub groups: Option<&'r [u32]>,
     pub confidence: f64,
@@ -63,7 +70,7 @@ pub(super) fn members(feature: &Feature, rows: usize) -> Vec<Members> {
 impl Members {
     pub(super) fn bin(&self, left: Left<'_>) -> ResidualBin {
         let mut residuals = self.of(left);
-        let mean = estimate(group(&residuals, self.groups(left).as_deref()), self.rows.len(), left);
+        let mean = self.mean(left);
         let mut quantile = |share: f64| {
             let place = ((residuals.len() - 1) as f64 * share).round() as usize;
             *residuals.select_nth_unstable_by(place, f64::total_cmp).1
@@ -71,19 +78,41 @@ impl Members {
         ResidualBin { values: self.shown.clone(), mean, low: quantile(0.1), high: quantile(0.9) }
     }
 
-    /// For the test of their means.
-    pub(super) fn means(&self, left: Left<'_>) -> Group {
-        group(&self.of(left), self.groups(left).as_deref())
+    /// The mean with its interval.
+    fn mean(&self, left: Left<'_>) -> Estimate {
+        let own = group(&self.of(left), self.groups(left).as_deref());
+        if left.of == ResidualOf::Wrong && left.groups.is_none() {
+            return share(own, left);
+        }
+        let variance = self.expected(left, own).map_or(own.variance, |it| it.max(own.variance));
+        estimate(Group { variance, ..own }, self.rows.len(), left)
+    }
+
+    /// For the test of their means; `None` where they say nothing of it.
+    pub(super) fn means(&self, left: Left<'_>) -> Option<Group> {
+        let own = group(&self.of(left), self.groups(left).as_deref());
+        let Some(expected) = left.expected else { return Some(own) };
+        let all: f64 = self.rows.iter().map(|row| expected[*row as usize]).sum();
+        let variance = self.expected(left, own)?;
+        let variance = if left.groups.is_some() { variance.max(own.variance) } else { variance };
+        (all >= VARIANCE_MIN).then_some(Group { variance, ..own })
+    }
+
+    /// The expected variance, on the scale of the group's own.
+    fn expected(&self, left: Left<'_>, own: Group) -> Option<f64> {
+        let all: f64 = self.rows.iter().map(|row| left.expected.map_or(0.0, |it| it[*row as usize])).sum();
+        let count = self.rows.len() as f64;
+        left.expected.map(|_| all / (count * count) * own.count)
     }
 
     /// For the test of their spread: distances from the bin's median (M. Brown and A. Forsythe 1974).
-    pub(super) fn spread(&self, left: Left<'_>) -> Group {
+    pub(super) fn spread(&self, left: Left<'_>) -> Option<Group> {
         let mut distances = self.of(left);
         let middle = distances.len() / 2;
         let median = *distances.select_nth_unstable_by(middle, f64::total_cmp).1;
         // The order of the rows again, which that of their groups has.
         let distances: Vec<f64> = self.of(left).iter().map(|it| (it - median).abs()).collect();
-        group(&distances, self.groups(left).as_deref())
+        Some(group(&distances, self.groups(left).as_deref()))
     }
 
     fn of(&self, left: Left<'_>) -> Vec<f64> {
@@ -112,6 +141,18 @@ pub(super) fn group(numbers: &[f64], groups: Option<&[u32]>) -> Group {
     squares.sort_unstable_by(f64::total_cmp);
     let of_mean = squares.iter().sum::<f64>() / (count * count) * of_groups / (of_groups - 1.0);
     Group { count: of_groups, mean, variance: of_mean * of_groups }
+}
+
+/// A share of independent rows with Wilson's interval.
+fn share(group: Group, left: Left<'_>) -> Estimate {
+    let interval = wilson(group.mean * group.count, group.count, left.confidence);
+    Estimate {
+        value: group.mean,
+        low: Some(interval.low),
+        high: Some(interval.high),
+        support: group.count as u64,
+        method: Method::Analytic,
+    }
 }
 
 /// The mean with Student's interval.

@@ -53,8 +53,14 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
     if rows < 2 * BIN_ROWS_MIN as usize || leftover.residuals.iter().any(|it| !it.is_finite()) {
         return None;
     }
-    let left =
-        Left { residuals: leftover.residuals, groups: leftover.groups, confidence: leftover.confidence };
+    let expected = expected(leftover);
+    let left = Left {
+        of: leftover.of,
+        residuals: leftover.residuals,
+        expected: expected.as_deref(),
+        groups: leftover.groups,
+        confidence: leftover.confidence,
+    };
     let predicted = FrameColumn {
         name: PREDICTION.to_owned(),
         kind: ColumnType::Float,
@@ -62,8 +68,8 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
     };
     let features: Vec<&FrameColumn> =
         features.iter().copied().filter(|column| has_few_values(column)).collect();
-    let of_feature = |column: &&FrameColumn| looked(taken(column, leftover.rows), leftover.of, left);
-    let mut looked = vec![looked(predicted, leftover.of, left)];
+    let of_feature = |column: &&FrameColumn| looked(taken(column, leftover.rows), left);
+    let mut looked = vec![looked(predicted, left)];
     looked.extend(features.par_iter().map(of_feature).collect::<Vec<_>>());
     let features_looked = looked.iter().skip(1).flatten().count() as u64;
     let mut curves = corrected(looked);
@@ -83,6 +89,20 @@ pub fn residuals(features: &[&FrameColumn], leftover: Leftover<'_>) -> Option<Re
     })
 }
 
+/// Of truth values the variance of each row if predictions are as good as they say, or of right and wrong if all rows are alike.
+fn expected(leftover: Leftover<'_>) -> Option<Vec<f64>> {
+    match (leftover.of, leftover.predicted) {
+        (ResidualOf::Chance, Cells::Numbers(chances)) => {
+            Some(chances.iter().map(|chance| chance * (1.0 - chance)).collect())
+        }
+        (ResidualOf::Wrong, _) => {
+            let wrong = leftover.residuals.iter().sum::<f64>() / leftover.residuals.len() as f64;
+            Some(vec![wrong * (1.0 - wrong); leftover.residuals.len()])
+        }
+        _ => None,
+    }
+}
+
 /// A curve whose p-values are not yet corrected.
 struct Looked {
     curve: ResidualCurve,
@@ -91,7 +111,7 @@ struct Looked {
 }
 
 /// `None` for a column of one value.
-fn looked(column: FrameColumn, of: ResidualOf, left: Left<'_>) -> Option<Looked> {
+fn looked(column: FrameColumn, left: Left<'_>) -> Option<Looked> {
     let name = column.name.clone();
     let bins = BINS.min(left.residuals.len() / BIN_ROWS_MIN as usize);
     let feature = Feature::of(column, &Binning::Quantiles(bins), BIN_ROWS_MIN);
@@ -99,10 +119,10 @@ fn looked(column: FrameColumn, of: ResidualOf, left: Left<'_>) -> Option<Looked>
     if members.len() < 2 {
         return None;
     }
-    let groups = |of: fn(&bins::Members, Left<'_>) -> trackway_statistics::Group| {
-        members.iter().map(|it| of(it, left)).collect::<Vec<_>>()
+    let groups = |of: fn(&bins::Members, Left<'_>) -> Option<trackway_statistics::Group>| {
+        members.iter().filter_map(|it| of(it, left)).collect::<Vec<_>>()
     };
-    let spread = (of == ResidualOf::Amount).then(|| variance_analysis(&groups(bins::Members::spread)));
+    let spread = (left.of == ResidualOf::Amount).then(|| variance_analysis(&groups(bins::Members::spread)));
     Some(Looked {
         mean: variance_analysis(&groups(bins::Members::means)),
         spread: spread.flatten(),

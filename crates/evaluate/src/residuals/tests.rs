@@ -83,6 +83,34 @@ fn clean_residuals_stay_clean() {
     assert!(told <= 20, "{told} of 200");
 }
 
+/// Proves that chances which are right are not called wrong, though in most bins hardly anything comes true, nor classes that are wrong
+/// equally rarely everywhere: of 200 tables each at a level of 5 %, at most 20 (10 are expected). And that where chances are twice
+/// too low, all of them are told.
+#[test]
+fn rare_events_stay_clean() {
+    let rows = 600;
+    let told = |of: ResidualOf, factor: f64| {
+        let is_told = |seed: &u64| {
+            let mut rng = SplitMix64::new(1 + seed * 977);
+            let chances: Vec<f64> = (0..rows).map(|_| rng.next_unit().powi(6) * 0.5).collect();
+            let came = |chance: f64, rng: &mut SplitMix64| f64::from(u8::from(rng.next_unit() < chance));
+            let left: Vec<f64> = match of {
+                ResidualOf::Chance => chances.iter().map(|it| came(it * factor, &mut rng) - it).collect(),
+                _ => chances.iter().map(|_| came(0.04, &mut rng)).collect(),
+            };
+            let predicted = Cells::Numbers(chances);
+            let feature = numbers("x", noise(rows, 3 + seed));
+            let found = residuals(&[&feature], Leftover { of, ..leftover(&predicted, &left) }).unwrap();
+            let curves = found.by_feature.iter().chain(&found.by_prediction);
+            curves.filter_map(|it| it.mean_depends).any(|it| it.adjusted_p_value < 0.05)
+        };
+        (0..200).filter(is_told).count()
+    };
+    let (chances, wrong, low) =
+        (told(ResidualOf::Chance, 1.0), told(ResidualOf::Wrong, 1.0), told(ResidualOf::Chance, 2.0));
+    assert!(chances <= 20 && wrong <= 20 && low >= 150, "{chances} {wrong} {low}");
+}
+
 /// Proves that a residual which is the same within a group of rows says as much as there are groups, and not as there are rows.
 #[test]
 fn rows_of_a_group_count_once() {
