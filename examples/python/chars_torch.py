@@ -11,22 +11,25 @@ Exit codes: 0 all steps done, 143 stopped on request after a checkpoint.
 import argparse
 import csv
 import hashlib
+import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 import trackway
-from trackway import checkpoint
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
+from trackway import checkpoint
 
 SUFFIXES = {".rs", ".py", ".md", ".txt", ".toml"}
 EXIT_STOPPED = 143
-# Windows that an evaluation looks at.
+# Windows that an evaluation looks at, and characters at the end of each that are guessed.
 WINDOWS_MAX = 1024
+COMPLETED = 4
 
 
 class Windows(Dataset):
@@ -96,17 +99,45 @@ def validate(model: nn.Module, data: Windows, batch: int) -> float:
     return sum(losses) / (len(losses) * data.length)
 
 
-def evaluate(model: nn.Module, data: Windows, text: str, batch: int) -> None:
-    """Judges the checkpoint that `trackway evaluate` gives: a row for each window of the kept-back text, without overlaps."""
+@torch.no_grad()
+def completions(model: nn.Module, start: torch.Tensor, count: int, temperature: float) -> torch.Tensor:
+    """So many ways to go on for `COMPLETED` characters; with temperature 0 the most likely one."""
+    drawn = start.repeat(count, 1)
+    for _ in range(COMPLETED):
+        scores = model(drawn)[:, -1]
+        chances = functional.softmax(scores / (temperature or 1), 1)
+        following = torch.multinomial(chances, 1) if temperature else scores.argmax(1, keepdim=True)
+        drawn = torch.cat([drawn, following], 1)
+    return drawn[:, -COMPLETED:]
+
+
+def evaluate(model: nn.Module, data: Windows, text: str, options: argparse.Namespace) -> None:
+    """Judges the checkpoint that `trackway evaluate` gives, on windows of the kept-back text without overlaps: their losses, or with
+    `--samples` whether the characters at their ends are guessed."""
     model.load_state_dict(checkpoint.given(framework="torch")["model"])
+    model.eval()
     windows = range(0, len(data), 2)[:WINDOWS_MAX]
+    rows = losses(model, data, windows, text, options) if options.samples == 0 else guesses(model, data, windows, options)
     path = Path(os.environ["TRACKWAY_EVALUATION_OUT"]) / "predictions.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        out = csv.writer(file)
-        out.writerow(["id", "loss", "tokens", "bytes"])
-        for window, loss in zip(windows, window_losses(model, data, windows, batch), strict=True):
-            start = window * data.length // 2 + 1
-            out.writerow([window, loss, data.length, len(text[start : start + data.length].encode())])
+        csv.writer(file).writerows(rows)
+
+
+def losses(model: nn.Module, data: Windows, windows: range, text: str, options: argparse.Namespace) -> Iterator[tuple]:
+    yield "id", "loss", "tokens", "bytes"
+    for window, loss in zip(windows, window_losses(model, data, windows, options.batch), strict=True):
+        start = window * data.length // 2 + 1
+        yield window, loss, data.length, len(text[start : start + data.length].encode())
+
+
+def guesses(model: nn.Module, data: Windows, windows: range, options: argparse.Namespace) -> Iterator[tuple]:
+    temperature = json.loads(os.environ.get("TRACKWAY_DECODING", "{}")).get("temperature", 1.0)
+    yield "task_id", "sample", "correct"
+    for window in windows:
+        characters, _ = data[window]
+        drawn = completions(model, characters[:-COMPLETED], options.samples, temperature)
+        for sample, right in enumerate((drawn == characters[-COMPLETED:]).all(1).tolist()):
+            yield window, sample, str(right).lower()
 
 
 def loss_of(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -132,6 +163,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=0, help="processes that load the data")
     parser.add_argument("--max-characters", type=int, default=400_000)
     parser.add_argument("--evaluate", action="store_true", help="judge the checkpoint that `trackway evaluate` gives")
+    parser.add_argument("--samples", type=int, default=0, help="with --evaluate: guess the end of each window so many times")
     parser.add_argument("--step-millis", type=int, default=0, help="sleep after each step, to watch it")
     return parser.parse_args(arguments)
 
@@ -154,7 +186,7 @@ def main() -> int:
 
     model = CharacterModel(vocabulary, options.length)
     if options.evaluate:
-        evaluate(model, validation, text[-kept_back:], options.batch)
+        evaluate(model, validation, text[-kept_back:], options)
         return 0
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps, eta_min=options.lr / 10)

@@ -7,9 +7,9 @@ use trackway_core::detect::Detector;
 #[must_use]
 pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
-        Reason::Completed => {
-            &["nothing has to be done; evaluate its last checkpoint, or compare it with earlier runs"]
-        }
+        Reason::Completed => &[
+            "nothing has to be done; `trackway evaluate` judges its checkpoints, `trackway compare` puts it beside earlier runs",
+        ],
         Reason::EarlyStopped => &[
             "evaluate the best checkpoint, not the last",
             "look at the validation curve before giving more patience",

@@ -57,7 +57,7 @@ impl App {
     /// Evaluates a checkpoint, and writes down what came out.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] before anything is launched; [`ErrorKind::Integrity`] when the checkpoint
+    /// `ErrorKind::Usage` and `ErrorKind::NotFound` before anything is launched; `ErrorKind::Integrity` when the checkpoint
     /// does not verify. That the evaluator failed is no error but the answer's state.
     pub fn evaluate(
         &self,

@@ -1,8 +1,10 @@
 //! Which run is judged, and by which `[evaluate]`.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use trackway_formats::runfile::{CheckpointSection, DetectSection, EvaluateSection, Plan};
+use trackway_formats::shell::words;
 use trackway_ledger::{RunFilter, RunRow};
 
 use super::evaluator::file_sha256;
@@ -137,13 +139,17 @@ impl Asked {
         })
     }
 
-    /// Looks whether the evaluator can start: its program, and the rows of the built-in one with their columns.
+    /// Looks whether the evaluator can start: its program; of the built-in one the program that it asks, and the rows with their
+    /// columns.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] and [`ErrorKind::NotFound`] naming what is missing.
     pub fn check(&self, app: &App) -> Result<(), AppError> {
-        self.evaluator_job(app)?.check_command()?;
-        self.score_request().map_or(Ok(()), |request| score::check(&self.job.base, &request))
+        let job = self.evaluator_job(app)?;
+        job.check_command()?;
+        let Some(request) = self.score_request() else { return Ok(()) };
+        check_scorer(&job, &request.command)?;
+        score::check(&self.job.base, &request)
     }
 
     /// Files and folders that the evaluator may be given as arguments and that are no code.
@@ -168,6 +174,26 @@ impl Asked {
         let hashed = file_sha256(&self.job.base.join(&rubric)).ok();
         Some(hashed.map_or_else(|| rubric.clone(), |(sha256, _)| format!("{rubric}@sha256:{sha256}")))
     }
+}
+
+/// Asks the shell whether it knows the first word of a scoring command, where that is a plain word.
+fn check_scorer(job: &Job, line: &str) -> Result<(), AppError> {
+    let is_plain = |word: &String| word.chars().all(|it| it.is_alphanumeric() || "/._-+".contains(it));
+    let Some(program) = words(line).into_iter().next().filter(is_plain) else { return Ok(()) };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "command -v \"$0\"", &program]).envs(&job.plan.run.environment);
+    shell.current_dir(job.working_directory()).stdin(Stdio::null()).stdout(Stdio::null());
+    let known = shell.status().map_err(|error| AppError::fault("cannot start a shell", &error))?;
+    if known.success() {
+        return Ok(());
+    }
+    let folder = job.working_directory();
+    let message = format!(
+        "a shell in `{}` does not know `{program}`, which `evaluate.scorer` begins with",
+        folder.display()
+    );
+    Err(AppError::new(ErrorKind::Usage, message)
+        .hint("a scorer starts where the script starts, with its PATH"))
 }
 
 /// The newest run of the name that committed something: of this very config where there is one.

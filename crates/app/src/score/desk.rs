@@ -189,6 +189,9 @@ impl Desk<'_> {
     fn unanswered(&self, why: Unscored, rows: usize) -> AppError {
         match why {
             Unscored::Cancelled => AppError::new(ErrorKind::Cancelled, "somebody asked for an end"),
+            Unscored::Refused(why) if rows > 1 => {
+                self.refused(&format!("refused: {why}"), rows).hint("`--batch-rows 1` tells the very row")
+            }
             Unscored::Refused(why) => self.refused(&format!("refused: {why}"), rows),
             Unscored::Failed(why) => self.refused(&format!("did not answer: {why}"), rows),
         }
@@ -198,9 +201,8 @@ impl Desk<'_> {
     fn refused(&self, why: &str, rows: usize) -> AppError {
         let (first, last) = (self.done.rows + 1, self.done.rows + rows as u64);
         let place = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
-        let error = AppError::new(ErrorKind::Usage, format!("{place}: the model {why}"));
-        let error = if rows > 1 { error.hint("`--batch-rows 1` tells the very row") } else { error };
-        error.hint("what a scoring command must do stands in docs/scoring.md")
+        AppError::new(ErrorKind::Usage, format!("{place}: the model {why}"))
+            .hint("what a scoring command must do stands in docs/scoring.md")
     }
 }
 

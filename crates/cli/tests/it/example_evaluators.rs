@@ -167,4 +167,111 @@ fn the_torch_example_is_judged() {
     assert_eq!(ran["state"], "completed", "{ran}");
     // 2,025 characters are kept back: 31 windows of 64.
     check_language(&ran["evaluation"], last(&home, "val_loss"), 31);
+
+    let guess = [&judge[..], &["--samples", "5"]].concat();
+    let guess = format!("evaluate.command={guess:?}");
+    let decoding = "evaluate.decoding={temperature=0.8}";
+    let no_gates = "evaluate.gates=[]";
+    let arguments = ["evaluate", &file, "--set", &guess, "--set", decoding, "--set", no_gates];
+    let guessed = home.json(&arguments);
+    assert_eq!(
+        (&guessed["state"], &guessed["decoding"]),
+        (&json!("completed"), &json!({ "temperature": 0.8 }))
+    );
+    let left = home.state().join("evaluations").join(guessed["evaluation_id"].as_str().unwrap());
+    let rows = std::fs::read_to_string(left.join("launch-1/predictions.csv")).unwrap();
+    let right = rows.lines().filter(|row| row.ends_with("true")).count();
+    assert!(rows.lines().count() == 1 + 5 * 31 && right > 0, "{rows}");
+    agree(value(&guessed, "pass_at_1"), right as f64 / (5.0 * 31.0), 1e-9);
+    let (one, five) = (value(&guessed, "pass_at_1"), value(&guessed, "pass_at_5"));
+    assert!(one < five && guessed["metrics"]["pass_at_5"]["support"] == 31, "{}", guessed["metrics"]);
+    let again = home.json(&arguments);
+    assert_eq!(
+        again["raw_outputs"]["sha256"], guessed["raw_outputs"]["sha256"],
+        "the same seed draws the same"
+    );
+}
+
+/// Computes with scikit-learn what the receipt has to say of a table of predictions.
+const SKLEARN: &str = r#"
+import csv, json, sys
+from sklearn.metrics import accuracy_score, average_precision_score, brier_score_loss, log_loss, roc_auc_score
+rows = list(csv.DictReader(open(sys.argv[1], encoding="utf-8")))
+truth = [row["income"] == ">50K." for row in rows]
+score = [float(row["score"]) for row in rows]
+print(json.dumps({
+    "accuracy": accuracy_score([row["income"] for row in rows], [row["prediction"] for row in rows]),
+    "roc_auc": roc_auc_score(truth, score), "average_precision": average_precision_score(truth, score),
+    "brier": brier_score_loss(truth, score), "log_loss": log_loss(truth, score)}))
+"#;
+
+/// Proves that the census example goes from training to production by the built-in evaluator: its numbers are scikit-learn's on the
+/// rows that `trackway score` writes by hand from the same checkpoint, its gates can say no, and the next model is compared with the
+/// one in production, row by row. `make test-python FRAMEWORKS=1` prepares the interpreter and demands it.
+#[test]
+fn the_income_example_is_judged_and_promoted() {
+    if std::env::var("TRACKWAY_TEST_FRAMEWORKS").as_deref() != Ok("1") {
+        println!(
+            "skipped: TRACKWAY_TEST_FRAMEWORKS=1 does not say that `python` has scikit-learn and trackway"
+        );
+        return;
+    }
+    let home = Home::new();
+    let python = |arguments: &[&str]| {
+        let output = Command::new("python").args(arguments).current_dir(home.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    python(&[&example("python/make_table.py"), "data"]);
+    let text = std::fs::read_to_string(example("income.toml")).unwrap();
+    let script = example("python/income.py");
+    home.write("income.toml", &text.replace("python/income.py", &script));
+    let ran = home.json(&["run", "income.toml"]);
+    let receipt = &ran["evaluation"];
+    assert_eq!((&ran["state"], &receipt["state"]), (&json!("completed"), &json!("completed")), "{ran}");
+    assert_eq!(receipt["raw_outputs"]["rows"], 10_000);
+    let gates = receipt["gates"].as_array().unwrap();
+    assert!(gates.iter().all(|gate| gate["verdict"] == "pass"), "{gates:?}");
+
+    let newest = &home.json(&["checkpoint", "ls", "last"])["checkpoints"][0];
+    let folder = home.state().join("checkpoints").join(ran["run_id"].as_str().unwrap()).join("train-100%");
+    let given = folder.join(newest["object_prefix"].as_str().unwrap());
+    let columns = text.lines().find(|line| line.starts_with("columns")).unwrap();
+    let columns = columns.split_once('[').unwrap().1.replace(['"', ' ', ']'], "");
+    let scorer = format!("python {script} score");
+    let by_hand = home
+        .command(&[
+            "score",
+            "data/adult-test.csv",
+            "--columns",
+            &columns,
+            "--missing",
+            "?",
+            "--command",
+            &scorer,
+        ])
+        .args(["--label", "income", "--positive", ">50K.", "--batches", "arrow", "--out", "scored.csv"])
+        .env("TRACKWAY_CHECKPOINT_DIR", given)
+        .output()
+        .unwrap();
+    assert!(by_hand.status.success(), "{}", String::from_utf8_lossy(&by_hand.stderr));
+    let sklearn: Value = serde_json::from_slice(&python(&["-c", SKLEARN, "scored.csv"])).unwrap();
+    for (metric, theirs) in sklearn.as_object().unwrap() {
+        agree(value(receipt, metric), theirs.as_f64().unwrap(), 1e-9);
+    }
+
+    let done = |arguments: &[&str]| {
+        let answer = home.trackway(arguments);
+        assert_eq!(answer.code, 0, "{arguments:?}: {}{}", answer.stdout, answer.stderr);
+    };
+    done(&["registry", "register", "income", "--run", "last"]);
+    let worse = "accuracy=0.76 roc_auc=0.5 size_bytes=2e6 slice.women.accuracy=0.5";
+    let sets: Vec<&str> = worse.split(' ').flat_map(|set| ["--set", set]).collect();
+    done(&[&["gates", "fixture", "last", "--name", "the majority", "--out", "bad.json"], &sets[..]].concat());
+    done(&["gates", "test", "income.toml", "--bad", "bad.json"]);
+    done(&["registry", "promote", "income", "latest", "--deploy", "served"]);
+    let next = home.json(&["run", "income.toml", "--set", "run.seed=18"]);
+    let compared = &next["evaluation"]["comparison"]["metrics"]["accuracy"];
+    assert!(compared["difference"]["low"].is_number(), "{}", next["evaluation"]);
+    assert_eq!(next["evaluation"]["baseline_evaluation_id"], receipt["evaluation_id"]);
 }

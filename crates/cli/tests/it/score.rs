@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use crate::harness::{Home, answer, eventually, signal};
 
 /// Answers the chance of `yes`: 0.75 from age 50 on, else 0.25; refuses rows without an age; fails where it is given the truth.
 pub const MODEL: &str = r#"read -r header
@@ -106,6 +107,25 @@ fn classes_and_amounts() {
     assert_eq!(report["answers"], "numbers");
     assert_eq!(text(&home, "n.csv").lines().nth(2), Some("27,care,no,27.0"));
     assert!(report["metrics"].as_object().unwrap().is_empty(), "one batch tells no latency: {report}");
+}
+
+/// Proves that an interrupt ends a scoring whose model takes long, with the model and without a table.
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let home = home(1000);
+    home.write("slow.sh", "read -r h; echo $$ > pid; while read -r x; do sleep 60; done");
+    let arguments =
+        ["score", "rows.csv", "--command", "exec sh slow.sh", "--label", "truth", "--out", "out.csv"];
+    let scoring = home.spawn(&arguments);
+    let pid: i32 = eventually("the model", || {
+        std::fs::read_to_string(home.path().join("pid")).ok()?.trim().parse().ok()
+    });
+    signal(&scoring, Signal::SIGINT);
+    let answer = answer(scoring.wait_with_output().unwrap());
+    assert_eq!(answer.code, 4, "{}", answer.stderr);
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "the model is gone");
+    let names: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().starts_with("out.")), "{names:?}");
 }
 
 /// Proves that rows which the model refuses, answers that are none, and mistakes in what was asked are told with the rows, the

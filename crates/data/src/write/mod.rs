@@ -94,7 +94,7 @@ enum Rows {
 }
 
 impl TableFile {
-    /// Begins a table of these columns. Parquet holds [`ROW_GROUP_ROWS`] rows in memory, the others one batch.
+    /// Begins a table of these columns. Parquet holds a row group in memory (131,072 rows), the others one batch.
     ///
     /// # Errors
     /// [`WriteError`]: a folder that is not there, columns that the format cannot hold.

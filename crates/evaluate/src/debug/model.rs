@@ -143,7 +143,11 @@ impl<'m> Model<'m> {
             return Err(ProbeError::Refused("it was not asked for gradients".to_owned()));
         };
         self.scored_rows += self.rows as u64;
-        let given = gradients(&self.features).map_err(unanswered)?;
+        // A model that answers rows and fails over gradients gives none.
+        let given = gradients(&self.features).map_err(|why| match why {
+            Unscored::Failed(why) | Unscored::Refused(why) => ProbeError::Refused(why),
+            Unscored::Cancelled => ProbeError::Cancelled,
+        })?;
         let is_whole = given.len() == self.features.len() && given.iter().all(|it| it.len() == self.rows);
         if is_whole {
             Ok(given)

@@ -300,6 +300,10 @@ fn small_steps() {
     assert_eq!(found.check.features, ["noise"]);
     assert!(found.check.off > 0.5);
 
+    let mut dead = |_: &[FrameColumn]| Err(Unscored::Failed("it died".to_owned()));
+    let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, Some(&mut dead));
+    assert_eq!(found.no_sensitivity.as_deref(), Some("it died"));
+
     let found = asked(ProbePart::Sensitivity, labelled(), &mut chance, None);
     assert_eq!((found.sensitivity, found.no_sensitivity.as_deref()), (None, Some("it gives no gradients")));
 }
