@@ -12,7 +12,7 @@ use trackway_core::{Rng as _, SplitMix64};
 
 use super::{Moto, control_digest, kill_script, run_file, uploaded};
 use crate::examples::{STEPS, final_digest, wine_mlp};
-use crate::harness::{Home, signal};
+use crate::harness::{Home, eventually, signal};
 
 /// The longest head of a request.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -188,7 +188,10 @@ fn a_run_comes_through_a_bad_way_to_its_remote() {
     supervisor.wait().unwrap();
     kill_script(&home);
     // Seals the receipt of the attempt, so that nobody follows it by itself.
-    home.trackway(&["checkpoint", "ls", "rough"]);
+    eventually("the receipt of the killed attempt", || {
+        let open = home.sql("select attempt_id from training_attempts where termination_reason is null");
+        open.is_empty().then_some(())
+    });
     std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
     let copied = Command::new("cp").arg("-r").arg(home.state()).arg(elsewhere.state()).status().unwrap();
     assert!(copied.success());
