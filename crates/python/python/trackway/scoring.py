@@ -143,6 +143,9 @@ def _score_of(model: Any) -> Callable[[Any], Any]:
         if len(getattr(model, "classes_", ())) == 2:
             return lambda batch: [chances[1] for chances in model.predict_proba(batch).tolist()]
         return lambda batch: model.predict(batch)
+    xgboost = sys.modules.get("xgboost")
+    if xgboost is not None and isinstance(model, xgboost.Booster):
+        return lambda batch: model.predict(xgboost.DMatrix(batch))
     if hasattr(model, "predict"):
         return lambda batch: model.predict(batch)
     torch = sys.modules.get("torch")
