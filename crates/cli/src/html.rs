@@ -5,6 +5,11 @@ mod plot;
 pub mod probe;
 mod residuals;
 
+use std::path::Path;
+
+use crate::exit::Failure;
+use crate::printer::Printer;
+
 /// The look of a report, in light and dark. No script, no font, no network.
 pub const STYLE: &str = include_str!("html/style.css");
 /// Series that have a colour of their own.
@@ -22,6 +27,14 @@ pub fn head(title: &str) -> String {
          content=\"width=device-width,initial-scale=1\"><title>{}</title><style>{STYLE}</style></head><body>\n",
         escape(title)
     )
+}
+
+/// Writes a page, and says where it is.
+pub fn save(path: &Path, page: &str, what: &str, printer: Printer) -> Result<(), Failure> {
+    std::fs::write(path, page)
+        .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+    printer.note(&format!("the {what} is in {}", path.display()));
+    Ok(())
 }
 
 /// A piece of the page; writing to a text cannot fail.

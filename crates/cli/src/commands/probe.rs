@@ -12,6 +12,7 @@ use super::slices::loss;
 use crate::args::{ProbeArgs, ProbeBatches, ProbeOnly};
 use crate::exit::Failure;
 use crate::html::probe::{change, page};
+use crate::html::save;
 use crate::printer::{Printer, Tone, visible};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
@@ -31,9 +32,7 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
     if let Some(path) = &args.html {
         let title = format!("What `{}` makes of {}", args.command, args.table.paths.join(", "));
-        std::fs::write(path, page(&title, &report))
-            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
-        printer.note(&format!("the page is in {}", path.display()));
+        save(path, &page(&title, &report), "page", printer)?;
     }
     if printer.is_json() {
         printer.document(&report);
@@ -41,6 +40,14 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
         print(printer, &report);
     }
     Ok(0)
+}
+
+/// How rows are written to a scoring command.
+pub fn format(batches: ProbeBatches) -> BatchFormat {
+    match batches {
+        ProbeBatches::Csv => BatchFormat::Csv,
+        ProbeBatches::Arrow => BatchFormat::Arrow,
+    }
 }
 
 fn request(args: &ProbeArgs) -> ProbeRequest {
@@ -57,10 +64,7 @@ fn request(args: &ProbeArgs) -> ProbeRequest {
     ProbeRequest {
         table: table(&args.table),
         command: args.command.clone(),
-        format: match args.batches {
-            ProbeBatches::Csv => BatchFormat::Csv,
-            ProbeBatches::Arrow => BatchFormat::Arrow,
-        },
+        format: format(args.batches),
         label: args.label.clone(),
         positive: args.positive.clone(),
         loss: args.loss.map(loss),

@@ -1,11 +1,12 @@
 use std::path::Path;
 
 use trackway_app::data::table::TableRequest;
-use trackway_app::score::{AnswerKind, BatchFormat, ScoreOutputs, ScoreReport, ScoreRequest, score as ask};
+use trackway_app::score::{AnswerKind, ScoreOutputs, ScoreReport, ScoreRequest, score as ask};
 
 use super::data::{reading, table};
 use super::live::RowsBar;
-use crate::args::{ProbeBatches, ScoreArgs};
+use super::probe::format;
+use crate::args::ScoreArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
 use crate::units::{duration, metric};
@@ -30,10 +31,7 @@ fn request(args: &ScoreArgs) -> ScoreRequest {
             ..table(&args.table)
         },
         command: args.command.clone(),
-        format: match args.batches {
-            ProbeBatches::Csv => BatchFormat::Csv,
-            ProbeBatches::Arrow => BatchFormat::Arrow,
-        },
+        format: format(args.batches),
         label: args.label.clone(),
         positive: args.positive.clone(),
         features: args.features.clone(),

@@ -7,6 +7,7 @@ use trackway_app::compare::{CompareRequest, Comparison, Figures, Row};
 
 use crate::args::CompareArgs;
 use crate::exit::Failure;
+use crate::html::save;
 use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
@@ -22,9 +23,7 @@ pub fn compare(app: &App, args: &CompareArgs, printer: Printer) -> Result<u8, Fa
     let request = CompareRequest { runs: args.runs.clone(), metrics: args.metrics.clone() };
     let comparison = app.compare(&request)?;
     if let Some(path) = &args.html {
-        std::fs::write(path, page::page(&comparison))
-            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
-        printer.note(&format!("the comparison is in {}", path.display()));
+        save(path, &page::page(&comparison), "comparison", printer)?;
     }
     if printer.is_json() {
         printer.document(&comparison);

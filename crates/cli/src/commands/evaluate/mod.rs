@@ -15,6 +15,7 @@ use crate::args::{
     EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs, ReportArgs,
 };
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
+use crate::html::save;
 use crate::printer::{Printer, visible};
 use crate::units::{metric, short_hash};
 
@@ -115,9 +116,7 @@ fn write(
     printer: Printer,
 ) -> Result<(), Failure> {
     if let Some(path) = &files.html {
-        std::fs::write(path, page::page(receipt))
-            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
-        printer.note(&format!("the page is in {}", path.display()));
+        save(path, &page::page(receipt), "page", printer)?;
     }
     if let Some(path) = &files.parquet {
         app.write_evaluation_numbers(receipt, path)?;

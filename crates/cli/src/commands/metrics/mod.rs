@@ -12,6 +12,7 @@ use super::data::{reading, request, table};
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};
 use crate::exit::Failure;
 use crate::html::assessment::page;
+use crate::html::save;
 use crate::printer::Printer;
 
 pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
@@ -19,9 +20,7 @@ pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
     let assessment = reading(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
     if let Some(path) = &args.html {
         let title = format!("Metrics of {}", args.table.paths.join(", "));
-        std::fs::write(path, page(&title, &assessment))
-            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
-        printer.note(&format!("the page is in {}", path.display()));
+        save(path, &page(&title, &assessment), "page", printer)?;
     }
     if let Some(path) = &args.parquet {
         write_numbers(path, &assessment)?;

@@ -12,6 +12,7 @@ use self::live::StepLines;
 pub use self::text::summary;
 use crate::args::{PreflightArgs, SkipArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
+use crate::html::save;
 use crate::printer::Printer;
 
 pub fn preflight(app: &App, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
@@ -23,9 +24,7 @@ pub fn preflight(app: &App, args: &PreflightArgs, printer: Printer) -> Result<u8
     lines.finish();
     let report = report?;
     if let Some(path) = &args.html {
-        std::fs::write(path, page::page(&report))
-            .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
-        printer.note(&format!("the report is in {}", path.display()));
+        save(path, &page::page(&report), "report", printer)?;
     }
     if printer.is_json() {
         printer.document(&report);
