@@ -95,7 +95,7 @@ impl App {
         if rules.is_empty() {
             return Ok((Vec::new(), None));
         }
-        self.judged(row, &rules, None).map(|(judged, receipt, _)| (judged, Some(receipt)))
+        self.judged(&as_read(row), &rules, None).map(|(judged, receipt, _)| (judged, Some(receipt)))
     }
 
     /// What gates say of an evaluation beside a named baseline, or the one it was compared with, and what a reader should know.
@@ -264,6 +264,19 @@ impl App {
         }
         let run = self.find_run(&row.run_id.to_string())?;
         Ok(texts(run.config_json.get("evaluate")).unwrap_or_default())
+    }
+}
+
+/// The row as it will be read: a number may come back from its text one bit off, and the receipt of the same evidence must be the same.
+fn as_read(row: &EvaluationRow) -> EvaluationRow {
+    let read =
+        |json: &Option<Value>| json.as_ref().and_then(|json| serde_json::from_str(&json.to_string()).ok());
+    EvaluationRow {
+        metrics_json: read(&row.metrics_json),
+        slices_json: read(&row.slices_json),
+        fairness_json: read(&row.fairness_json),
+        comparison_json: read(&row.comparison_json),
+        ..row.clone()
     }
 }
 

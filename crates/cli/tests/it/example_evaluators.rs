@@ -85,6 +85,9 @@ fn the_wine_example_is_judged() {
     assert_eq!(slices, ["sour", "strong"]);
     assert_eq!(receipt["gates"].as_array().unwrap().len(), 2);
     assert_eq!(receipt["evaluator"]["files"][0]["path"], "wine_mlp", "its program is its code");
+    assert_eq!(home.trackway(&["gates", "judge", "last"]).code, 0);
+    let receipts = home.sql("select gate_receipt_id from gate_receipts").len();
+    assert_eq!(receipts, 1, "the same evidence is the same receipt");
 
     let pid_file = home.path().join("pid");
     let slowly = format!("echo $$ > {}; exec wine_mlp --evaluate --step-millis 400", pid_file.display());
