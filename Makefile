@@ -8,7 +8,7 @@ FRAMEWORKS ?=
 # Where `make install` puts the binary.
 PREFIX ?= $(HOME)/.local
 
-.PHONY: demo test test-services test-s3 test-python soak build install wheel venv lint doc bench clean help
+.PHONY: demo test test-services test-s3 test-python mutants soak soak-chaos kill-steps build install wheel venv lint doc bench clean help
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 16
@@ -62,13 +62,26 @@ $(VENV)/moto: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check 'moto[server]>=5.2,<6'
 	@touch $@
 
+mutants: ## 100,000 damaged files of each table format: no panic (MUTANTS=1000 for fewer)
+	TRACKWAY_FUZZ_MUTANTS=$${MUTANTS:-100000} $(CARGO) test --locked --release -p trackway-data --lib -- mutants --nocapture
+
 soak: ## larger bounds: 500 kills, many seeds, larger models (SOAK_MINUTES=60; the next call goes on)
 	scripts/soak.sh
 
-lint: ## format, clippy, walls
+soak-chaos: ## 50 jobs with random kills of supervisor, shim, script and PostgreSQL (TRACKWAY_CHAOS_SEED=14); outages of 2 minutes, cuts and failovers in 100 writes
+	TRACKWAY_TEST_POSTGRES=1 TRACKWAY_CHAOS_JOBS=$${TRACKWAY_CHAOS_JOBS:-50} TRACKWAY_TEST_OUTAGE_SECONDS=120 \
+	TRACKWAY_TEST_WRITE_CUTS=$${TRACKWAY_TEST_WRITE_CUTS:-100} $(CARGO) test --locked --workspace --test it -- --nocapture --test-threads 1 \
+	postgres_chaos postgres_restarts postgres_is_cut postgres_fails_over
+
+kill-steps: ## deployments, exports and rebuilds, killed at every step, and 200 promotions at once (Linux)
+	TRACKWAY_KILL_EVERY=1 TRACKWAY_RACERS=200 $(CARGO) test --locked --workspace --test it -- --nocapture kill_steps:: deletion::current
+
+lint: ## format, clippy, walls, words
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(PYTHON) scripts/check_walls.py
+	$(PYTHON) scripts/check_words.py
+	$(PYTHON) scripts/check_cycles.py
 
 doc: ## API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps

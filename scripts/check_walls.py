@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground floor up: a crate may use only crates listed before it.
 LAYERS = [
-    "core", "statistics", "formats", "store", "checkpoint", "recorder", "python", "ledger", "data", "evaluate", "tower", "launch", "app", "cli",
+    "core", "system", "files", "redact", "statistics", "formats", "store", "checkpoint", "recorder", "python", "ledger", "data", "evaluate", "tower", "launch", "app", "cli",
 ]
 # The edges: nobody uses them, and so they do not use each other.
 EDGES = {"python", "cli"}
@@ -24,6 +24,9 @@ HEAVY = r"datafusion|arrow|parquet|axum|hyper|tokio|rusqlite|postgres|rustls|ope
 # crate -> packages that must not be reachable from it (normal dependencies only).
 FORBIDDEN = {
     "trackway-core": HEAVY,
+    "trackway-system": HEAVY,
+    "trackway-files": HEAVY,
+    "trackway-redact": HEAVY,
     "trackway-statistics": HEAVY,
     "trackway-formats": HEAVY,
     "trackway-store": HEAVY,

@@ -16,7 +16,7 @@ pub fn append(attempt_folder: &Path, action: &OwnAction) -> std::io::Result<()> 
     let mut line = serde_json::to_string(action).map_err(std::io::Error::other)?;
     line.push('\n');
     let path = attempt_folder.join(attempt_file::ACTIONS);
-    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    let mut file = trackway_files::open_own(OpenOptions::new().create(true).append(true), &path)?;
     file.write_all(line.as_bytes())?;
     file.sync_data()
 }
@@ -26,7 +26,8 @@ pub fn append(attempt_folder: &Path, action: &OwnAction) -> std::io::Result<()> 
 /// # Errors
 /// When the file exists but cannot be read.
 pub fn read(attempt_folder: &Path) -> std::io::Result<Vec<OwnAction>> {
-    match std::fs::read_to_string(attempt_folder.join(attempt_file::ACTIONS)) {
+    let opened = trackway_files::open_trusted(&attempt_folder.join(attempt_file::ACTIONS));
+    match opened.and_then(std::io::read_to_string) {
         Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),

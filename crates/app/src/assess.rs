@@ -8,6 +8,7 @@ use arrow::array::{
     TimestampMicrosecondArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, UInt32Type};
+use trackway_core::RowCoverage;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 use trackway_evaluate::numbers::Number;
@@ -19,7 +20,7 @@ pub use trackway_evaluate::residuals::{Depends, ResidualBin, ResidualCurve, Resi
 pub use trackway_evaluate::{
     Assessment, Average, CalibrationBin, ClassMetrics, Columns, Compared, Comparison, Confusion, Curves,
     Estimate, Fairness, FairnessGroup, McNemar, Method, Metrics, Pairing, Point, Slice, SliceCompared,
-    SliceLimits, Spec, Task, Verdict,
+    SliceLimits, Spec, Task, TaskCoverage, Verdict,
 };
 
 use crate::data::table::{Onlooker, TableRequest, data_error};
@@ -103,7 +104,7 @@ pub fn slices(frame: &Frame, asked: &[NamedPredicate]) -> Result<Vec<SliceRows>,
     let batch = batch_of(frame)?;
     let slice = |asked: &NamedPredicate| {
         let holds = RowPredicate::new(&asked.sql).holds(&batch).map_err(|why| {
-            let message = format!("slice `{}`: `{}` cannot be answered: {why}", asked.name, asked.sql);
+            let message = format!("slice `{}`: `{}` cannot be evaluated: {why}", asked.name, asked.sql);
             AppError::new(ErrorKind::Usage, message)
         })?;
         let rows = holds.iter().map(|holds| holds == Some(true)).collect();
@@ -147,7 +148,7 @@ fn array_of(column: &FrameColumn) -> (Field, ArrayRef) {
 }
 
 /// Writes every number of an assessment as a row of a Parquet file: `part, name, metric, value, low, high, support, method,
-/// verdict, baseline, candidate`. A file that is there is replaced.
+/// verdict, baseline, candidate, rows_used, rows_expected`; the last two are null where they are unknown. A file that is there is replaced.
 ///
 /// # Errors
 /// [`ErrorKind::Fault`] where it cannot be written.
@@ -161,6 +162,10 @@ pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppErro
     };
     let support: ArrayRef =
         Arc::new(numbers.iter().map(|it| Some(it.estimate.support)).collect::<UInt64Array>());
+    let rows = |rows: &dyn Fn(RowCoverage) -> u64| -> ArrayRef {
+        let known = |it: &Number| Some(it.estimate.coverage).filter(|coverage| coverage.is_known());
+        Arc::new(numbers.iter().map(|it| known(it).map(rows)).collect::<UInt64Array>())
+    };
     let columns = [
         ("part", texts(&|it| Some(it.part.to_owned()))),
         ("name", texts(&|it| Some(it.name.clone()))),
@@ -173,6 +178,8 @@ pub fn write_numbers(path: &Path, assessment: &Assessment) -> Result<(), AppErro
         ("verdict", texts(&|it| it.verdict.map(|verdict| verdict.as_str().to_owned()))),
         ("baseline", floats(&|it| it.baseline)),
         ("candidate", floats(&|it| it.candidate)),
+        ("rows_used", rows(&|coverage| coverage.rows_used)),
+        ("rows_expected", rows(&|coverage| coverage.rows_expected)),
     ];
     let table = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
         .map_err(|error| AppError::fault("cannot put the numbers together", &error))?;

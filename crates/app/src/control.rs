@@ -65,7 +65,7 @@ pub fn request(attempt_folder: &Path, command: Request, why: &str, now: Timestam
     let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, reason, why: why.into() };
     let mut text = serde_json::to_string(&line).map_err(std::io::Error::other)?;
     text.push('\n');
-    let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+    let mut file = trackway_files::open_own(OpenOptions::new().create(true).append(true), &path)?;
     file.write_all(text.as_bytes())?;
     file.sync_data()?;
     Ok(id)

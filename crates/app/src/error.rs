@@ -17,10 +17,20 @@ pub enum ErrorKind {
     Integrity,
     /// Wait until another process lets go of the ledger, and try again.
     Locked,
+    /// Wait until the ledger's server answers again.
+    Unavailable,
     /// Somebody asked for an end before it was done.
     Cancelled,
     /// Try again, or report a fault of Trackway's own.
     Fault,
+}
+
+impl ErrorKind {
+    /// Whether the same will do later, with nothing changed by anybody.
+    #[must_use]
+    pub fn is_passing(self) -> bool {
+        matches!(self, Self::Locked | Self::Unavailable | Self::Cancelled)
+    }
 }
 
 /// An error of a use case: what happened, and what to do.

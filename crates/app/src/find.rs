@@ -1,39 +1,35 @@
-//! Runs and attempts by what people type.
+//! Runs and attempts by their ids.
 
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_launch::Placement;
 use trackway_ledger::{
-    AttemptFilter, AttemptRow, AttemptState, Found, FoundRuns, RunFilter, RunRow, RunSearch, RunState,
-    StageRow,
+    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunFilter, RunRow,
+    RunSearch, RunState, StageRow,
 };
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
+use crate::kept::Kept;
 use crate::watch::Budget;
 
 impl App {
-    /// A run by its id, a unique part of it, its name (the newest of that name), or `last`.
+    /// A run.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when several runs fit.
-    pub fn find_run(&self, reference: &str) -> Result<RunRow, AppError> {
-        self.ledger_read(|ledger| ledger.find_run(reference))
+    /// [`ErrorKind::NotFound`] when the ledger does not have it.
+    pub(crate) fn run_by_id(&self, run_id: RunId) -> Result<RunRow, AppError> {
+        let unknown = || AppError::new(ErrorKind::NotFound, format!("run {run_id} is not in the ledger"));
+        self.ledger_read(|ledger| ledger.run(run_id))?.ok_or_else(unknown)
     }
 
-    /// An attempt by its id, a unique part of it, `RUN/NUMBER`, a run (its last attempt), or `last`.
+    /// An evaluation.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], also when several attempts fit.
-    pub fn find_attempt(&self, reference: &str) -> Result<AttemptRow, AppError> {
-        self.ledger_read(|ledger| ledger.find_attempt(reference))
-    }
-
-    /// A run or an attempt; `last` and a run's name mean the run.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`], also when several fit.
-    pub fn find_subject(&self, reference: &str) -> Result<Found, AppError> {
-        self.ledger_read(|ledger| ledger.find(reference))
+    /// [`ErrorKind::NotFound`] when the ledger does not have it.
+    pub(crate) fn evaluation_by_id(&self, evaluation_id: &str) -> Result<EvaluationRow, AppError> {
+        let unknown =
+            || AppError::new(ErrorKind::NotFound, format!("evaluation {evaluation_id} is not in the ledger"));
+        self.ledger_read(|ledger| ledger.evaluation(evaluation_id))?.ok_or_else(unknown)
     }
 
     /// The training attempts of a run, oldest first.
@@ -78,14 +74,14 @@ impl App {
         self.ledger_read(|ledger| ledger.search_runs(self.home.folder(), search))
     }
 
-    /// Attempts, newest first; of one run when one is named.
+    /// Attempts, newest first; of one run when one is given.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when the named run does not exist.
-    pub fn attempts(&self, run: Option<&str>, limit: u32) -> Result<Vec<AttemptRow>, AppError> {
+    /// [`ErrorKind::NotFound`] when the run does not exist.
+    pub fn attempts(&self, run: Option<RunId>, limit: u32) -> Result<Vec<AttemptRow>, AppError> {
         let filter = AttemptFilter { limit: Some(limit as usize), ..AttemptFilter::default() };
         let Some(run) = run else { return self.ledger_read(|ledger| ledger.list_attempts(&filter)) };
-        let run = self.find_run(run)?;
+        let run = self.run_by_id(run)?;
         let mut attempts = self.attempts_of_kind(run.run_id, run.kind)?;
         attempts.reverse();
         attempts.truncate(limit as usize);
@@ -96,8 +92,8 @@ impl App {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when none lives.
-    pub fn live_attempt(&self, run: &str) -> Result<AttemptRow, AppError> {
-        let run = self.find_run(run)?;
+    pub fn live_attempt(&self, run: RunId) -> Result<AttemptRow, AppError> {
+        let run = self.run_by_id(run)?;
         let last = self.attempts_of(run.run_id)?.pop();
         last.filter(|attempt| attempt.state != AttemptState::Sealed).ok_or_else(|| {
             AppError::new(
@@ -111,7 +107,7 @@ impl App {
     pub(crate) fn budgets_of(&self, run: &RunRow) -> Result<Vec<Budget>, AppError> {
         let untouched =
             |(name, limit): (&str, f64)| Budget { name: name.into(), spent: 0.0, limit: Some(limit) };
-        let mut budgets: Vec<Budget> = crate::run::budget_limits(run).into_iter().map(untouched).collect();
+        let mut budgets: Vec<Budget> = crate::run::budget_limits(run)?.into_iter().map(untouched).collect();
         for retry in self.ledger_read(|ledger| ledger.retries_of_run(run.run_id))? {
             let (Some(name), Some(spent)) = (retry.budget_name, retry.budget_spent) else { continue };
             budgets.retain(|budget| budget.name != name);
@@ -121,10 +117,12 @@ impl App {
     }
 
     pub(crate) fn set_run_state(&self, run_id: RunId, state: RunState) -> Result<(), AppError> {
-        let mut run = self.find_run(&run_id.to_string())?;
+        let mut run = self.run_by_id(run_id)?;
         run.state = state;
         run.ended_at = state.is_final().then(|| self.clock.now());
-        self.ledger_write(|ledger| ledger.update_run(&run))
+        self.ledger_write(|ledger| ledger.update_run(&run))?;
+        self.keep(run_id, Kept::State, &KeptRows::of_run(&run, &[], &[]));
+        Ok(())
     }
 
     /// Where an attempt was put; none when it never got that far.

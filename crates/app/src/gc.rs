@@ -84,7 +84,7 @@ impl App {
     /// before is gone and the rest is whole.
     pub fn gc(&self, request: &GcRequest) -> Result<Cleared, AppError> {
         if request.rule == RetentionRule::default() {
-            return Err(AppError::new(ErrorKind::Usage, "no rule says which runs may go")
+            return Err(AppError::new(ErrorKind::Usage, "no rule selects runs to delete")
                 .hint("give --older-than, --keep-last, or both"));
         }
         let search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
@@ -166,7 +166,7 @@ impl App {
         }
         let evaluations = self.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
         let running = evaluations.into_iter().find(|row| row.state == EvaluationState::Running);
-        Ok(running.map(|row| format!("evaluation {} goes on", row.evaluation_id)))
+        Ok(running.map(|row| format!("evaluation {} is still running", row.evaluation_id)))
     }
 
     /// Deletes what those left who were killed while they wrote down the rows of an evaluation.
@@ -176,7 +176,7 @@ impl App {
         for path in staged.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
             let size_bytes = size_of(&path);
             if !cleared.dry_run {
-                std::fs::remove_dir_all(&path).map_err(|error| AppError::file("delete", &path, &error))?;
+                self.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))?;
             }
             cleared.freed_bytes += size_bytes;
             cleared.leftovers.push(Leftover { path: self.home.below(&path), size_bytes });
@@ -200,8 +200,7 @@ impl App {
         };
         self.ledger_write(|ledger| ledger.append_event(&event))?;
         for path in paths {
-            let gone = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
-            gone.map_err(|error| AppError::file("delete", path, &error))?;
+            self.home.remove(path).map_err(|error| AppError::file("delete", path, &error))?;
         }
         Ok(())
     }

@@ -1,11 +1,19 @@
 //! Where Trackway keeps its state (DESIGN §3.13).
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use trackway_core::{AttemptId, LaunchKind, RunId, Timestamp};
+use trackway_files::OwnedFolder;
 
 use crate::error::{AppError, ErrorKind};
+
+/// What only a home holds; any of them tells it from a folder of somebody else.
+const HOME_SIGNS: [&str; 4] = ["attempts", "runs", "evaluations", "ledger.db"];
+
+/// What the names of everything in a home begin with.
+const HOME_ENTRIES: [&str; 8] =
+    ["attempts", "runs", "evaluations", "ledger.db", "checkpoints", "records", "data", "import"];
 
 /// The folder that holds a ledger, attempts, records and checkpoints.
 #[derive(Debug, Clone)]
@@ -42,20 +50,116 @@ impl Home {
         self.ledger_url.is_some()
     }
 
+    /// The ledger's file, where it is one.
+    #[must_use]
+    pub fn ledger_file(&self) -> Option<PathBuf> {
+        let location = self.ledger_location();
+        match location.split_once("://") {
+            None => Some(location.into()),
+            Some(("sqlite", path)) => Some(path.into()),
+            Some(_) => None,
+        }
+    }
+
     /// Refuses a URL of a kind of ledger that does not exist, before it is taken for a path.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`].
     pub fn check_ledger_scheme(&self) -> Result<(), AppError> {
         let location = self.ledger_location();
+        if is_connection_string(&location) {
+            // It may hold a password, so it is neither shown nor taken for the name of a file.
+            let message = "the ledger is given as a connection string of `name=value` pairs";
+            return Err(AppError::new(ErrorKind::Usage, message)
+                .hint("write it as `postgres://user:password@host:port/database`, with `/`, `@` and `?` of the password as `%2F`, `%40` and `%3F`"));
+        }
         match location.split_once("://") {
             None | Some(("postgres" | "postgresql" | "sqlite", _)) => Ok(()),
             Some((scheme, _)) => {
-                let message = format!("`{scheme}://` is no kind of ledger");
+                let message = format!("unsupported ledger URL scheme `{scheme}://`");
                 Err(AppError::new(ErrorKind::Usage, message)
-                    .hint("use a path of a SQLite file or a `postgres://` URL"))
+                    .hint("use the path of a SQLite file or a `postgres://` URL"))
             }
         }
+    }
+
+    /// Makes the home where it does not exist, for this user alone, or for the group that `TRACKWAY_HOME_GROUP` names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a group that this user cannot give it; when the disk refuses.
+    pub fn make(&self) -> Result<(), AppError> {
+        let failed = |error| AppError::file("make the home", &self.folder, &error);
+        trackway_files::make_folders(&self.folder).map_err(failed)?;
+        let Some(group) =
+            std::env::var(trackway_files::GROUP_VARIABLE).ok().filter(|group| !group.is_empty())
+        else {
+            return Ok(());
+        };
+        trackway_files::give_to_group(&self.folder, &group).map_err(|error| {
+            let message =
+                format!("cannot set the group of the home `{}` to `{group}`: {error}", self.folder.display());
+            AppError::new(ErrorKind::Usage, message).hint(
+                "let its owner, who must be in that group, run the first command with TRACKWAY_HOME_GROUP",
+            )
+        })
+    }
+
+    /// Whether this user may write here. Where a home can only be read, nothing is sealed and nothing tightened.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        trackway_files::may_write(&self.folder)
+    }
+
+    /// Takes rights of other users away from what an older Trackway, or a wide umask, left open. The home itself is tightened
+    /// where nothing but Trackway's is in it. Says in a line whether there was any.
+    #[must_use]
+    pub fn tighten(&self) -> Option<String> {
+        let mut count = 0;
+        let names: Vec<String> = std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        let (own, other): (Vec<&String>, Vec<&String>) =
+            names.iter().partition(|name| HOME_ENTRIES.iter().any(|entry| name.starts_with(entry)));
+        // In a folder that is somebody's otherwise, `data` may be theirs.
+        let is_certain = |name: &&&String| {
+            other.is_empty() || HOME_SIGNS.iter().any(|sign| *sign != "runs" && name.starts_with(sign))
+        };
+        for name in own.iter().filter(is_certain) {
+            count += u32::from(trackway_files::tighten(&self.folder.join(name)).unwrap_or(false));
+        }
+        if other.is_empty() && !own.is_empty() {
+            count += u32::from(trackway_files::tighten(&self.folder).unwrap_or(false));
+        }
+        (count > 0).then(|| {
+            format!(
+                "other users could read or write in `{}`: their permissions were removed (for a team: TRACKWAY_HOME_GROUP)",
+                self.folder.display()
+            )
+        })
+    }
+
+    /// Deletes a file or folder of Trackway below the home. What does not exist is deleted already.
+    ///
+    /// # Errors
+    /// When the path does not lie below the home, or leads through a link; when the disk refuses.
+    pub fn remove(&self, path: &Path) -> std::io::Result<()> {
+        let owned = OwnedFolder::holding(&self.folder, &HOME_SIGNS)?;
+        let mut below = path.strip_prefix(&self.folder).unwrap_or(path).components();
+        match (below.next(), below.next()) {
+            // The first folder below the home may be a link to another disk.
+            (Some(Component::Normal(first)), Some(_)) => owned.folder(first)?.remove(path),
+            _ => owned.remove(path),
+        }
+    }
+
+    /// Removes what processes which were killed left of writing files in a folder of the home.
+    pub(crate) fn clear_abandoned(&self, folder: &Path) -> std::io::Result<()> {
+        let owned = OwnedFolder::holding(&self.folder, &HOME_SIGNS)?;
+        let below = folder.strip_prefix(&self.folder).unwrap_or(folder);
+        owned.folder(below)?.clear_abandoned()
     }
 
     /// Everything one attempt leaves behind.
@@ -68,6 +172,12 @@ impl Home {
     #[must_use]
     pub fn run_folder(&self, run_id: RunId) -> PathBuf {
         self.folder.join("runs").join(run_id.to_string())
+    }
+
+    /// What the files of a run's data were when they were hashed.
+    #[must_use]
+    pub fn data_states(&self, run_id: RunId) -> PathBuf {
+        self.run_folder(run_id).join("data-files.json")
     }
 
     /// One root per run × kind × stage, so that a rehearsal never becomes a resume target (DESIGN §3.1).
@@ -150,4 +260,11 @@ pub mod attempt_file {
     pub const STACKS: &str = "stacks";
     /// The flight record's segments.
     pub const RECORDS: &str = "records";
+}
+/// Whether this is the form `host=… user=… password=…` of libpq.
+fn is_connection_string(location: &str) -> bool {
+    const NAMES: [&str; 8] =
+        ["host", "hostaddr", "port", "user", "password", "passfile", "dbname", "service"];
+    let pair = |word: &str| word.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name));
+    !location.contains("://") && location.split_whitespace().any(pair)
 }

@@ -7,7 +7,7 @@ use trackway_core::{Clock as _, RunId};
 use trackway_ledger::{ForeignRun, ForeignTool, read_foreign};
 
 use crate::App;
-use crate::error::AppError;
+use crate::error::{AppError, ErrorKind};
 
 /// What an import did. Field names are the JSON contract of `trackway import`.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -31,6 +31,8 @@ pub struct ImportedRun {
     pub run_id: RunId,
     /// Its name.
     pub name: String,
+    /// The name it has in the tool, where that reads as something else here; none: the same.
+    pub renamed_from: Option<String>,
     /// The tool's own id.
     pub origin_id: String,
     /// Whether it is new in the ledger.
@@ -54,7 +56,7 @@ impl App {
     /// Imports every run of another tool's store that was not imported before; `told` hears of each.
     ///
     /// # Errors
-    /// [`crate::error::ErrorKind::Usage`] when the path holds no store of the tool. Runs that were imported until then
+    /// [`ErrorKind::NotFound`] for a path that does not exist; [`ErrorKind::Usage`] when it holds no store of the tool. Runs that were imported until then
     /// stay; importing again goes on.
     pub fn import(
         &self,
@@ -63,6 +65,10 @@ impl App {
         mut told: impl FnMut(&ImportedRun),
     ) -> Result<ImportReport, AppError> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        if !path.exists() {
+            let message = format!("there is no `{}`", path.display());
+            return Err(AppError::new(ErrorKind::NotFound, message));
+        }
         let store = self.ledger_read(|_| read_foreign(tool, &path))?;
         let mut report = ImportReport { tool: tool.as_str().into(), ..ImportReport::default() };
         for mut foreign in store.runs {
@@ -72,7 +78,8 @@ impl App {
                 .ledger_write(|ledger| ledger.import_run(self.home.folder(), tool, &path, &foreign, now))?;
             let run = ImportedRun {
                 run_id: imported.run_id,
-                name: foreign.name,
+                renamed_from: Some(foreign.name).filter(|own| *own != imported.name.as_str()),
+                name: imported.name.into(),
                 origin_id: foreign.key,
                 is_new: imported.is_new,
                 metric_count: foreign.metrics.len(),
@@ -91,9 +98,14 @@ impl App {
 
     /// Other tools store whatever they are given.
     fn remove_secrets(&self, run: &mut ForeignRun) {
-        for (name, value) in run.parameters.iter_mut().chain(&mut run.tags) {
-            *value = self.redactor.value(name, value).into_owned();
+        for pairs in [&mut run.parameters, &mut run.tags] {
+            let clean = |(name, value): (String, String)| {
+                (self.redactor.text(&name).into_owned(), self.redactor.value(&name, &value).into_owned())
+            };
+            *pairs = std::mem::take(pairs).into_iter().map(clean).collect();
         }
+        let named = std::mem::take(&mut run.metrics).into_iter();
+        run.metrics = named.map(|(name, points)| (self.redactor.text(&name).into_owned(), points)).collect();
         if let Some(command) = &mut run.command {
             *command = self.redactor.text(command).into_owned();
         }

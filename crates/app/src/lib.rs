@@ -9,6 +9,7 @@ pub mod classify;
 pub mod compare;
 pub mod control;
 pub mod data;
+pub mod doctor;
 pub mod error;
 pub mod evaluate;
 pub mod explain;
@@ -17,34 +18,47 @@ pub mod gates;
 pub mod gc;
 pub mod home;
 pub mod import;
+mod kept;
 pub mod logs;
 pub mod memory;
+pub mod model_pin;
+mod names;
+pub mod outputs;
+pub mod patience;
 pub mod preflight;
 pub mod probe;
 pub mod progressive;
 pub mod prove;
 mod query;
+pub mod rebuild;
 mod reconcile;
 pub mod registry;
 pub mod rehearsal;
 pub mod report;
 mod roll_back;
 pub mod run;
+mod save_reason;
 pub mod score;
 mod scoring;
 mod seal;
+pub mod set_aside;
 pub mod slices;
 mod stop;
+mod stored;
+mod usage;
 pub mod watch;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use trackway_launch::{LocalLauncher, Redactor};
-use trackway_ledger::{Ledger, LedgerError};
-use trackway_recorder::{SystemClock, SystemIds};
+use trackway_launch::LocalLauncher;
+use trackway_ledger::Ledger;
+use trackway_redact::Redactor;
+use trackway_system::{Cancel, SystemClock, SystemIds};
 
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
+use crate::patience::{Patience, ledger_error};
 
 pub use roll_back::{RollBackRequest, RolledBack};
 pub use stop::StopAsked;
@@ -57,57 +71,53 @@ pub struct App {
     /// Where the state is.
     pub home: Home,
     ledger: Ledger,
+    patience: Patience,
     launcher: LocalLauncher,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
     clock: SystemClock,
     ids: SystemIds,
+    cancel: Cancel,
 }
 
 impl App {
+    /// What ends its use cases.
+    #[must_use]
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// Opens a home and its ledger. With `create`, both are made when they are not there yet.
     ///
     /// `shim_binary` is the program that runs `__shim`: normally this very program.
     ///
     /// # Errors
-    /// [`error::ErrorKind::NotFound`] without a home and without `create`; when the ledger cannot be opened.
+    /// [`error::ErrorKind::NotFound`] without a home and without `create`; [`error::ErrorKind::Integrity`] when attempts are
+    /// there and their ledger is not; when the ledger cannot be opened.
     pub fn open(home: Home, shim_binary: PathBuf, create: bool) -> Result<Self, AppError> {
         let folder = home.folder();
         if create {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| AppError::file("make the home", folder, &error))?;
+            home.make()?;
         } else if !folder.is_dir() && !home.has_ledger_elsewhere() {
             let message = format!("there is no Trackway home at `{}`", folder.display());
             return Err(AppError::new(ErrorKind::NotFound, message)
                 .hint("name it with --home or TRACKWAY_HOME, or make one with `trackway run`"));
         }
         home.check_ledger_scheme()?;
+        let orphans = doctor::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location()).map_err(|error| ledger_error(&error))?;
-        Ok(Self {
+        let app = Self {
             home,
             ledger,
+            patience: Patience::default(),
             launcher: LocalLauncher::new(shim_binary),
-            redactor: Redactor::from_own_environment(),
+            redactor: Redactor::of_this_process(),
             clock: SystemClock,
             ids: SystemIds,
-        })
+            cancel: Cancel::default(),
+        };
+        if orphans && app.ledger_read(Ledger::is_empty)? {
+            return Err(doctor::lost_ledger(&app.home, "holds no run"));
+        }
+        Ok(app)
     }
-
-    fn ledger_read<T>(&self, read: impl FnOnce(&Ledger) -> Result<T, LedgerError>) -> Result<T, AppError> {
-        read(&self.ledger).map_err(|error| ledger_error(&error))
-    }
-
-    fn ledger_write<T>(&self, write: impl FnOnce(&Ledger) -> Result<T, LedgerError>) -> Result<T, AppError> {
-        write(&self.ledger).map_err(|error| ledger_error(&error))
-    }
-}
-
-fn ledger_error(error: &LedgerError) -> AppError {
-    let kind = match error.kind() {
-        trackway_ledger::ErrorKind::NotFound => ErrorKind::NotFound,
-        trackway_ledger::ErrorKind::Usage => ErrorKind::Usage,
-        trackway_ledger::ErrorKind::Integrity => ErrorKind::Integrity,
-        trackway_ledger::ErrorKind::Locked => ErrorKind::Locked,
-        trackway_ledger::ErrorKind::Newer | trackway_ledger::ErrorKind::Fault => ErrorKind::Fault,
-    };
-    AppError::new(kind, error.to_string())
 }

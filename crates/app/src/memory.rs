@@ -157,7 +157,7 @@ fn header_of(path: &Path) -> Result<Header, AppError> {
         read(&mut file, header_bytes.min(MAX_HEADER_BYTES).min(file_bytes))?;
     }
     Header::from_bytes(&bytes, file_bytes)
-        .map_err(|error| usage(format!("`{}` is no safetensors file: {error}", path.display())))
+        .map_err(|error| usage(format!("`{}` is not a valid safetensors file: {error}", path.display())))
 }
 
 fn open(path: &Path) -> Result<File, AppError> {

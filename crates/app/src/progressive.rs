@@ -5,14 +5,14 @@ use serde_json::Value;
 use trackway_core::AttemptId;
 use trackway_core::detect::Detector;
 use trackway_formats::record::PROGRESSIVE_LOSS;
-use trackway_formats::runfile::EarlyStopSection;
-use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
+use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, QueryLimits, RunRow};
 pub use trackway_tower::progressive::{Estimate, Fall};
 use trackway_tower::progressive::{Progressive, WINDOW_DEFAULT};
 
 use crate::App;
 use crate::error::AppError;
 use crate::run::detect::Detection;
+use crate::stored::stored_plan;
 
 /// The estimate of a stage. Field names are the JSON contract of `trackway explain` and `trackway watch`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -25,10 +25,9 @@ pub struct ProgressiveCard {
 }
 
 /// Values in a window, as the run file says.
-pub(crate) fn window_of(run: &RunRow) -> u64 {
-    let stored = run.config_json.get("early_stop").cloned().unwrap_or_default();
-    let section: Option<EarlyStopSection> = serde_json::from_value(stored).unwrap_or_default();
-    section.and_then(|section| section.window).unwrap_or(WINDOW_DEFAULT)
+pub(crate) fn window_of(run: &RunRow) -> Result<u64, AppError> {
+    let section = stored_plan(run)?.and_then(|plan| plan.early_stop);
+    Ok(section.and_then(|section| section.window).unwrap_or(WINDOW_DEFAULT))
 }
 
 /// The estimate, and what speaks against it: batches of these attempts that came again.
@@ -62,14 +61,17 @@ impl App {
         if !recorded && attempt.state == AttemptState::Sealed {
             return Ok(None);
         }
-        let answer = self.sql(&format!(
-            "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
+        let answer = self.sql(
+            &format!(
+                "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
              and stage = '{}' and name = '{PROGRESSIVE_LOSS}' group by step order by step",
-            run.run_id,
-            attempt.kind.as_str(),
-            attempt.stage
-        ))?;
-        let mut progressive = Progressive::new(window_of(run));
+                run.run_id,
+                attempt.kind.as_str(),
+                attempt.stage
+            ),
+            &QueryLimits::default(),
+        )?;
+        let mut progressive = Progressive::new(window_of(run)?);
         for row in self.json_rows(&answer)? {
             let Some(step) = row.get("step").and_then(Value::as_u64) else { continue };
             progressive.take(step, row.get("value").and_then(Value::as_f64).unwrap_or(f64::NAN));

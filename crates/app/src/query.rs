@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use trackway_ledger::{Answer, sql};
+use trackway_ledger::{Answer, QueryLimits, sql_within};
 
 use crate::App;
 use crate::error::AppError;
@@ -13,8 +13,8 @@ impl App {
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::Usage`] when the query is wrong, names what is not there, or would write.
-    pub fn sql(&self, query: &str) -> Result<Answer, AppError> {
-        self.ledger_read(|ledger| sql(ledger, self.home.folder(), query))
+    pub fn sql(&self, query: &str, limits: &QueryLimits) -> Result<Answer, AppError> {
+        self.ledger_read(|ledger| sql_within(ledger, self.home.folder(), query, limits))
     }
 
     /// The rows of an answer as JSON objects.
@@ -38,6 +38,8 @@ impl App {
     /// # Errors
     /// When the file cannot be written.
     pub fn write_parquet(&self, answer: &Answer, path: &Path) -> Result<usize, AppError> {
-        self.ledger_write(|_| answer.write_parquet(path))
+        let rows = self.ledger_write(|_| answer.write_parquet(path))?;
+        trackway_files::give_to_user(path).map_err(|error| AppError::file("write", path, &error))?;
+        Ok(rows)
     }
 }

@@ -13,53 +13,82 @@ use crate::seal;
 impl App {
     /// Seals every attempt that ended without a supervisor, and says in a line each what was found.
     ///
-    /// Attempts with a supervisor, live ones, and ones that cannot be seen from here are left alone. An attempt that
-    /// cannot be sealed now (a locked ledger) is left for the next command.
+    /// Attempts with a supervisor, live ones, and ones that cannot be seen from here are left alone. An attempt that cannot be
+    /// sealed now is set aside without a word ([`crate::set_aside`]): it must not disturb the command that came by.
     ///
     /// # Errors
     /// When the ledger cannot be read.
     pub fn reconcile(&self) -> Result<Vec<String>, AppError> {
+        // Who may only read changes nothing: its owner's next command seals.
+        if !self.home.is_writable() || self.ledger.is_read_only() {
+            return Ok(Vec::new());
+        }
+        let tightened = self.home.tighten();
         let open = self.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
+        let running = self.ledger_read(trackway_ledger::Ledger::running_evaluations)?;
+        self.forget_sealed(|id| {
+            open.iter().any(|attempt| attempt.attempt_id.to_string() == id)
+                || running.iter().any(|evaluation| evaluation.evaluation_id == id)
+        });
         // A ledger may serve many homes: the locks and files of the others are not here.
         let own = open.iter().filter(|attempt| {
             self.home.attempt_folder(attempt.attempt_id) == std::path::Path::new(&attempt.log_directory)
         });
-        let mut told: Vec<String> = own.filter_map(|attempt| self.reconcile_one(attempt)).collect();
-        told.extend(self.close_lost_evaluations()?);
+        let mut told: Vec<String> =
+            tightened.into_iter().chain(own.filter_map(|attempt| self.reconcile_one(attempt))).collect();
+        told.extend(self.close_lost_evaluations(&running));
         Ok(told)
     }
 
+    /// Seals every attempt of this home that ended, whether it was set aside or not; says how many. `locks`: those of all runs,
+    /// where the caller has them; else each is taken.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(crate) fn seal_ended(&self, locks: &[RunLock]) -> Result<usize, AppError> {
+        let open = self.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
+        let own = open.iter().filter(|attempt| self.home.attempt_folder(attempt.attempt_id).is_dir());
+        let sealed = own.filter(|attempt| {
+            let _lock = match locks.is_empty() {
+                true => match RunLock::try_take(&self.home.run_folder(attempt.run_id)) {
+                    Ok(Some(lock)) => Some(lock),
+                    _ => return false,
+                },
+                false => None,
+            };
+            self.forget_set_aside(&attempt.attempt_id.to_string());
+            let ended = || Ok(matches!(self.has_ended(attempt)?, Some(true)).then_some(()));
+            let seal = || match ended()? {
+                Some(()) => seal::seal(self, &attempt.attempt_id).map(Some),
+                None => Ok(None),
+            };
+            self.try_to_seal(&attempt.attempt_id.to_string(), seal).is_some()
+        });
+        Ok(sealed.count())
+    }
+
     fn reconcile_one(&self, attempt: &AttemptRow) -> Option<String> {
-        let id = attempt.attempt_id;
         // A home on another machine's disk: the run's folder is there, the processes are not ours to judge.
-        let lock = match RunLock::try_take(&self.home.run_folder(attempt.run_id)) {
-            Ok(Some(lock)) => lock,
-            Ok(None) => return None,
-            Err(error) => return Some(format!("attempt {id} could not be looked at: {error}")),
-        };
-        let told = match self.has_ended(attempt) {
-            Ok(None) => return None,
-            Ok(Some(true)) => match seal::seal(self, &id) {
-                Ok(sealed) => {
-                    let reason = sealed.row.termination_reason.map(|reason| reason.to_string());
-                    Some(format!(
-                        "attempt {id} had ended without a supervisor: {}",
-                        reason.unwrap_or_default()
-                    ))
-                }
-                Err(error) => Some(format!("attempt {id} ended, and is not sealed yet: {error}")),
-            },
-            Ok(Some(false)) if attempt.kind != LaunchKind::Train => {
-                Some(format!("the rehearsal {id} goes on without a supervisor and ends by itself"))
+        let _lock = RunLock::try_take(&self.home.run_folder(attempt.run_id)).ok().flatten()?;
+        self.try_to_seal(&attempt.attempt_id.to_string(), || self.seal_if_ended(attempt))
+    }
+
+    fn seal_if_ended(&self, attempt: &AttemptRow) -> Result<Option<String>, AppError> {
+        let id = attempt.attempt_id;
+        Ok(match self.has_ended(attempt)? {
+            None => None,
+            Some(true) => {
+                let reason = seal::seal(self, &id)?.row.termination_reason.map(|reason| reason.to_string());
+                Some(format!("attempt {id} had ended without a supervisor: {}", reason.unwrap_or_default()))
             }
-            Ok(Some(false)) => Some(format!(
-                "attempt {id} goes on without a supervisor; take it up with: trackway resume {}",
+            Some(false) if attempt.kind != LaunchKind::Train => {
+                Some(format!("rehearsal {id} is still running without a supervisor and ends by itself"))
+            }
+            Some(false) => Some(format!(
+                "attempt {id} is still running without a supervisor; reattach with: trackway resume {}",
                 attempt.run_id
             )),
-            Err(error) => Some(format!("attempt {id} could not be looked at: {error}")),
-        };
-        drop(lock);
-        told
+        })
     }
 
     /// Whether a shim may have been started so lately that it did not introduce itself yet.

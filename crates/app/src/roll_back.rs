@@ -38,7 +38,7 @@ pub struct RolledBack {
     /// Every range of batches that is passed over from then on, as `TRACKWAY_SKIP_BATCHES` has them.
     pub skip_batches: String,
     /// In words.
-    pub told: String,
+    pub summary: String,
 }
 
 impl App {
@@ -48,12 +48,12 @@ impl App {
     /// # Errors
     /// [`ErrorKind::NotFound`] for a run without attempts; [`ErrorKind::Usage`] for one that completed or is no training, that
     /// waits for its next attempt, or where there is no place to go back to. Nothing is ended then.
-    pub fn roll_back(&self, run: &str, request: &RollBackRequest) -> Result<RolledBack, AppError> {
-        let run = self.find_run(run)?;
+    pub fn roll_back(&self, run: RunId, request: &RollBackRequest) -> Result<RolledBack, AppError> {
+        let run = self.run_by_id(run)?;
         let asked = self.asked_by_person(request);
         let last = self.last_of_training(&run)?;
         let back = place(self, &run, &last, &asked)?.map_err(|why| {
-            AppError::new(ErrorKind::Usage, format!("run `{}` cannot go back: {why}", run.name))
+            AppError::new(ErrorKind::Usage, format!("cannot roll back run `{}`: {why}", run.name))
                 .hint(format!("see its checkpoints with: trackway checkpoint ls {}", run.run_id))
         })?;
         let decided = Decided { asked, back };
@@ -69,7 +69,7 @@ impl App {
         }
         let skip_batches = all.to_string();
         let (run_id, attempt_id) = (run.run_id, last.attempt_id);
-        Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, told })
+        Ok(RolledBack { run_id, attempt_id, state, to_step: back.to_step, skip_batches, summary: told })
     }
 
     fn asked_by_person(&self, request: &RollBackRequest) -> Asked {
@@ -80,10 +80,13 @@ impl App {
 
     fn last_of_training(&self, run: &RunRow) -> Result<AttemptRow, AppError> {
         let refuse = |why: String| {
-            Err(AppError::new(ErrorKind::Usage, format!("run `{}` cannot go back: {why}", run.name)))
+            Err(AppError::new(ErrorKind::Usage, format!("cannot roll back run `{}`: {why}", run.name)))
         };
         if run.kind != LaunchKind::Train {
-            return refuse(format!("it is of kind `{}`, and only a training goes back", run.kind.as_str()));
+            return refuse(format!(
+                "it is of kind `{}`, but only training runs can be rolled back",
+                run.kind.as_str()
+            ));
         }
         if run.state == RunState::Completed {
             return refuse("it completed".into());

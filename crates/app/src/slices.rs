@@ -6,7 +6,7 @@ use serde::Serialize;
 use trackway_core::Clock;
 use trackway_data::model::Frame;
 use trackway_evaluate::search::{self, Answer, Earlier, SearchError, columns_needed};
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 pub use trackway_evaluate::search::{
     Change, ErrorSource, HeldOutSlice, Loss, Predicate, Roles, Settings, Side, Slice, Verdict,
@@ -91,12 +91,12 @@ fn earlier(path: &Path) -> Result<Earlier, AppError> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            AppError::new(ErrorKind::NotFound, format!("there is no earlier answer `{shown}`"))
+            AppError::new(ErrorKind::NotFound, format!("there is no file `{shown}`"))
         }
         _ => AppError::file("read", path, &error),
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        let message = format!("`{shown}` is no answer of `trackway slices find --json`: {error}");
+        let message = format!("`{shown}` is not the output of `trackway slices find --json`: {error}");
         AppError::new(ErrorKind::Usage, message)
     })
 }

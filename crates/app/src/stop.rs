@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
 use trackway_launch::{Launcher as _, StopMode};
@@ -18,17 +20,17 @@ pub struct StopAsked {
     pub run_id: RunId,
     /// Its live attempt; between two attempts, the last one.
     pub attempt_id: Option<AttemptId>,
-    /// `graceful`, `kill`, or `before_next_attempt` when the run waits for its next attempt.
+    /// `graceful`; `kill`, also where a stop was requested before; or `before_next_attempt` when the run waits for its next attempt.
     pub mode: String,
 }
 
 impl App {
-    /// Asks the live attempt of a run to end: through the control file and SIGTERM, or at once.
+    /// Asks the live attempt of a run to end: through the control file and SIGTERM, or at once. Asked a second time, at once too.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when no attempt lives; when the attempt cannot be reached.
-    pub fn stop(&self, run: &str, kill: bool, why: &str) -> Result<StopAsked, AppError> {
-        let waiting = self.find_run(run)?;
+    pub fn stop(&self, run: RunId, kill: bool, why: &str) -> Result<StopAsked, AppError> {
+        let waiting = self.run_by_id(run)?;
         if waiting.state == RunState::Waiting {
             return self.stop_waiting(&waiting);
         }
@@ -37,6 +39,7 @@ impl App {
         let placement = self.placement_of(&attempt)?.ok_or_else(|| {
             AppError::new(ErrorKind::NotFound, format!("attempt {} was not launched yet", attempt.attempt_id))
         })?;
+        let kill = kill || was_asked_before(&folder)?;
         let action = OwnAction {
             kind: ActionKind::StopRequested,
             at: self.clock.now(),
@@ -67,7 +70,7 @@ impl App {
         let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
         if lock.is_some() {
             self.set_run_state(run.run_id, RunState::Stopped)?;
-            let _ = std::fs::remove_file(&path);
+            let _ = trackway_files::unlink(&path);
         }
         let last = self.attempts_of(run.run_id)?.pop();
         let attempt_id = last.map(|attempt| attempt.attempt_id);
@@ -81,4 +84,11 @@ impl App {
         stored
             .map_or(trackway_formats::runfile::DEFAULT_GRACE_SECONDS, |job| job.plan.supervise.grace_seconds)
     }
+}
+
+/// Whether Trackway sent a stop to the attempt already. The shim takes a second one for a kill, so it is called that and sent as one.
+fn was_asked_before(folder: &Path) -> Result<bool, AppError> {
+    let before =
+        actions::read(folder).map_err(|error| AppError::file("read the actions in", folder, &error))?;
+    Ok(!before.is_empty())
 }

@@ -98,12 +98,12 @@ impl App {
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`] when there is no such run.
-    pub fn watch(&self, run: &str) -> Result<Watcher<'_>, AppError> {
-        let run = self.find_run(run)?;
+    pub fn watch(&self, run: RunId) -> Result<Watcher<'_>, AppError> {
+        let run = self.run_by_id(run)?;
         Ok(Watcher {
             app: self,
             run_id: run.run_id,
-            window: window_of(&run),
+            window: window_of(&run)?,
             followed: None,
             rate_from: None,
             steps_per_second: None,
@@ -117,7 +117,7 @@ impl Watcher<'_> {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn look(&mut self) -> Result<View, AppError> {
-        let run = self.app.find_run(&self.run_id.to_string())?;
+        let run = self.app.run_by_id(self.run_id)?;
         let attempts = self.app.attempts_of(self.run_id)?;
         let budgets = self.app.budgets_of(&run)?;
         let has_ladder = Ladder::of(&run)?.named;

@@ -148,7 +148,7 @@ impl Adopt {
     fn broken_rule(&self) -> Option<String> {
         let commit = self.commit.as_ref()?;
         let Some(folder) = &self.folder else {
-            return Some("it adopts a commit and names no folder".into());
+            return Some("it adopts a commit without naming a folder".into());
         };
         broken_prefix(&commit.object_prefix, commit.step, commit.epoch)
             .or_else(|| broken_prefix(folder, commit.step, self.epoch))
@@ -158,7 +158,7 @@ impl Adopt {
 fn broken_prefix(prefix: &str, step: Step, epoch: u64) -> Option<String> {
     let ulid = prefix.rsplit('-').next().unwrap_or_default();
     let sound = is_object_prefix(prefix) && *prefix == object_prefix(step, epoch, ulid);
-    (!sound).then(|| format!("its prefix `{}` is none", prefix.escape_debug()))
+    (!sound).then(|| format!("its prefix `{}` is invalid", prefix.escape_debug()))
 }
 
 /// The part of a checkpoint's metrics that its commit entry holds.

@@ -29,9 +29,7 @@ pub enum ErrorKind {
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
     /// The process was not started by Trackway, or not with all that checkpoints need.
-    #[error(
-        "no checkpoints here: `{variable}` is not set or not valid; start the script with `trackway run`"
-    )]
+    #[error("no checkpoints here: `{variable}` is not set or invalid; start the script with `trackway run`")]
     NotInAttempt {
         /// The environment variable that is missing or wrong.
         variable: &'static str,
@@ -104,13 +102,17 @@ pub enum CheckpointError {
         number: u64,
     },
     /// Whoever prepared this attempt died before it had said what the attempt goes on from.
-    #[error("epoch {epoch} was told only a part of what it goes on from; launch another attempt")]
+    #[error(
+        "the checkpoints that epoch {epoch} continues from were only partly staged; launch another attempt"
+    )]
     HalfAdopted {
         /// The epoch.
         epoch: u64,
     },
     /// Somebody deleted the checkpoint that this one shares files with.
-    #[error("the checkpoint that step {step} shares unchanged files with was deleted meanwhile; save again")]
+    #[error(
+        "the checkpoint that step {step} shares unchanged files with was deleted in the meantime; save again"
+    )]
     ParentRetired {
         /// The step.
         step: Step,
@@ -124,7 +126,7 @@ pub enum CheckpointError {
         name: String,
     },
     /// A pin cannot have that name.
-    #[error("`{name}` is no name for a pin: it has 1 to {max_bytes} bytes", max_bytes = crate::entry::MAX_PIN_NAME_BYTES)]
+    #[error("invalid pin name `{name}` (expected 1 to {max_bytes} bytes)", max_bytes = crate::entry::MAX_PIN_NAME_BYTES)]
     PinName {
         /// What was asked for.
         name: String,
@@ -142,7 +144,7 @@ pub enum CheckpointError {
     Manifest(#[from] ManifestError),
     /// The remote that should hold the truth of this root is empty.
     #[error(
-        "{location} holds no checkpoints, and {} has some that were committed: is it the right remote?",
+        "{location} holds no checkpoints, but {} has committed ones: is it the right remote?",
         root.display()
     )]
     RemoteEmpty {
@@ -161,7 +163,7 @@ pub enum CheckpointError {
     #[error(transparent)]
     Tensors(#[from] TensorError),
     /// There is not enough memory to stage a save beside the training. Nothing was staged.
-    #[error("no room in memory for a save of {size_bytes} bytes: {source}")]
+    #[error("not enough memory for a save of {size_bytes} bytes: {source}")]
     Memory {
         /// What the save needs.
         size_bytes: u64,

@@ -141,7 +141,7 @@ fn collecting_spares_what_is_pinned() {
     assert_eq!(error.to_string(), "the checkpoint of step 20 is retired: its files are gone");
     assert_eq!(house.pin("late", 999, "", None).unwrap_err().kind(), ErrorKind::Input);
     assert!(matches!(house.unpin("promoted"), Err(CheckpointError::NoSuchPin { .. })));
-    assert_eq!(save(&mut root, 50).unwrap().parent, Some(commits[3].number), "nobody was fenced");
+    assert_eq!(save(&mut root, 50).unwrap().parent, Some(commits[3].number), "no writer was fenced");
 }
 
 /// Proves that nothing is deleted when fewer than two of those that stay verify, and that those that do not are

@@ -57,7 +57,7 @@ impl Keeper {
             match self.unverified(view, &done.plan)? {
                 Verdict::Enough => break,
                 Verdict::TooFew => {
-                    done.refused = Some(format!("fewer than {MIN_KEPT} of those that stay verify"));
+                    done.refused = Some(format!("fewer than {MIN_KEPT} of the remaining checkpoints verify"));
                     done.plan.retire.clear();
                     return Ok(done);
                 }
@@ -206,11 +206,11 @@ fn remove_files(view: &CheckpointView, number: u64) -> Result<(), CheckpointErro
         return Ok(());
     };
     let disk = view.disk();
-    disk.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
+    view.remove_folder(&folder).map_err(CheckpointError::storage("delete", &folder))?;
     let step_folder = folder.parent().unwrap_or(view.root());
     disk.sync_folder(step_folder).map_err(CheckpointError::storage("sync the folder", step_folder))?;
     // The folder of the step goes with its last checkpoint; while it has another, this fails, and that is right.
-    let _ = std::fs::remove_dir(step_folder);
+    let _ = view.owned(step_folder).and_then(|owned| owned.remove_if_empty(step_folder));
     Ok(())
 }
 

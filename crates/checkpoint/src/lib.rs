@@ -21,6 +21,7 @@
 //!
 //! The format is stated in `docs/formats/checkpoint-manifest.md`. The training process writes to a disk; uploads and what
 //! several machines have in common are the module `remote`, which it knows nothing of.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 pub mod bulk;
 pub mod doctor;

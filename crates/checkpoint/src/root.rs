@@ -319,7 +319,7 @@ impl CheckpointRoot {
     pub(crate) fn give_up(&mut self, begin: u64, prefix: &str, error: CheckpointError) -> CheckpointError {
         let folder = self.view.root().join(prefix);
         if folder.exists() {
-            let _ = self.view.disk().remove_folder(&folder);
+            let _ = self.view.remove_folder(&folder);
         }
         let _ = self.append(Body::abandon(begin, &error.to_string()));
         error

@@ -53,7 +53,7 @@ pub enum Defect {
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// Manifest and commit entry tell of different checkpoints.
-    #[error("the manifest says {field} {found}, and the commit says {expected}")]
+    #[error("the {field} is {found} in the manifest, and {expected} in the commit")]
     Disagreement {
         /// The field in which they differ.
         field: &'static str,

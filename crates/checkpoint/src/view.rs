@@ -1,7 +1,9 @@
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Clock, Ids, Step, Timestamp};
+use trackway_files::OwnedFolder;
 use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
@@ -12,6 +14,11 @@ use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
 use crate::retention::{Age, Retention, RetentionPlan, plan};
 use crate::verify::{Defect, read_all, verify, verify_manifest};
+
+/// What only a checkpoint root holds: its log, the votes of ranks, what is being downloaded.
+const ROOT_SIGNS: [&str; 3] = ["log", "votes", "incoming"];
+/// What the folder of a step begins with.
+const STEP_PREFIX: &str = "step-";
 
 /// A checkpoint root as a reader sees it. Changes nothing.
 pub struct CheckpointView {
@@ -93,6 +100,20 @@ impl CheckpointView {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The root as a folder to delete `path` from: it holds what only a checkpoint root holds, or, with its log elsewhere, the
+    /// folder of a step that `path` is in and that the log named.
+    pub(crate) fn owned(&self, path: &Path) -> io::Result<OwnedFolder> {
+        let first = path.strip_prefix(&self.root).ok().and_then(|below| below.iter().next());
+        let step = first.and_then(|name| name.to_str()).filter(|name| name.starts_with(STEP_PREFIX));
+        let signs: Vec<&str> = ROOT_SIGNS.into_iter().chain(step).collect();
+        OwnedFolder::holding(&self.root, &signs)
+    }
+
+    /// Removes a folder below the root.
+    pub(crate) fn remove_folder(&self, folder: &Path) -> io::Result<()> {
+        self.disk.remove_folder(&self.owned(folder)?, folder)
     }
 
     pub(crate) fn disk(&self) -> &Arc<dyn Disk> {

@@ -10,7 +10,10 @@ mod probe;
 mod registry;
 mod rehearse;
 mod score;
+mod shell;
 mod slices;
+#[cfg(test)]
+mod tests;
 mod tracking;
 
 use std::path::PathBuf;
@@ -36,6 +39,7 @@ pub use registry::{
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use score::ScoreArgs;
+pub use shell::{CompletionsArgs, ManArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -45,13 +49,13 @@ pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 #[command(after_help = "Examples:
   trackway run trackway.toml            run a training job from its run file
   trackway run -- python train.py       no run file: receipt, logs and metrics for any command
-  trackway explain last                 why did it end, and what now?
+  trackway explain last                 why did it end, and what to do next
 
 Exit codes:
   0  done                                   4  the run ended without completing
-  1  a fault of Trackway's own              5  a gate failed, or nothing is proved
-  2  wrong usage or run file                6  something asked for does not exist
-  3  blocked before launch                  7  integrity: a hash, a fence or a sealed receipt")]
+  1  internal error                         5  a gate failed, or nothing was proved
+  2  invalid usage or run file              6  not found
+  3  blocked before launch                  7  integrity check failed: a hash, a fence or a receipt")]
 pub struct Cli {
     #[command(flatten)]
     pub global: GlobalArgs,
@@ -59,86 +63,101 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
-    /// The folder that holds Trackway's state [default: `.trackway` beside the run file]
-    #[arg(long, global = true, env = "TRACKWAY_HOME", value_name = "DIR")]
+    /// Show personal data in data values instead of masking it
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub show_values: bool,
+    /// Folder with Trackway's state [default: `.trackway` next to the run file]
+    #[arg(long, global = true, help_heading = GLOBAL, env = "TRACKWAY_HOME", value_name = "DIR", hide_env_values = true)]
     pub home: Option<PathBuf>,
-    /// Where the ledger is: a SQLite file or a `postgres://` URL [default: `ledger.db` in the home]
-    #[arg(long, global = true, env = "TRACKWAY_LEDGER", value_name = "URL", hide_env_values = true)]
+    /// Ledger: a SQLite file or a `postgres://` URL [default: `ledger.db` in the home]
+    #[arg(long, global = true, help_heading = GLOBAL, env = "TRACKWAY_LEDGER", value_name = "URL", hide_env_values = true)]
     pub ledger: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a training job: launch, supervise, classify, retry, and leave a receipt of every attempt
+    /// Run a training job: launch, supervise, classify, retry, and record a receipt for every attempt
     Run(RunArgs),
-    /// Check everything that can be known before a run costs anything: data, settings, memory, cost, storage
+    /// Check a run before it costs anything: data, settings, memory, cost, storage
     Preflight(PreflightArgs),
-    /// Prove that a killed and resumed run ends in the state of an undisturbed one
+    /// Prove that a run that is killed and resumed ends in the same state as an uninterrupted one
     Prove(ProveArgs),
-    /// Rehearse a training on one batch, or on a few: whether the script learns them, and why not
+    /// Smoke-test training: overfit one or a few batches and diagnose failures
     Rehearse(RehearseArgs),
-    /// Evaluate a checkpoint: verify it, hold it, launch the evaluator, and leave a receipt
+    /// Evaluate a checkpoint: verify it, pin it, launch the evaluator, and record a receipt
     Evaluate(EvaluateArgs),
     /// List evaluations, newest first
     Evaluations(EvaluationsArgs),
-    /// Look at one evaluation
+    /// Show one evaluation
     #[command(subcommand)]
     Evaluation(EvaluationCommand),
-    /// Take up a run whose supervisor is gone: attach to the live attempt, or decide what comes next
+    /// Reattach to a run, or continue it from its last checkpoint
     Resume(ResumeArgs),
-    /// List runs, newest first; search and sort by metrics, parameters and tags
+    /// List runs, newest first; filter and sort by metrics, parameters and tags
     Runs(RunsArgs),
     /// Compare runs: parameters, settings, data, environment, metrics and curves
     Compare(CompareArgs),
     /// List attempts, newest first
     Attempts(AttemptsArgs),
-    /// Show what an attempt printed
+    /// Show the output of an attempt
     Logs(LogsArgs),
     /// Follow a run: step, rate, loss, last committed step, budget
     Watch(WatchArgs),
-    /// Explain an attempt or a run: what was tried, why it ended, which checkpoint is real, what to do next
+    /// Explain an attempt or a run: what ran, why it ended, which checkpoint is valid, what to do next
     Explain(ExplainArgs),
-    /// Ask a run to stop (a second time: kill it)
+    /// Stop a run gracefully (a second time: kill it)
     Stop(StopArgs),
-    /// Send a run back to an earlier checkpoint, without the data that broke it
+    /// Roll a run back to an earlier checkpoint, optionally skipping the batches that broke it
     RollBack(RollBackArgs),
-    /// Query every receipt, event and metric with SQL
+    /// Query receipts, events and metrics with SQL
     Sql(SqlArgs),
-    /// Judge evaluations by gates, and show that gates can say no
+    /// Judge evaluations by gates, and test gates against known-bad models
     #[command(subcommand)]
     Gates(GatesCommand),
-    /// Versions of models: register, promote through gates, roll back
+    /// Manage model versions: register, promote through gates, roll back
     #[command(subcommand)]
     Registry(Box<RegistryCommand>),
     /// Import runs of MLflow, Weights & Biases, TensorBoard or Neptune
     Import(ImportArgs),
-    /// Delete logs and records of old runs by rule; without --yes only say what would go
+    /// Diagnose the home and its ledger: attempts, receipts, what cannot be sealed
+    Doctor(DoctorArgs),
+    /// Rebuild a lost ledger
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
+    /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
-    /// Name the reason a log ended, from the log and what is known of the process
+    /// Classify why a process ended, from its log, exit code, signal and scheduler state
     Classify(ClassifyArgs),
     /// Estimate the device memory a training run needs: parameters, gradients, optimizer, activations, logits
     Memory(Box<MemoryArgs>),
-    /// Look at checkpoints, keep house among them, find out what is wrong with them
+    /// List, verify, pin, garbage-collect and diagnose checkpoints
     #[command(subcommand)]
     Checkpoint(CheckpointCommand),
-    /// Look at data: what is in it, and what is wrong with it
+    /// Profile, validate, compare and split data sets
     #[command(subcommand)]
     Data(DataCommand),
-    /// Look at slices of a table of predictions
+    /// Find slices of a data set on which a model performs badly
     #[command(subcommand)]
     Slices(SlicesCommand),
-    /// Ask a model what it makes of its inputs: what it needs, what it expects, what confuses it, what would change its mind
+    /// Probe a model: residuals, outliers, permutation importance, partial dependence, robustness, sensitivity, counterfactuals
     Probe(Box<ProbeArgs>),
-    /// Ask a model about every row of a table, and write its predictions beside them
+    /// Batch-score a table: append the predictions of a model command
     Score(Box<ScoreArgs>),
-    /// Judge a table of predictions: metrics with intervals, slices, fairness, comparison with a baseline
+    /// Compute metrics of a table of predictions: confidence intervals, slices, fairness, comparison with a baseline
     Metrics(Box<MetricsArgs>),
+    /// Print a shell completion script
+    Completions(CompletionsArgs),
+    /// Write man pages
+    Man(ManArgs),
     /// The process that owns one attempt (started by the local launcher)
     #[command(name = "__shim", hide = true)]
     Shim(ShimArgs),
@@ -148,35 +167,35 @@ pub enum Command {
 #[command(after_help = "Examples:
   trackway run trackway.toml
   trackway run trackway.toml --set run.seed=18
-  trackway run wine.toml --inject kill@step=120     rehearse the loss of a machine
+  trackway run wine.toml --inject kill@step=120     simulate the loss of a machine
   trackway run wine.toml --inject kill@save=300     … in the middle of a checkpoint
   trackway run trackway.toml --skip data.drift --why 'the split is by time'
   trackway run --name baseline -- python train.py --lr 0.01")]
 pub struct RunArgs {
-    /// The run file
+    /// Run file
     #[arg(value_name = "FILE", required_unless_present = "argv", conflicts_with = "argv")]
     pub file: Option<PathBuf>,
-    /// Override a key of the run file; the value is read as TOML, or else as text
+    /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// Rehearse a fault in the first attempt: `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`
+    /// Inject a fault into the first attempt: `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`
     #[arg(long, value_name = "FAULT")]
     pub inject: Option<String>,
-    /// Exit with the script's own exit code (128 + N for signal N)
+    /// Exit with the exit code of the script (128 + N for signal N)
     #[arg(long)]
     pub exit_with_child: bool,
-    /// Launch even though the last attempt on this very data and config ended in a data error
+    /// Launch although the last attempt with the same data and config ended in a data error
     #[arg(long)]
     pub retry_data_error: bool,
     #[command(flatten)]
     pub skip: SkipArgs,
-    /// Launch without any check
+    /// Launch without pre-flight checks
     #[arg(long, requires = "why")]
     pub skip_preflight: bool,
-    /// A name for a run without a run file
+    /// Name of a run without a run file
     #[arg(long)]
     pub name: Option<String>,
-    /// The command to run, as is: no shell is involved
+    /// Command to run; it is not passed to a shell
     #[arg(last = true, value_name = "COMMAND")]
     pub argv: Vec<String>,
 }
@@ -186,30 +205,58 @@ pub struct RunArgs {
   trackway prove trackway.toml --steps 100
   trackway prove wine.toml --steps 600 --json
 
-It launches N steps twice, then N steps with SIGKILL in the middle and a resume, and compares what the checkpoints of
-step N hold. The script must ask `checkpoint_due` and `should_stop` of its recorder.
+It trains N steps twice, then N steps with a SIGKILL in the middle and a resume, and compares the contents of the
+checkpoints of step N. The script must call `checkpoint_due` and `should_stop` of its recorder.
 
-Exit codes: 0 equal; 7 different; 5 nothing is proved: nondeterministic, not_proved, not_applicable")]
+Exit codes: 0 equal; 7 different; 5 nothing was proved: nondeterministic, not_proved, not_applicable")]
 pub struct ProveArgs {
-    /// The run file
+    /// Run file
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Steps of every launch
+    /// Steps per launch
     #[arg(long, value_name = "N")]
     pub steps: u64,
-    /// Override a key of the run file; the value is read as TOML, or else as text
+    /// Override a key of the run file; the value is parsed as TOML, otherwise taken as a string
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// How long the script may take until it speaks to its recorder
+    /// Time limit for the first call of the script to its recorder
     #[arg(long, value_name = "SECONDS", default_value_t = trackway_app::prove::HANDSHAKE_SECONDS)]
     pub handshake_seconds: f64,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  trackway doctor
+  trackway doctor --json
+  trackway --home /data/.trackway doctor
+
+It changes nothing. `trackway checkpoint doctor RUN` diagnoses checkpoints.
+
+Exit codes: 0 healthy; 7 problems found; 6 no home")]
+pub struct DoctorArgs {}
+
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Rebuild the ledger from the files of the home
+    Rebuild(RebuildArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway ledger rebuild
+  trackway ledger rebuild --json
+
+A readable ledger is kept and completed. One that is missing, empty or damaged is replaced once the new one is complete; the
+old file is kept next to it.
+
+Exit codes: 0 complete; 7 some file could not be used; 6 the home contains no run")]
+pub struct RebuildArgs {}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
   trackway resume last")]
 pub struct ResumeArgs {
-    /// A run: its id, a unique part of it, its name, or `last`
+    /// Run: id, unique part of an id, name, or `last`
     pub run: String,
 }
 
@@ -218,9 +265,9 @@ pub struct ResumeArgs {
   trackway attempts
   trackway attempts last")]
 pub struct AttemptsArgs {
-    /// Only those of this run: its id, a unique part of it, its name, or `last`
+    /// Only attempts of this run: id, unique part of an id, name, or `last`
     pub run: Option<String>,
-    /// How many, at most
+    /// Maximum number of rows
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub limit: u32,
 }
@@ -231,13 +278,13 @@ pub struct AttemptsArgs {
   trackway logs last --stream stderr
   trackway logs last --times --tail 50")]
 pub struct LogsArgs {
-    /// An attempt: its id, a unique part of it, a run (its last attempt), or `last`
+    /// Attempt: id, unique part of an id, a run (its last attempt), or `last`
     #[arg(default_value = "last")]
     pub attempt: String,
-    /// Only one of the two streams
+    /// Only this stream
     #[arg(long, value_parser = ["stdout", "stderr"])]
     pub stream: Option<String>,
-    /// Put the time before every line
+    /// Prefix each line with its time
     #[arg(long)]
     pub times: bool,
     /// Only the last N lines
@@ -250,10 +297,10 @@ pub struct LogsArgs {
   trackway watch last
   trackway watch last --once --json")]
 pub struct WatchArgs {
-    /// A run: its id, a unique part of it, its name, or `last`
+    /// Run: id, unique part of an id, name, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Look once and end
+    /// Print the state once and exit
     #[arg(long)]
     pub once: bool,
 }
@@ -263,7 +310,7 @@ pub struct WatchArgs {
   trackway explain last
   trackway explain att_01kabc --json")]
 pub struct ExplainArgs {
-    /// An attempt or a run: an id, a unique part of it, a run's name, or `last`
+    /// Attempt or run: id, unique part of an id, run name, or `last`
     #[arg(default_value = "last")]
     pub subject: String,
 }
@@ -273,35 +320,35 @@ pub struct ExplainArgs {
   trackway stop last
   trackway stop last --kill")]
 pub struct StopArgs {
-    /// A run: its id, a unique part of it, its name, or `last`
+    /// Run: id, unique part of an id, name, or `last`
     pub run: String,
-    /// Do not wait for the grace period
+    /// Kill at once, without the grace period
     #[arg(long)]
     pub kill: bool,
-    /// Why, for the receipt
-    #[arg(long, default_value = "asked for with `trackway stop`", value_name = "TEXT")]
+    /// Reason, recorded in the receipt
+    #[arg(long, default_value = "requested with `trackway stop`", value_name = "TEXT")]
     pub why: String,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway roll-back last                                     to the checkpoint before the newest
+  trackway roll-back last                                     to the second-newest checkpoint
   trackway roll-back last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
-  trackway resume last                                        go on from there, when the run was at rest
+  trackway resume last                                        continue from there, if the run was not running
 
-A live attempt is ended at once, without another checkpoint, and its supervisor goes on from the earlier one.
-Newer checkpoints are not resumed from any more; nothing is deleted.")]
+A running attempt is killed without another checkpoint, and its supervisor continues from the earlier one. Newer checkpoints
+are not resumed from any more; nothing is deleted.")]
 pub struct RollBackArgs {
-    /// A run: its id, a unique part of it, its name, or `last`
+    /// Run: id, unique part of an id, name, or `last`
     pub run: String,
-    /// Go back to the newest checkpoint of this step or before it [default: the one before the newest]
+    /// Roll back to the newest checkpoint at or before this step [default: the second-newest checkpoint]
     #[arg(long, value_name = "N")]
     pub to_step: Option<u64>,
-    /// Pass over these batches from then on; B is not one of them. Batches are counted from 0 over all passes through the data
+    /// Skip batches A to B (B excluded) from then on; batches are numbered from 0 across all epochs
     #[arg(long, value_name = "A..B")]
     pub skip_batches: Option<BatchRange>,
-    /// Why, for the receipt
-    #[arg(long, default_value = "asked for with `trackway roll-back`", value_name = "TEXT")]
+    /// Reason, recorded in the receipt
+    #[arg(long, default_value = "requested with `trackway roll-back`", value_name = "TEXT")]
     pub why: String,
 }
 
@@ -311,7 +358,7 @@ pub struct RollBackArgs {
   trackway sql \"select step, value from effective_metrics where name = 'loss' order by step\" --csv
   trackway sql \"select * from metrics\" --parquet metrics.parquet")]
 pub struct SqlArgs {
-    /// One SELECT over the ledger's tables and `metrics`
+    /// A SELECT statement over the tables of the ledger and `metrics`
     pub query: String,
     /// Print CSV
     #[arg(long, conflicts_with = "json")]
@@ -319,6 +366,12 @@ pub struct SqlArgs {
     /// Write a Parquet file instead of printing
     #[arg(long, value_name = "FILE", conflicts_with = "csv")]
     pub parquet: Option<PathBuf>,
+    /// Time limit of the query
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    pub timeout: u32,
+    /// Memory for sorts, joins and aggregations before they spill to disk; a query that uses twice as much is cancelled
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(16..))]
+    pub memory_limit: u32,
 }
 
 #[derive(Debug, Args)]
@@ -326,16 +379,16 @@ pub struct SqlArgs {
   trackway classify --log train.log --exit-code 1
   trackway classify --log slurm-123.out --launcher-state OUT_OF_MEMORY --json")]
 pub struct ClassifyArgs {
-    /// The log, or `-` for standard input
+    /// Log file, or `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub log: PathBuf,
-    /// The exit code of the process, where known
+    /// Exit code of the process
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub exit_code: Option<i32>,
-    /// The signal that ended it, where known: a number or a name
+    /// Signal that ended the process: a number or a name
     #[arg(long, value_name = "S")]
     pub signal: Option<String>,
-    /// The state the scheduler gave, such as `OUT_OF_MEMORY`, `OOMKilled`, `PREEMPTED`
+    /// State reported by the scheduler, such as `OUT_OF_MEMORY`, `OOMKilled`, `PREEMPTED`
     #[arg(long, value_name = "S")]
     pub launcher_state: Option<String>,
 }
@@ -347,4 +400,22 @@ pub struct ShimArgs {
     /// The command
     #[arg(last = true, required = true)]
     pub argv: Vec<String>,
+}
+
+impl Command {
+    /// Whether it shows values of the user's data, in which personal data is masked.
+    pub fn shows_values(&self) -> bool {
+        matches!(
+            self,
+            Self::Data(_)
+                | Self::Evaluate(_)
+                | Self::Evaluation(_)
+                | Self::Metrics(_)
+                | Self::Preflight(_)
+                | Self::Probe(_)
+                | Self::Rehearse(_)
+                | Self::Score(_)
+                | Self::Slices(_)
+        )
+    }
 }

@@ -2,6 +2,8 @@
 
 use trackway_app::error::{AppError, ErrorKind};
 
+/// Wrong usage.
+pub const USAGE: u8 = 2;
 /// Something was found that must not be trained on, or forbids the launch.
 pub const BLOCKED: u8 = 3;
 /// The run ended without completing.
@@ -20,7 +22,7 @@ pub struct Failure {
 impl Failure {
     /// Wrong usage: exit code 2.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { code: 2, message: message.into(), hints: vec![hint.into()] }
+        Self { code: USAGE, message: message.into(), hints: vec![hint.into()] }
     }
 
     /// A fault of the machine or of Trackway: exit code 1.
@@ -32,8 +34,8 @@ impl Failure {
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Self {
         let code = match error.kind {
-            ErrorKind::Fault | ErrorKind::Locked => 1,
-            ErrorKind::Usage => 2,
+            ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable => 1,
+            ErrorKind::Usage => USAGE,
             ErrorKind::Blocked => 3,
             ErrorKind::Cancelled => NOT_COMPLETED,
             ErrorKind::NotFound => 6,

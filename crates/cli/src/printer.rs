@@ -1,14 +1,28 @@
 //! The only place that writes to the terminal: data on stdout, everything else on stderr.
+//!
+//! Every text becomes a [`Shown`] on its way, and only this file turns one into bytes: what a script, a file or a name
+//! holds cannot steer the terminal, whoever prints it. The two exceptions have names: [`Printer::echo`] for the
+//! script's own output while it runs, and [`Printer::file`] for a document that is on its way into a file.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::ops::Add;
 
-use comfy_table::{ContentArrangement, Table, presets};
+use indicatif::ProgressBar;
 use serde::Serialize;
+use trackway_app::data::{masked, masked_json};
+use trackway_core::visible::{escaped_json, visible, without_colours};
+use unicode_width::UnicodeWidthStr;
+
+/// Spaces between the columns of a table.
+const COLUMN_GAP: usize = 2;
 
 /// How the terminal wants to be spoken to.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     json: bool,
+    /// Personal data is hidden in whatever is printed.
+    masks: bool,
     stdout_colour: bool,
     stderr_colour: bool,
 }
@@ -40,8 +54,125 @@ impl Tone {
     }
 }
 
+/// One line as a person may see it: spans of visible letters, some in a tone. It is no `Display`, so that tones
+/// cannot get lost in a `String`; pieces are joined with `+`.
+#[derive(Debug, Clone, Default)]
+pub struct Shown(Vec<(Option<Tone>, String)>);
+
+impl Shown {
+    /// Pieces with a separator between them. Values of data are pieces of their own: hidden are those that are
+    /// personal, and what stands before a number could make another number of it.
+    pub fn joined(pieces: impl IntoIterator<Item = Self>, separator: &str) -> Self {
+        pieces.into_iter().reduce(|all, piece| all + separator + piece).unwrap_or_default()
+    }
+
+    /// All of it in one tone.
+    fn toned(self, tone: Tone) -> Self {
+        Self(self.0.into_iter().map(|(_, text)| (Some(tone), text)).collect())
+    }
+
+    /// Columns of a terminal that it takes.
+    fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// Without spaces at the end.
+    fn trimmed(mut self) -> Self {
+        while let Some((_, last)) = self.0.last_mut() {
+            last.truncate(last.trim_end().len());
+            if !last.is_empty() {
+                break;
+            }
+            self.0.pop();
+        }
+        self
+    }
+
+    /// Letters for a terminal, with the codes of the tones where it has colours.
+    fn render(&self, colour: bool) -> String {
+        let mut line = String::new();
+        for (tone, text) in &self.0 {
+            match tone.filter(|_| colour) {
+                Some(tone) => line.extend(["\u{1b}[", tone.code(), "m", text.as_str(), "\u{1b}[0m"]),
+                None => line.push_str(text),
+            }
+        }
+        line
+    }
+}
+
+impl From<&str> for Shown {
+    fn from(text: &str) -> Self {
+        Self(vec![(None, visible(text).into_owned())])
+    }
+}
+
+impl From<String> for Shown {
+    fn from(text: String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<&String> for Shown {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+impl From<Cow<'_, str>> for Shown {
+    fn from(text: Cow<'_, str>) -> Self {
+        Self::from(&*text)
+    }
+}
+
+impl From<&Self> for Shown {
+    fn from(shown: &Self) -> Self {
+        shown.clone()
+    }
+}
+
+impl<T: Into<Self>> Add<T> for Shown {
+    type Output = Self;
+
+    fn add(mut self, more: T) -> Self {
+        self.0.extend(more.into().0);
+        self
+    }
+}
+
+/// The first letters of a text, and `…` where there are more. Personal data is hidden whatever was asked for: cut, it
+/// could not be recognised any more.
+pub fn cut(text: &str, letters_max: usize) -> String {
+    let text = masked(text);
+    match text.char_indices().nth(letters_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
+}
+
+/// The cells of a row of a table, of which some are in a tone.
+macro_rules! row {
+    ($($cell:expr),* $(,)?) => { vec![$($crate::printer::Shown::from($cell)),*] };
+}
+pub(crate) use row;
+
 fn colour_wanted(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether a person watches the notes: progress is drawn for nobody else.
+pub fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Whether a person reads the data.
+pub fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// What a line of progress says.
+pub fn say(bar: &ProgressBar, text: impl Into<Shown>) {
+    bar.set_message(text.into().render(false));
 }
 
 impl Printer {
@@ -49,9 +180,32 @@ impl Printer {
     pub fn new(json: bool) -> Self {
         Self {
             json,
-            stdout_colour: colour_wanted(std::io::stdout().is_terminal()),
-            stderr_colour: colour_wanted(std::io::stderr().is_terminal()),
+            masks: false,
+            stdout_colour: colour_wanted(stdout_is_terminal()),
+            stderr_colour: colour_wanted(stderr_is_terminal()),
         }
+    }
+
+    /// The same, and whether it hides personal data: in lines, tables, errors, JSON and pages.
+    pub fn masking(self, masks: bool) -> Self {
+        Self { masks, ..self }
+    }
+
+    /// Whether personal data is hidden.
+    pub fn masks(self) -> bool {
+        self.masks
+    }
+
+    fn hidden(self, shown: Shown) -> Shown {
+        if !self.masks {
+            return shown;
+        }
+        Shown(shown.0.into_iter().map(|(tone, text)| (tone, masked(&text).into_owned())).collect())
+    }
+
+    fn json_line(self, text: String) {
+        let text = if self.masks { masked_json(&text) } else { text };
+        write_line(&escaped_json(text));
     }
 
     /// Whether programs, not people, read stdout.
@@ -60,88 +214,149 @@ impl Printer {
     }
 
     /// A line of data on stdout. A closed pipe ends the process quietly, as `head` expects.
-    pub fn line(self, text: &str) {
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
-        quit_on_closed_pipe(written.and_then(|()| stdout.flush()));
+    pub fn line(self, text: impl Into<Shown>) {
+        write_line(&self.hidden(text.into()).render(self.stdout_colour));
     }
 
-    /// Bytes on stdout as they are.
-    pub fn raw(self, bytes: &[u8]) -> std::io::Result<()> {
-        let mut stdout = std::io::stdout().lock();
-        quit_on_closed_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()));
-        Ok(())
+    /// A line of data that begins with a mark in a tone.
+    pub fn point(self, tone: Tone, text: impl Into<Shown>) {
+        self.line(self.tone(tone, "·") + " " + text);
+    }
+
+    /// A line of a log: without its colours, and a carriage return begins a new line.
+    pub fn log_line(self, before: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end_matches(['\n', '\r']);
+        for part in text.split('\r') {
+            self.line(Shown::from(before) + without_colours(part));
+        }
+    }
+
+    /// A document on its way into a file, byte by byte; only a terminal gets it line by line as visible text.
+    pub fn file(self, bytes: &[u8]) {
+        if stdout_is_terminal() {
+            String::from_utf8_lossy(bytes).lines().for_each(|line| self.line(line));
+        } else {
+            let mut stdout = std::io::stdout().lock();
+            quit_on_closed_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+        }
+    }
+
+    /// The output of the user's own script while it runs, byte by byte, as if Trackway were not there. A closed pipe
+    /// must not end the supervision.
+    pub fn echo(self, to_stdout: bool, bytes: &[u8]) {
+        let written = if to_stdout {
+            let mut stdout = std::io::stdout().lock();
+            stdout.write_all(bytes).and_then(|()| stdout.flush())
+        } else {
+            let mut stderr = std::io::stderr().lock();
+            stderr.write_all(bytes).and_then(|()| stderr.flush())
+        };
+        drop(written);
+    }
+
+    /// An empty screen, for a page that is drawn again.
+    pub fn clear_screen(self) {
+        quit_on_closed_pipe(std::io::stdout().write_all(b"\x1b[H\x1b[J"));
     }
 
     /// One JSON document on stdout.
     pub fn document(self, document: &impl Serialize) {
         match serde_json::to_string_pretty(document) {
-            Ok(text) => self.line(&text),
-            Err(error) => self.note(&format!("cannot print the answer as JSON: {error}")),
+            Ok(text) => self.json_line(text),
+            Err(error) => self.note(format!("cannot print the answer as JSON: {error}")),
         }
     }
 
     /// One line of NDJSON on stdout.
     pub fn record(self, record: &impl Serialize) {
         match serde_json::to_string(record) {
-            Ok(text) => self.line(&text),
-            Err(error) => self.note(&format!("cannot print a record as JSON: {error}")),
+            Ok(text) => self.json_line(text),
+            Err(error) => self.note(format!("cannot print a record as JSON: {error}")),
         }
     }
 
     /// A line for people on stderr, marked as Trackway's own.
-    pub fn note(self, text: &str) {
-        let mark = paint(self.stderr_colour, Tone::Dim, "trackway:");
-        let _ = writeln!(std::io::stderr(), "{mark} {text}");
+    pub fn note(self, text: impl Into<Shown>) {
+        self.stderr_line(&(self.tone(Tone::Dim, "trackway:") + " " + text));
     }
 
-    /// An error with its chain and hints on stderr.
+    /// An error with its chain and hints on stderr. Lines after the first are part of the message: an extract of a
+    /// file, or what a parser said.
     pub fn error(self, text: &str, hints: &[String]) {
-        let mark = paint(self.stderr_colour, Tone::Bad, "error:");
-        let mut stderr = std::io::stderr().lock();
-        let _ = writeln!(stderr, "{mark} {text}");
+        self.message(self.tone(Tone::Bad, "error:"), text);
         for hint in hints {
-            let _ = writeln!(stderr, "{} {hint}", paint(self.stderr_colour, Tone::Warning, "hint:"));
+            self.message(self.tone(Tone::Warning, "hint:"), hint);
         }
     }
 
-    /// `text` in a tone, for stdout.
-    pub fn tone(self, tone: Tone, text: &str) -> String {
-        paint(self.stdout_colour, tone, text)
+    /// Wrong usage, in the words of the parser of arguments.
+    pub fn usage_error(self, text: &str) {
+        self.message(self.tone(Tone::Bad, "error:"), text.strip_prefix("error: ").unwrap_or(text));
+    }
+
+    fn message(self, mark: Shown, text: &str) {
+        let mut lines = text.lines();
+        self.stderr_line(&(mark + " " + lines.next().unwrap_or_default()));
+        lines.for_each(|line| self.stderr_line(&line.into()));
+    }
+
+    fn stderr_line(self, shown: &Shown) {
+        let _ = writeln!(std::io::stderr(), "{}", self.hidden(shown.clone()).render(self.stderr_colour));
+    }
+
+    /// `text` in a tone.
+    pub fn tone(self, tone: Tone, text: impl Into<Shown>) -> Shown {
+        text.into().toned(tone)
     }
 
     /// A table a person can read, on stdout.
-    pub fn table(self, header: &[&str], rows: Vec<Vec<String>>) {
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(header.iter());
+    pub fn table<C: Into<Shown>>(self, header: &[&str], rows: Vec<Vec<C>>) {
+        let header: Vec<Shown> = header.iter().map(|title| Shown::from(*title).toned(Tone::Bold)).collect();
+        let rows = rows.into_iter().map(|row| row.into_iter().map(|cell| self.hidden(cell.into())).collect());
+        let rows: Vec<Vec<Shown>> = std::iter::once(header).chain(rows).collect();
+        let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(Shown::width).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
         for row in rows {
-            table.add_row(row.iter().map(|cell| visible(cell)));
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        let text = table.to_string();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.trim_end();
-            self.line(&if number == 0 { self.tone(Tone::Bold, line) } else { line.into() });
+            let mut line = Shown::default();
+            for (cell, width) in row.into_iter().zip(&widths) {
+                let gap = width + COLUMN_GAP - cell.width();
+                line = line + cell + " ".repeat(gap);
+            }
+            self.line(line.trimmed());
         }
     }
 }
 
-/// Control characters as visible text: what a script or a name holds must not steer the terminal.
-pub fn visible(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter })
-        .collect()
-}
-
-fn paint(colour: bool, tone: Tone, text: &str) -> String {
-    if colour { format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code()) } else { text.into() }
+fn write_line(line: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
+    quit_on_closed_pipe(written.and_then(|()| stdout.flush()));
 }
 
 fn quit_on_closed_pipe(written: std::io::Result<()>) {
     if written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
         std::process::exit(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::visible::steers_display;
+
+    use super::*;
+
+    const HOSTILE: &str = "a\u{1b}[2J\u{7}\u{9b}\r\u{202e}\nb";
+
+    /// Proves that only tones become escape codes, never what a text holds.
+    #[test]
+    fn only_tones_are_escape_codes() {
+        let shown = Shown::from(HOSTILE).toned(Tone::Bad) + HOSTILE.to_owned();
+        let plain = shown.render(false);
+        assert!(!plain.contains(steers_display), "{plain:?}");
+        let coloured = shown.render(true);
+        let codes = coloured.matches('\u{1b}').count();
+        assert_eq!((codes, coloured.starts_with("\u{1b}[31ma")), (2, true), "{coloured:?}");
     }
 }

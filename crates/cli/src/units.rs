@@ -80,6 +80,14 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// The rows behind it: `400`, or `10 of 1000` where it does not cover all that it should.
+pub fn rows_behind(estimate: &Estimate) -> String {
+    match estimate.coverage {
+        coverage if coverage.is_partial() => format!("{} of {}", coverage.rows_used, coverage.rows_expected),
+        _ => estimate.support.to_string(),
+    }
+}
+
 /// Its interval: `0.3012 to 0.3271`; an end that cannot be told is `?`.
 pub fn interval(estimate: &Estimate) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), number);

@@ -35,8 +35,7 @@ impl FromStr for BatchRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong =
-            || format!("`{text}` is no range of batches; write FIRST..END, where END is not part of it");
+        let wrong = || format!("invalid batch range `{text}`: write FIRST..END (END is not included)");
         let (first, end) = text.split_once("..").ok_or_else(wrong)?;
         let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let (first, end) = (number(first)?, number(end)?);

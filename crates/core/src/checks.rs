@@ -95,8 +95,25 @@ impl Finding {
     }
 }
 
+/// Why a check has no rows to go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRows {
+    /// It is about what the run file says, and about what follows from that.
+    Settings,
+    /// It is about a file system, a remote or the room in it.
+    Storage,
+    /// It is about what a launch did.
+    Launch,
+    /// The file is damaged: what was found is that no row can be read.
+    Unreadable,
+}
+
 /// What one check answers.
+///
+/// It comes from [`CheckResult::of_rows`], which wants the number of rows that were seen, or from [`CheckResult::about`], which wants the
+/// reason why there are none to see. A check that saw nothing can therefore not pass by mistake.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CheckResult {
     /// Its name, such as `config.seed`: what `--only` and `--skip` take.
     pub name: String,
@@ -111,9 +128,26 @@ pub struct CheckResult {
 }
 
 impl CheckResult {
-    /// A check that ran: its verdict is that of its worst finding; notes alone pass.
+    /// A check that went through so many rows, or files, or pairs: its verdict is that of its worst finding; notes alone pass. Of no rows
+    /// nothing can be said, so unless it blocks anyway it did not run. What it found stays with it.
     #[must_use]
-    pub fn of(name: &str, mut findings: Vec<Finding>) -> Self {
+    pub fn of_rows(name: &str, rows: u64, findings: Vec<Finding>) -> Self {
+        let result = Self::judged(name, findings);
+        match result.verdict {
+            Verdict::Pass | Verdict::Warn if rows == 0 => {
+                Self { verdict: Verdict::NotRun, why: Some("there are no rows to look at".into()), ..result }
+            }
+            _ => result,
+        }
+    }
+
+    /// A check that is not about rows, for the reason given.
+    #[must_use]
+    pub fn about(name: &str, _: NoRows, findings: Vec<Finding>) -> Self {
+        Self::judged(name, findings)
+    }
+
+    fn judged(name: &str, mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let verdict = match findings.first().map(|finding| finding.severity) {
             None | Some(Severity::Note) => Verdict::Pass,
@@ -123,22 +157,58 @@ impl CheckResult {
         Self { name: name.into(), verdict, seconds: None, why: None, findings }
     }
 
-    /// A check that ran, found nothing and says what it looked at.
+    /// A check that is not about rows, found nothing and says what it looked at.
     #[must_use]
-    pub fn pass(name: &str, why: impl Into<String>) -> Self {
-        Self { why: Some(why.into()), ..Self::of(name, Vec::new()) }
+    pub fn pass(name: &str, about: NoRows, why: impl Into<String>) -> Self {
+        Self::about(name, about, Vec::new()).because(why)
     }
 
     /// A check that could not run.
     #[must_use]
     pub fn not_run(name: &str, why: impl Into<String>) -> Self {
-        Self { verdict: Verdict::NotRun, ..Self::pass(name, why) }
+        Self { verdict: Verdict::NotRun, why: Some(why.into()), ..Self::judged(name, Vec::new()) }
     }
 
     /// A check that makes no sense for this run.
     #[must_use]
     pub fn not_applicable(name: &str, why: impl Into<String>) -> Self {
-        Self { verdict: Verdict::NotApplicable, ..Self::pass(name, why) }
+        Self { verdict: Verdict::NotApplicable, ..Self::not_run(name, why) }
+    }
+
+    /// Says what it looked at. Of a check that did not run the reason stays.
+    #[must_use]
+    pub fn because(self, why: impl Into<String>) -> Self {
+        match self.verdict {
+            Verdict::NotRun => self,
+            _ => Self { why: Some(why.into()), ..self },
+        }
+    }
+
+    /// Says how long it took.
+    #[must_use]
+    pub fn took(self, seconds: f64) -> Self {
+        Self { seconds: Some(seconds), ..self }
+    }
+
+    /// The same with each finding put in other words: the verdict stays.
+    #[must_use]
+    pub fn reworded(self, reword: impl FnMut(Finding) -> Finding) -> Self {
+        Self { findings: self.findings.into_iter().map(reword).collect(), ..self }
+    }
+
+    /// The same check with other findings, the worst of which decides. What did not run still did not, unless one of them blocks.
+    #[must_use]
+    pub fn with_findings(self, findings: Vec<Finding>) -> Self {
+        let judged = Self::judged(&self.name, findings);
+        let is_open = self.verdict == Verdict::NotRun && judged.verdict != Verdict::Block;
+        let judged = Self { seconds: self.seconds, why: self.why, ..judged };
+        if is_open { judged.left_open() } else { judged }
+    }
+
+    /// The same as a check that could not run, with what it found on the way.
+    #[must_use]
+    pub fn left_open(self) -> Self {
+        Self { verdict: Verdict::NotRun, ..self }
     }
 }
 
@@ -167,7 +237,7 @@ mod tests {
     use super::*;
 
     fn result(name: &str, verdict: Verdict) -> CheckResult {
-        CheckResult { verdict, ..CheckResult::pass(name, "") }
+        CheckResult { verdict, ..CheckResult::pass(name, NoRows::Settings, "") }
     }
 
     /// Proves that silence never passes: what could not run warns, blocks where it was asked for, and so does what
@@ -190,14 +260,48 @@ mod tests {
         assert_eq!(overall(&[], &[]), Verdict::Pass);
     }
 
+    /// Proves that a check over no rows never passes, whatever it found, and that one which blocks still does.
+    #[test]
+    fn no_rows_are_no_pass() {
+        let of = |severity: Option<Severity>, rows| {
+            let findings =
+                severity.map(|severity| Finding::new("x", severity, "found")).into_iter().collect();
+            CheckResult::of_rows("x", rows, findings).because("3 columns")
+        };
+        for severity in [None, Some(Severity::Note), Some(Severity::Warn)] {
+            let result = of(severity, 0);
+            assert_eq!(result.verdict, Verdict::NotRun, "{severity:?}");
+            assert_eq!(result.why.as_deref(), Some("there are no rows to look at"), "and says why");
+            assert_eq!(result.findings.len(), usize::from(severity.is_some()), "what it found stays");
+        }
+        assert_eq!(of(Some(Severity::Block), 0).verdict, Verdict::Block);
+        assert_eq!((of(None, 1).verdict, of(None, 1).why.as_deref()), (Verdict::Pass, Some("3 columns")));
+    }
+
+    /// Proves that other findings of a check that did not run make it block and never pass.
+    #[test]
+    fn an_open_check_stays_open() {
+        let open = || CheckResult::of_rows("x", 0, Vec::new());
+        for (severity, verdict) in [
+            (Severity::Note, Verdict::NotRun),
+            (Severity::Warn, Verdict::NotRun),
+            (Severity::Block, Verdict::Block),
+        ] {
+            let judged = open().with_findings(vec![Finding::new("x", severity, "found")]);
+            assert_eq!((judged.verdict, judged.why), (verdict, open().why), "{severity:?}");
+        }
+        assert_eq!(open().with_findings(Vec::new()).verdict, Verdict::NotRun);
+    }
+
     /// Proves that a check's verdict is that of its worst finding, which comes first, and the words of the contract.
     #[test]
     fn the_worst_finding_decides() {
         let finding =
             |severity| Finding::new("data.nulls", severity, "3 of 10 rows").action("look").about("age");
-        let result = CheckResult::of("data.nulls", vec![finding(Severity::Note), finding(Severity::Warn)]);
+        let of = |findings| CheckResult::of_rows("data.nulls", 10, findings);
+        let result = of(vec![finding(Severity::Note), finding(Severity::Warn)]);
         assert_eq!((result.verdict, result.findings[0].severity), (Verdict::Warn, Severity::Warn));
-        assert_eq!(CheckResult::of("x", vec![finding(Severity::Note)]).verdict, Verdict::Pass);
+        assert_eq!(of(vec![finding(Severity::Note)]).verdict, Verdict::Pass);
         let json = serde_json::to_value(CheckResult::not_run("x", "no reader")).unwrap();
         assert_eq!(json["verdict"], "not_run");
         assert_eq!(serde_json::from_value::<CheckResult>(json).unwrap().why.unwrap(), "no reader");

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::Timestamp;
 
-/// Where the time comes from. Production code gets `trackway_recorder::SystemClock`; tests and the simulator
+/// Where the time comes from. Production code gets `trackway_system::SystemClock`; tests and the simulator
 /// pass a [`ManualClock`].
 pub trait Clock: Send + Sync {
     /// The wall clock. It may go backwards; durations come from [`Clock::monotonic_micros`].

@@ -1,11 +1,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Ids;
+use crate::{Ids, Timestamp};
+
+/// The lower bits of a ULID, behind its milliseconds since 1970.
+const ULID_RANDOM_BITS: u32 = 80;
 
 /// Why a text is no id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {kind} id: expected `{prefix}` and 26 letters or digits")]
+#[error("invalid {kind} id `{text}` (expected `{prefix}` and 26 letters or digits)")]
 pub struct IdError {
     text: String,
     kind: &'static str,
@@ -26,6 +29,13 @@ macro_rules! id_type {
             #[must_use]
             pub fn new(ids: &dyn Ids) -> Self {
                 Self(ids.next_ulid())
+            }
+
+            /// When it was made, to the millisecond, by the clock of the machine that made it.
+            #[must_use]
+            pub fn created_at(self) -> Timestamp {
+                let millis = i64::try_from(self.0 >> ULID_RANDOM_BITS).unwrap_or(i64::MAX);
+                Timestamp::from_micros(millis.saturating_mul(1000))
             }
         }
 
@@ -90,6 +100,6 @@ mod tests {
         let id = RunId::new(&SequentialIds::default());
         assert_eq!(id.to_string().parse::<RunId>(), Ok(id));
         let error = "att_zzz".parse::<RunId>().unwrap_err();
-        assert_eq!(error.to_string(), "`att_zzz` is no run id: expected `run_` and 26 letters or digits");
+        assert_eq!(error.to_string(), "invalid run id `att_zzz` (expected `run_` and 26 letters or digits)");
     }
 }

@@ -2,18 +2,23 @@
 //! clocks, randomness and ids come in. No I/O happens here.
 
 mod batches;
+pub mod boundary;
 pub mod checks;
 mod clock;
+mod coverage;
 pub mod detect;
 mod id;
+pub mod name;
 mod reason;
 pub mod registry;
 mod sign_off;
 mod stage;
 mod time;
+pub mod visible;
 
 pub use batches::{BatchRange, SKIPPED_RANGES_MAX, SkippedBatches};
 pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
+pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
 pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
 pub use sign_off::{SignOff, SignOffError};

@@ -1,6 +1,6 @@
 /// A word that is not in a closed list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no {list}")]
+#[error("invalid {list} `{word}`")]
 pub struct UnknownWord {
     word: String,
     list: &'static str,
@@ -230,7 +230,7 @@ mod tests {
         }
         assert_eq!(
             "oom".parse::<TerminationReason>().unwrap_err().to_string(),
-            "`oom` is no termination reason"
+            "invalid termination reason `oom`"
         );
     }
 }

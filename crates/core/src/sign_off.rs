@@ -37,7 +37,7 @@ pub enum SignOffError {
         until: String,
     },
     /// `until` is no date.
-    #[error("the sign-off for `{column}` says until {until:?}, which is no date; write YYYY-MM-DD")]
+    #[error("the sign-off for `{column}` has an invalid date: `until` is {until:?} (expected YYYY-MM-DD)")]
     NoDate {
         /// The column.
         column: String,
@@ -45,7 +45,7 @@ pub enum SignOffError {
         until: String,
     },
     /// Nobody, no reason, or nothing that is allowed.
-    #[error("the sign-off for `{column}` does not say {what}")]
+    #[error("the sign-off for `{column}` is incomplete: `{what}` is not set")]
     Empty {
         /// The column.
         column: String,
@@ -63,13 +63,13 @@ impl SignOff {
         let column = self.column.clone();
         let empty = |what| Err(SignOffError::Empty { column: column.clone(), what });
         if self.approved_by.trim().is_empty() {
-            return empty("who approved it");
+            return empty("approved_by");
         }
         if self.why.trim().is_empty() {
             return empty("why");
         }
         if self.kinds.is_empty() {
-            return empty("which kinds of data it allows");
+            return empty("kinds");
         }
         let Some(until) = self.until.clone() else { return Ok(()) };
         let Ok(last_day) = until.parse::<jiff::civil::Date>() else {

@@ -7,7 +7,7 @@ pub struct Stage(f64);
 
 /// A text that names no stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no stage: a percentage from above 0% to 100%")]
+#[error("invalid stage `{0}` (expected a percentage above 0% and up to 100%)")]
 pub struct StageError(String);
 
 /// Stages are told apart by so many digits of their percentage.

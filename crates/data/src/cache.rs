@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
+use trackway_files::TempFile;
 use trackway_formats::runfile::{DataFormat, DataSpec};
 
 use crate::manifest::DataFile;
@@ -118,9 +119,7 @@ impl HashCache {
             return Ok(());
         }
         let bytes = serde_json::to_vec(&entries.by_path)?;
-        let temporary = self.path.with_extension(format!("{}.tmp", std::process::id()));
-        fs::write(&temporary, bytes)?;
-        fs::rename(&temporary, &self.path)?;
+        TempFile::write_cache(&self.path, &bytes)?;
         entries.changed = false;
         Ok(())
     }

@@ -1,6 +1,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use trackway_core::boundary::Contained;
+
+use crate::limits::LINKS_VARIABLE;
+
 /// Why a data set cannot be resolved. Every variant asks the user to fix the run file or the data; none is worth a
 /// retry except [`DataError::Changed`].
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +29,7 @@ pub enum DataError {
         pattern: String,
     },
     /// A glob that is none.
-    #[error("data `{set}`: `{pattern}` is no pattern: {message}")]
+    #[error("data `{set}`: invalid pattern `{pattern}`: {message}")]
     BadGlob {
         /// The data set.
         set: String,
@@ -35,15 +39,28 @@ pub enum DataError {
         message: String,
     },
     /// A folder without a file that is not hidden.
-    #[error("data `{set}`: the folder `{path}` holds no file (hidden ones do not count)")]
+    #[error("data `{set}`: the folder `{path}` contains no file (hidden files are ignored)")]
     EmptyFolder {
         /// The data set.
         set: String,
         /// The folder as given.
         path: String,
     },
+    /// A link in a folder to a folder that is not below it.
+    #[error(
+        "data `{set}`: the link `{}` leads out of the data folder, to `{}`; name that folder as data of its own, or follow such links \
+         with {LINKS_VARIABLE}=1", .path.display(), .target.display()
+    )]
+    LinkOutside {
+        /// The data set.
+        set: String,
+        /// The link.
+        path: PathBuf,
+        /// The folder that it leads to.
+        target: PathBuf,
+    },
     /// More files than a manifest holds.
-    #[error("data `{set}`: `{path}` holds more than {max} files; pack them into fewer")]
+    #[error("data `{set}`: `{path}` contains more than {max} files; pack them into fewer")]
     TooManyFiles {
         /// The data set.
         set: String,
@@ -73,7 +90,7 @@ pub enum DataError {
         source: io::Error,
     },
     /// A file whose content is not what its format promises.
-    #[error("data `{set}`: `{path}` is no readable {format}: {message}")]
+    #[error("data `{set}`: `{path}` is not a readable {format}: {message}")]
     Corrupt {
         /// The data set.
         set: String,
@@ -84,8 +101,18 @@ pub enum DataError {
         /// What is wrong, with the line where there is one, and what to do.
         message: String,
     },
+    /// Trackway's own code panicked at a file's content.
+    #[error("data `{set}`: reading `{path}` failed inside Trackway: {panic}; please report this")]
+    Fault {
+        /// The data set.
+        set: String,
+        /// The file.
+        path: String,
+        /// What the panic says.
+        panic: Contained,
+    },
     /// A file that changed while it was read.
-    #[error("data `{set}`: `{path}` changed while it was read; start the run when nothing writes to it")]
+    #[error("data `{set}`: `{path}` changed while it was being read; try again when nothing writes to it")]
     Changed {
         /// The data set.
         set: String,
@@ -106,7 +133,7 @@ pub enum DataError {
     },
     /// A set without a file that is a table.
     #[error(
-        "data `{set}`: `{path}` is no table; tables are .parquet, .csv, .tsv, .jsonl, .ndjson and .txt files{}",
+        "data `{set}`: `{path}` is not a table; tables are .parquet, .csv, .tsv, .jsonl, .ndjson and .txt files{}",
         compression_advice(.path)
     )]
     NotATable {
@@ -146,7 +173,7 @@ pub(crate) fn compression_advice(path: &str) -> &'static str {
     let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
         "gz" | "zst" | "bz2" | "xz" | "lz4" | "br" | "zip" => {
-            "; a packed file cannot be read in parts: unpack it, or make it Parquet, which is packed within"
+            "; a compressed file cannot be read in parts: decompress it, or convert it to Parquet, which compresses internally"
         }
         _ => "",
     }
@@ -154,7 +181,7 @@ pub(crate) fn compression_advice(path: &str) -> &'static str {
 
 fn permission_advice(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::PermissionDenied => "; give this user the right to read it",
+        io::ErrorKind::PermissionDenied => "; give this user read permission",
         _ => "",
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! [`read::Source`] opens the files as one table, and [`pass::scan`] streams it through a [`pass::Pass`] on all cores,
 //! in bounded memory, with an account of every row ([`read::Coverage`]). [`profile::Profile`] is such a pass.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 mod cache;
 pub mod drift;
@@ -18,6 +19,7 @@ mod hashed;
 mod infer;
 pub mod integrity;
 pub mod leakage;
+pub mod limits;
 mod manifest;
 pub mod media;
 pub mod model;
@@ -30,6 +32,7 @@ pub mod schema;
 mod select;
 pub mod snapshot;
 pub mod split;
+mod state;
 pub mod write;
 
 pub use cache::HashCache;
@@ -37,7 +40,14 @@ pub use error::DataError;
 pub use infer::{Column, ColumnType};
 pub use manifest::{DataFile, DataManifest, Resolver};
 pub use select::MAX_FILES;
+pub use state::FileStates;
 pub use trackway_formats::runfile::{DataFormat, DataSpec};
+
+/// `1 row`, `2 rows`.
+fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
 
 #[cfg(test)]
 mod tests;

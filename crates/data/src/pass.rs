@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
+use trackway_core::boundary::contained;
+
 use crate::error::DataError;
 use crate::read::{Chunk, ChunkSink, Coverage, Source, Stop, Unit, Units};
 
@@ -100,7 +102,12 @@ pub fn scan<P: Pass>(
 ) -> Result<(P, Coverage), DataError> {
     for widening in 0.. {
         let may_widen = widening < MAX_WIDENINGS;
-        match scan_once(source, make, watch, may_widen)? {
+        let ending = scan_once(source, make, watch, may_widen);
+        // A file that changed meanwhile explains every other error, and without one the answer is of no state of it.
+        if let Some(file) = source.changed_file() {
+            return Err(DataError::Changed { set: source.set().to_owned(), path: file.path.clone() });
+        }
+        match ending? {
             Ending::Done(pass, coverage) => return Ok((pass, *coverage)),
             Ending::TooNarrow(wider) => *source = *wider,
         }
@@ -184,7 +191,9 @@ impl Queue<'_> {
     /// `None` when there are no more, or when the merging side has ended.
     fn take(&mut self, done: Option<Unit>) -> Option<(usize, Result<Unit, DataError>)> {
         self.permits.recv().ok()?;
-        let unit = self.units.next(done).transpose()?;
+        let unit = contained(|| self.units.next(done))
+            .unwrap_or_else(|panic| Err(self.units.fault(panic)))
+            .transpose()?;
         self.next += 1;
         Some((self.next - 1, unit))
     }
@@ -210,7 +219,8 @@ impl<F> Worker<'_, F> {
             let taken = self.queue.lock().unwrap_or_else(PoisonError::into_inner).take(done.take());
             let Some((index, unit)) = taken else { break };
             let result = unit.and_then(|unit| {
-                let result = self.read(&unit);
+                let result = contained(|| self.read(&unit))
+                    .unwrap_or_else(|panic| Err(self.source.fault(unit.file, panic)));
                 done = Some(unit);
                 result
             });

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::error::DataError;
+use crate::limits::limits;
 use crate::read::remote;
 
 /// The most files a data set may consist of.
@@ -21,7 +22,8 @@ pub(crate) struct Selection {
 }
 
 /// Finds the files of a data set. Hidden files and folders (names that begin with a dot) of a folder are passed
-/// over; symbolic links are followed, each folder once.
+/// over; symbolic links are followed, each folder once, and to folders outside of this one only where
+/// [`Limits::follow_links`](crate::limits::Limits) says so.
 pub(crate) fn select(set: &str, spec: &DataSpec, base: &Path) -> Result<Selection, DataError> {
     if spec.path.contains("://") {
         return objects(set, spec);
@@ -144,6 +146,8 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
     let mut files = Vec::new();
     let mut seen = BTreeSet::new();
     let mut waiting = vec![root.clone()];
+    let unreadable = |source| DataError::Unreadable { set: set.into(), path: root.clone(), source };
+    let root_folder = root.canonicalize().map_err(unreadable)?;
     while let Some(folder) = waiting.pop() {
         let unreadable = |source| DataError::Unreadable { set: set.into(), path: folder.clone(), source };
         if !seen.insert(folder.canonicalize().map_err(unreadable)?) {
@@ -155,15 +159,21 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
                 continue;
             }
             let path = entry.path();
-            let metadata = fs::metadata(&path).map_err(|source| DataError::Unreadable {
-                set: set.into(),
-                path: path.clone(),
-                source,
-            })?;
-            if metadata.is_dir() {
-                waiting.push(path);
-            } else if metadata.is_file() {
-                files.push(path);
+            match fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => {
+                    check_inside(
+                        set,
+                        &root_folder,
+                        &path,
+                        entry.file_type().is_ok_and(|it| it.is_symlink()),
+                    )?;
+                    waiting.push(path);
+                }
+                Ok(metadata) if metadata.is_file() => files.push(path),
+                Ok(_) => {}
+                // A link that leads nowhere, or to itself, is a file that cannot be read: whoever reads it says so.
+                Err(_) if path.is_symlink() => files.push(path),
+                Err(source) => return Err(DataError::Unreadable { set: set.into(), path, source }),
             }
             check_count(set, spec, files.len())?;
         }
@@ -173,6 +183,19 @@ fn folder(set: &str, spec: &DataSpec, root: PathBuf) -> Result<Selection, DataEr
     }
     files.sort();
     Ok(Selection { root, files })
+}
+
+/// A linked folder outside of the data's own may hold anything, the whole disk too, so it is read only where that is asked for.
+fn check_inside(set: &str, root: &Path, path: &Path, is_link: bool) -> Result<(), DataError> {
+    if !is_link || limits().follow_links {
+        return Ok(());
+    }
+    let unreadable = |source| DataError::Unreadable { set: set.into(), path: path.to_owned(), source };
+    let target = path.canonicalize().map_err(unreadable)?;
+    if target.starts_with(root) {
+        return Ok(());
+    }
+    Err(DataError::LinkOutside { set: set.into(), path: path.to_owned(), target })
 }
 
 fn check_count(set: &str, spec: &DataSpec, count: usize) -> Result<(), DataError> {

@@ -106,17 +106,17 @@ fn csv_bytes_give_rows_schema_and_faulty_lines() {
         (
             b"",
             DataSpec::default(),
-            "data `train`: `data.csv` is no readable table: it is empty: there is neither a header nor a row",
+            "data `train`: `data.csv` is not a readable table: it is empty: there is neither a header nor a row",
         ),
         (
             b"a,b\n1,\0\n",
             DataSpec::default(),
-            "data `train`: `data.csv` is no readable CSV file: line 2 holds a NUL byte, so it is no text file",
+            "data `train`: `data.csv` is not a readable CSV file: line 2 contains a NUL byte: not a text file",
         ),
         (
             b"a,b\n1,\"open\n2,x\n",
             DataSpec::default(),
-            "data `train`: `data.csv` is no readable table: none of its 1 rows can be read: line 2: a quote is opened and never closed",
+            "data `train`: `data.csv` is not a readable table: none of its 1 rows can be read: line 2: a quote is opened and never closed",
         ),
         (
             b"1,2,3\n",
@@ -159,11 +159,11 @@ fn rows_across_chunks_are_counted_once() {
 fn jsonl_gives_rows_keys_types_and_bad_lines() {
     let text = b"{\"id\":1,\"tags\":[1],\"at\":\"2026-11-21\"}\n\n{\"id\":2.5,\"extra\":{\"a\":1},\"at\":null}\n[1]\n{\"id\":\n{\"id\":\"x\",\"tags\":7}\n\xFF\n";
     let described = describe(text, spec("data.jsonl"));
-    let expected = "3 rows, id:Text tags:Mixed at:Timestamp extra:Object, BadJson×3 at 4=a JSON value that is no object; 5=ends in the middle of a value; 7=expected value, column 1, 1 recoded";
+    let expected = "3 rows, id:Text tags:Mixed at:Timestamp extra:Object, BadJson×3 at 4=a JSON value that is not an object; 5=ends in the middle of a value; 7=expected value, column 1, 1 recoded";
     assert_eq!(described, expected);
     assert_eq!(
         describe(b"[1]\n", spec("data.jsonl")),
-        "data `train`: `data.jsonl` is no readable JSONL file: no line of its beginning holds a JSON object (line 1: a JSON value that is no object)"
+        "data `train`: `data.jsonl` is not a readable JSONL file: no line of its beginning holds a JSON object (line 1: a JSON value that is not an object)"
     );
 }
 
@@ -193,7 +193,7 @@ fn parquet_is_read_by_its_footer_and_a_torn_one_is_named() {
     let bytes = parquet_bytes();
     assert_eq!(describe(&bytes, spec("data.parquet")), "3 rows, id:Int score:Float name:Text");
     let torn = describe(&bytes[..bytes.len() - 3], spec("data.parquet"));
-    assert!(torn.starts_with("data `train`: `data.parquet` is no readable Parquet file: "), "{torn}");
+    assert!(torn.starts_with("data `train`: `data.parquet` is not a readable Parquet file: "), "{torn}");
 }
 
 /// Proves that a folder and a glob give the same sorted files without hidden ones, that the digest follows
@@ -240,7 +240,7 @@ fn mistakes_in_choosing_data_are_told_with_advice() {
             spec("data/*.parquet"),
             "data `train`: no file matches `data/*.parquet`; check the pattern against the folder's content",
         ),
-        (spec("empty"), "data `train`: the folder `empty` holds no file (hidden ones do not count)"),
+        (spec("empty"), "data `train`: the folder `empty` contains no file (hidden files are ignored)"),
         (spec("s3://bucket/x"), "data `train`: cannot read `s3://bucket/x`: this program reads no URLs"),
         (
             spec("/dev/null"),
@@ -334,6 +334,6 @@ fn a_file_that_changes_meanwhile_is_refused() {
     let error = resolver.resolve("train", &spec("a.csv")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "data `train`: `a.csv` changed while it was read; start the run when nothing writes to it"
+        "data `train`: `a.csv` changed while it was being read; try again when nothing writes to it"
     );
 }

@@ -1,5 +1,9 @@
 //! All that a table of predictions shows, in one call.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
 use crate::assessment::{Assessment, Average, Columns, Task};
@@ -8,6 +12,7 @@ use crate::comparison::{Terms, compare, pair};
 use crate::curves::curves;
 pub use crate::error::AssessError;
 use crate::fairness::fairness;
+use crate::metrics::coverage::Needs;
 use crate::metrics::resample::Resampling;
 use crate::metrics::rows::{Content, Items, KnownClasses, items};
 use crate::metrics::scoring::Scoring;
@@ -15,6 +20,7 @@ use crate::metrics::{Judge, measure};
 use crate::notes::notes;
 use crate::residuals::residuals_of;
 use crate::slices::{SliceLimits, SliceRows, slices};
+use crate::tasks::TaskMatch;
 
 /// What is asked of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +51,10 @@ pub struct Spec {
     pub limits: SliceLimits,
     /// A difference from the baseline below this does not matter.
     pub margin: Option<f64>,
+    /// How rows without a prediction count.
+    pub missing: MissingPredictions,
+    /// How the rows answer the task set; absent where there is none.
+    pub tasks: Option<TaskMatch>,
 }
 
 impl Default for Spec {
@@ -63,6 +73,8 @@ impl Default for Spec {
             fairness: Vec::new(),
             limits: SliceLimits::default(),
             margin: None,
+            missing: MissingPredictions::default(),
+            tasks: None,
         }
     }
 }
@@ -90,15 +102,20 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
     let roles = columns.clone();
     let columns = columns.for_task(task);
     let known = KnownClasses { positive: spec.positive.as_deref(), names: &[] };
-    let items = items(frame, task, &columns, known)?;
+    let mut items = items(frame, task, &columns, known)?;
+    if let Some(tasks) = &spec.tasks {
+        Arc::make_mut(&mut items.rows).with_tasks(&tasks.not_a_task, tasks.coverage.unanswered());
+    }
     let judge = Judge {
         resampling: Resampling { resamples: spec.resamples, seed: spec.seed, confidence: spec.confidence },
         recall: spec.recall,
         always_resample: spec.always_resample,
+        missing: spec.missing,
     };
     let items = in_order_of_scores(items);
     let scoring = Scoring::of(&items, spec.recall);
-    let metrics = measure(&scoring, judge);
+    let mut metrics = measure(&scoring, judge);
+    items.rows.cover(&mut metrics, spec.missing, |_| true);
     let main_metric = main_metric(spec, task, &metrics)?;
     let fairness = |column: &String| fairness(frame, &items, column, spec.limits.support_min, judge);
     let fairness = spec.fairness.iter().map(fairness).collect::<Result<_, _>>()?;
@@ -114,26 +131,30 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         };
         Ok(compare(&pairs, &slices, terms))
     });
-    let rows = judged_rows(frame, &items, &columns, task);
+    let rows = items.rows.judged();
     Ok(Assessment {
         task,
         rows,
         rows_seen: frame.rows_seen(),
         rows_left_out: frame.rows() as u64 - rows,
+        rows_unanswered: items.rows.unanswered(),
+        coverage: items.rows.coverage(Needs::Answers, spec.missing, |_| true),
+        tasks: spec.tasks.as_ref().map(|tasks| tasks.coverage.clone()),
+        inconclusive: inconclusive(&items, &metrics),
         groups: items.groups.as_ref().map(|(_, groups)| *groups as u64),
         confidence: spec.confidence,
         resamples: spec.resamples,
         seed: spec.seed,
         positive_class: positive_class(&items),
         average: average(&items),
-        classes: class_metrics(&items, spec.confidence),
+        classes: class_metrics(&items, spec.confidence, spec.missing),
         confusion: confusion(&items),
         curves: curves(&items, &scoring, spec.confidence),
         residuals: residuals_of(frame, &items, &roles, spec.confidence),
         slices: slices(&items, &spec.slices, &main_metric, spec.limits, (&metrics, judge)),
         fairness,
         comparison: comparison.transpose()?,
-        notes: notes(frame, (&items, &scoring), &columns, spec, task, &metrics),
+        notes: notes(frame, (&items, &scoring), &columns, (spec, task), &metrics),
         metrics,
         main_metric,
         columns,
@@ -143,20 +164,27 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
 fn check(spec: &Spec, frame: &Frame) -> Result<(), AssessError> {
     let wrong = |what: String| Err(AssessError::OutOfRange(what));
     if !(spec.confidence > 0.5 && spec.confidence < 1.0) {
-        return wrong(format!("a confidence lies between 0.5 and 1, and not at {}", spec.confidence));
+        return wrong(format!("the confidence level must be between 0.5 and 1, not {}", spec.confidence));
     }
     if !(spec.recall > 0.0 && spec.recall <= 1.0) {
-        return wrong(format!("a recall lies between 0 and 1, and not at {}", spec.recall));
+        return wrong(format!("the recall must be between 0 and 1, not {}", spec.recall));
     }
     if !(RESAMPLES_MIN..=RESAMPLES_MAX).contains(&spec.resamples) {
         return wrong(format!(
-            "rows are drawn {RESAMPLES_MIN} to {RESAMPLES_MAX} times, and not {}",
+            "the number of bootstrap resamples must be {RESAMPLES_MIN} to {RESAMPLES_MAX}, not {}",
             spec.resamples
+        ));
+    }
+    if let Some(tasks) = spec.tasks.as_ref().filter(|tasks| tasks.not_a_task.len() != frame.rows()) {
+        return wrong(format!(
+            "the task set was matched with {} rows, and the table has {}",
+            tasks.not_a_task.len(),
+            frame.rows()
         ));
     }
     match spec.slices.iter().find(|slice| slice.rows.len() != frame.rows()) {
         Some(slice) => wrong(format!(
-            "slice `{}` tells of {} rows, and the table has {}",
+            "slice `{}` covers {} rows, but the table has {}",
             slice.name,
             slice.rows.len(),
             frame.rows()
@@ -234,26 +262,17 @@ fn pairs(
     pair((baseline.frame, &there), (frame, &in_order_of_scores(here)), baseline.id)
 }
 
-/// Rows of the table that are in some item.
-pub(crate) fn judged_rows(frame: &Frame, items: &Items, columns: &Columns, task: Task) -> u64 {
-    let is_many = task == Task::Ranking || (columns.correct.is_some() && columns.id.is_some());
-    if !is_many {
-        return items.len() as u64;
+/// Metrics that decide nothing although they can be computed: where all labels are of one class, a model that always answers that class
+/// is as good as any.
+fn inconclusive(items: &Items, metrics: &crate::Metrics) -> BTreeMap<String, String> {
+    let Content::Classes(rows) = &items.content else { return BTreeMap::new() };
+    let Some(first) = rows.label.first() else { return BTreeMap::new() };
+    if rows.label.iter().any(|label| label != first) {
+        return BTreeMap::new();
     }
-    let needed = [&columns.query, &columns.relevance, &columns.correct, &columns.id];
-    let order = columns.rank.as_ref().or(columns.score.as_ref()).filter(|_| task == Task::Ranking);
-    let needed = match task {
-        Task::Ranking => &needed[..2],
-        _ => &needed[2..],
-    };
-    let indexes: Vec<usize> = needed
-        .iter()
-        .filter_map(|name| name.as_ref())
-        .chain(order)
-        .filter_map(|name| frame.index_of(name))
-        .collect();
-    let is_whole = |row: &usize| indexes.iter().all(|index| !frame.columns()[*index].cells.is_missing(*row));
-    (0..frame.rows()).filter(is_whole).count() as u64
+    let why = format!("every label is `{}`, and a metric of classes needs two", rows.names[*first as usize]);
+    let of_two = ["roc_auc", "average_precision", "precision_at_recall"].map(str::to_owned);
+    metrics.keys().cloned().chain(of_two).map(|name| (name, why.clone())).collect()
 }
 
 pub(crate) fn positive_class(items: &Items) -> Option<String> {

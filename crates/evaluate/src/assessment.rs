@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use trackway_core::RowCoverage;
+
 use crate::Estimate;
 use crate::residuals::Residuals;
+use crate::tasks::TaskCoverage;
 
 /// Numbers by the name of the metric, each with its interval.
 pub type Metrics = BTreeMap<String, Estimate>;
@@ -22,8 +25,20 @@ pub struct Assessment {
     pub rows: u64,
     /// Rows that the table has: more than were judged where it is too large for memory, or where rows lack something.
     pub rows_seen: u64,
-    /// Rows without a label, a prediction or whatever else the task needs. They are in no number.
+    /// Rows without a label or whatever else the task needs to judge them. They are in no number.
     pub rows_left_out: u64,
+    /// Rows that were judged without a prediction: they count as wrong where answers are right or wrong.
+    #[serde(default)]
+    pub rows_unanswered: u64,
+    /// The rows that are judged, of those that should be: of the table, and of the task set where it is known.
+    #[serde(default)]
+    pub coverage: RowCoverage,
+    /// How the rows answer the task set; absent where there is none.
+    #[serde(default)]
+    pub tasks: Option<TaskCoverage>,
+    /// Metrics that decide nothing, and why: all labels are of one class.
+    #[serde(default)]
+    pub inconclusive: BTreeMap<String, String>,
     /// Different values of the group column; rows that share one were drawn together.
     pub groups: Option<u64>,
     /// How sure the intervals are, such as 0.95.
@@ -156,6 +171,9 @@ pub struct Confusion {
     pub classes: Vec<String>,
     /// `counts[label][prediction]`.
     pub counts: Vec<Vec<u64>>,
+    /// For each label its rows without a prediction.
+    #[serde(default)]
+    pub unanswered: Vec<u64>,
 }
 
 /// Points to draw, at most [`CURVE_POINTS_MAX`] of each curve. Empty where there are no scores of two classes.

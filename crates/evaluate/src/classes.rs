@@ -1,11 +1,13 @@
 //! Each class by itself, and all of them against each other.
 
+use trackway_core::MissingPredictions;
+
 use crate::assessment::{ClassMetrics, Confusion};
 use crate::metrics::class_ratios;
 use crate::metrics::rows::{Classes, Content, Items};
 
 /// Precision, recall and F1 of each class that has a label or a prediction. Empty without classes.
-pub(crate) fn class_metrics(items: &Items, confidence: f64) -> Vec<ClassMetrics> {
+pub(crate) fn class_metrics(items: &Items, confidence: f64, policy: MissingPredictions) -> Vec<ClassMetrics> {
     let Content::Classes(rows) = &items.content else { return Vec::new() };
     let (cells, counts) = matrix(rows);
     let classes = rows.names.len();
@@ -15,8 +17,10 @@ pub(crate) fn class_metrics(items: &Items, confidence: f64) -> Vec<ClassMetrics>
             let estimate = ratio.estimate(&cells, &floats, items.units(), confidence)?;
             Some((ratio.name, estimate))
         });
-        let support = counts[class * classes..(class + 1) * classes].iter().sum();
-        ClassMetrics { name: rows.names[class].clone(), support, metrics: estimates.collect() }
+        let support = counts[class * (classes + 1)..(class + 1) * (classes + 1)].iter().sum();
+        let mut metrics = estimates.collect();
+        items.rows.cover(&mut metrics, policy, |_| true);
+        ClassMetrics { name: rows.names[class].clone(), support, metrics }
     };
     (0..classes).map(of).collect()
 }
@@ -24,16 +28,18 @@ pub(crate) fn class_metrics(items: &Items, confidence: f64) -> Vec<ClassMetrics>
 /// Rows by label and prediction; `None` without classes.
 pub(crate) fn confusion(items: &Items) -> Option<Confusion> {
     let Content::Classes(rows) = &items.content else { return None };
-    let counts = matrix(rows).1;
+    let (classes, counts) = (rows.names.len(), matrix(rows).1);
+    let of_labels = || counts.chunks(classes + 1);
     Some(Confusion {
         classes: rows.names.to_vec(),
-        counts: counts.chunks(rows.names.len()).map(<[u64]>::to_vec).collect(),
+        counts: of_labels().map(|row| row[..classes].to_vec()).collect(),
+        unanswered: of_labels().map(|row| row[classes]).collect(),
     })
 }
 
 fn matrix(rows: &Classes) -> (Vec<u32>, Vec<u64>) {
     let cells = rows.cells();
-    let mut counts = vec![0; rows.names.len() * rows.names.len()];
+    let mut counts = vec![0; rows.names.len() * (rows.names.len() + 1)];
     cells.iter().for_each(|cell| counts[*cell as usize] += 1);
     (cells, counts)
 }

@@ -35,6 +35,11 @@ impl Columns {
         if let Some(missing) = self.given().find(|name| frame.index_of(name).is_none()) {
             return Err(AssessError::no_column(frame, missing));
         }
+        if let Some(label) = &self.label
+            && [&self.prediction, &self.score].into_iter().flatten().any(|name| name == label)
+        {
+            return Err(AssessError::SameColumn(label.clone()));
+        }
         let taken: Vec<String> = self.given().map(str::to_owned).collect();
         let fill = |role: &mut Option<String>, names: &[&str]| {
             if role.is_none() {

@@ -58,7 +58,11 @@ fn calibration(
     confidence: f64,
 ) -> Vec<CalibrationBin> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); CALIBRATION_BINS];
-    scores.iter().zip(0..).for_each(|(score, item)| members[bin_of(*score)].push(item));
+    scores
+        .iter()
+        .zip(0..)
+        .filter(|(score, _)| !score.is_nan())
+        .for_each(|(score, item)| members[bin_of(*score)].push(item));
     let width = 1.0 / CALIBRATION_BINS as f64;
     let bin = |(bin, members): (usize, &Vec<u32>)| {
         let hits = members.iter().map(|item| f64::from(u8::from(is_positive(*item as usize)))).collect();

@@ -25,6 +25,7 @@ pub(crate) fn difference(one: &Estimate, other: &Estimate, confidence: f64) -> O
         high: Some(interval.high),
         support: one.support.min(other.support),
         method,
+        coverage: one.coverage.and(other.coverage),
     };
     Some((estimate, p_value))
 }

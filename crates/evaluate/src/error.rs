@@ -18,10 +18,13 @@ pub enum AssessError {
         known: String,
     },
     /// Nothing is known to hold this.
-    #[error("no column is known to hold the {0}: name it (`--{0} COLUMN`)")]
+    #[error("no {0} column found: name it with `--{0} COLUMN`")]
     NoColumnFor(&'static str),
+    /// One column for what should be compared.
+    #[error("`{0}` is both the label and the prediction column: a column always agrees with itself")]
+    SameColumn(String),
     /// Texts where numbers are needed.
-    #[error("`{0}` holds texts where numbers are needed")]
+    #[error("`{0}` contains strings, but numbers are needed")]
     NoNumbers(String),
     /// Columns of no task.
     #[error(
@@ -31,7 +34,7 @@ pub enum AssessError {
     NoTask,
     /// More than [`CLASSES_MAX`].
     #[error(
-        "`{column}` has {classes} classes, more than {CLASSES_MAX}: is it an amount (`--task regression`) or a text?"
+        "`{column}` has {classes} classes, more than {CLASSES_MAX}: is it continuous (`--task regression`) or free text?"
     )]
     TooManyClasses {
         /// The label's column.
@@ -50,16 +53,16 @@ pub enum AssessError {
         classes: String,
     },
     /// A positive class of many.
-    #[error("a positive class needs two classes, and there are {0}")]
+    #[error("a positive class needs two classes, but there are {0}")]
     NotTwoClasses(usize),
     /// Scores of some classes.
-    #[error("there are scores of other classes, and none of `{0}`")]
+    #[error("there are scores of other classes, but none of `{0}`")]
     NoScoreOf(String),
     /// Every row lacks something.
-    #[error("no row has all that is needed: a label, and a prediction or score")]
+    #[error("no row has both a label and a prediction or score")]
     NoRows,
     /// Fairness of something else than two classes.
-    #[error("fairness is told of predictions of two classes only")]
+    #[error("fairness needs binary classification")]
     NotFairly,
     /// More than [`FAIRNESS_GROUPS_MAX`].
     #[error(

@@ -1,6 +1,7 @@
 //! A number with its interval.
 
 use serde::{Deserialize, Serialize};
+use trackway_core::RowCoverage;
 
 /// What was estimated, and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,9 @@ pub struct Estimate {
     pub support: u64,
     /// Where the interval comes from.
     pub method: Method,
+    /// The rows that it was computed from, of those that it should cover. Receipts of earlier versions have none.
+    #[serde(default)]
+    pub coverage: RowCoverage,
 }
 
 /// Where an interval comes from. All are two-sided, of the confidence that the whole table was judged with.

@@ -1,5 +1,6 @@
 //! How fast a model answers: from the time that each batch of rows took to numbers with intervals.
 
+use trackway_core::RowCoverage;
 use trackway_statistics::{mean_interval, quantile_ranks};
 
 use crate::{Estimate, Method, Metrics};
@@ -61,7 +62,14 @@ fn throughput(seconds: &[f64]) -> Estimate {
 
 fn estimate(value: f64, low: Option<f64>, high: Option<f64>, count: usize) -> Estimate {
     let method = if low.is_some() || high.is_some() { Method::Analytic } else { Method::None };
-    Estimate { value, low, high, support: count as u64, method }
+    Estimate {
+        value,
+        low,
+        high,
+        support: count as u64,
+        method,
+        coverage: RowCoverage::complete(count as u64),
+    }
 }
 
 #[cfg(test)]

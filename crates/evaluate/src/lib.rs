@@ -22,6 +22,7 @@ pub mod numbers;
 pub mod residuals;
 pub mod search;
 pub mod slices;
+pub mod tasks;
 pub mod told;
 
 pub use assess::{AssessError, Baseline, Spec, assess};
@@ -32,6 +33,7 @@ pub use assessment::{
 };
 pub use estimate::{Estimate, Method};
 pub use slices::{SliceLimits, SliceRows};
+pub use tasks::{TaskCoverage, TaskMatch};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! What a reader of an assessment should know.
 
+use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
-use crate::assess::{Spec, judged_rows, positive_class};
+use crate::assess::{Spec, positive_class};
 use crate::assessment::{Columns, Metrics, Task};
 use crate::metrics::NDCG_PLACES;
 use crate::metrics::rows::{Content, Items};
@@ -11,30 +12,61 @@ use crate::metrics::scoring::Scoring;
 /// With fewer groups, intervals that draw groups are too narrow.
 const GROUPS_FEW: usize = 20;
 
+/// Rows that lack something, and tasks that are not answered as they should be.
+fn gaps(frame: &Frame, items: &Items, spec: &Spec) -> Vec<String> {
+    let left_out = frame.rows() as u64 - items.rows.judged();
+    let (unanswered, unscored) = (items.rows.unanswered(), items.rows.unscored());
+    let mut notes = Vec::new();
+    if left_out > 0 {
+        notes.push(format!("{} no label or no other value that is needed, and {} in no number: gates over them are inconclusive", have(left_out), are(left_out)));
+    }
+    if unanswered > 0 {
+        let counted = match spec.missing {
+            MissingPredictions::Wrong => ": counted as wrong",
+            MissingPredictions::Inconclusive => ": gates over them are inconclusive",
+        };
+        notes.push(format!("{} no prediction{counted}", have(unanswered)));
+    }
+    if unscored > 0 {
+        notes.push(format!(
+            "{} no finite score: gates over metrics of scores are inconclusive",
+            have(unscored)
+        ));
+    }
+    if let Some(tasks) = spec.tasks.as_ref().filter(|tasks| !tasks.coverage.is_complete()) {
+        notes.push(format!("the evaluation is incomplete: {}", tasks.coverage.sentence()));
+    }
+    notes
+}
+
+fn have(rows: u64) -> String {
+    if rows == 1 { "1 row has".to_owned() } else { format!("{rows} rows have") }
+}
+
+fn are(rows: u64) -> &'static str {
+    if rows == 1 { "is" } else { "are" }
+}
+
 /// What was guessed, left out, or could not be computed.
 pub fn notes(
     frame: &Frame,
     (items, scoring): (&Items, &Scoring),
     columns: &Columns,
-    spec: &Spec,
-    task: Task,
+    (spec, task): (&Spec, Task),
     metrics: &Metrics,
 ) -> Vec<String> {
     let mut notes = Vec::new();
     if spec.task.is_none() {
-        notes.push(format!("judged as {}, by its columns", task.as_str().replace('_', " ")));
+        notes.push(format!("task detected from the columns: {}", task.as_str().replace('_', " ")));
     }
     if (frame.rows() as u64) < frame.rows_seen() {
         notes.push(format!(
-            "{} of {} rows were drawn and judged: all of them would not fit into memory",
+            "a random sample of {} of {} rows was evaluated: all rows do not fit into memory",
             frame.rows(),
             frame.rows_seen()
         ));
     }
-    let left_out = frame.rows() as u64 - judged_rows(frame, items, columns, task);
-    if left_out > 0 {
-        notes.push(format!("{left_out} rows lack a value that is needed, and are in no number"));
-    }
+    notes.extend(gaps(frame, items, spec));
     if let Content::Classes(rows) = &items.content {
         if let (Some(positive), None) = (positive_class(items), &spec.positive) {
             notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
@@ -45,10 +77,10 @@ pub fn notes(
                 (Some(_), false) => "the positive class from a score of 0 on",
                 (None, _) => "the class with the highest score",
             };
-            notes.push(format!("no column holds predictions: {how} was taken"));
+            notes.push(format!("there is no prediction column: {how} was used"));
         }
         if !rows.are_probabilities && (rows.score.is_some() || !rows.class_scores.is_empty()) {
-            notes.push("scores are no probabilities: no log_loss, brier and ece".to_owned());
+            notes.push("scores are not probabilities: no log_loss, brier and ece".to_owned());
         }
         if rows.score.is_none() && rows.class_scores.is_empty() {
             let what = if columns.score.is_some() {
@@ -60,7 +92,7 @@ pub fn notes(
         }
     }
     for metric in scoring.metrics.iter().filter(|metric| !metrics.contains_key(&metric.name)) {
-        notes.push(format!("{} cannot be computed: nothing to divide by, or no finite number", metric.name));
+        notes.push(format!("{} cannot be computed: division by zero, or not a finite number", metric.name));
     }
     if metrics.contains_key("precision_at_recall") {
         notes.push(format!(
@@ -75,7 +107,7 @@ pub fn notes(
         && *groups < GROUPS_FEW
     {
         notes.push(format!(
-            "intervals from {groups} groups are rough: from {GROUPS_FEW} on they hold what they say"
+            "intervals from {groups} groups are approximate: they are reliable from {GROUPS_FEW} groups on"
         ));
     }
     notes

@@ -8,17 +8,17 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};
 
 /// A column of numbers.
-fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> FrameColumn {
+pub(crate) fn numbers(name: &str, values: impl IntoIterator<Item = f64>) -> FrameColumn {
     let cells = Cells::Numbers(values.into_iter().collect());
     FrameColumn { name: name.to_owned(), kind: ColumnType::Float, cells }
 }
 
 /// A column of texts; an empty one is missing.
-fn texts<'t>(name: &str, values: impl IntoIterator<Item = &'t str>) -> FrameColumn {
+pub(crate) fn texts<'t>(name: &str, values: impl IntoIterator<Item = &'t str>) -> FrameColumn {
     let values = values.into_iter().map(|text| Some(text).filter(|text| !text.is_empty()));
     FrameColumn { name: name.to_owned(), kind: ColumnType::Text, cells: Cells::of_texts(values) }
 }
 
-fn frame(columns: Vec<FrameColumn>) -> Frame {
+pub(crate) fn frame(columns: Vec<FrameColumn>) -> Frame {
     Frame::of_columns(columns)
 }

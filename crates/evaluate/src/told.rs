@@ -1,19 +1,25 @@
 //! What an evaluator says itself: `metrics.json`, and `evaluation.json` about what it did. Read strictly: a mistake is told with
 //! its line and column.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
+use trackway_core::RowCoverage;
+use trackway_statistics::wilson;
+
+use crate::metrics::{is_share, range};
 use crate::{Estimate, Method, Metrics};
 
 /// A file that is larger is no summary.
 pub const TOLD_BYTES_MAX: usize = 16 << 20;
 /// How many standard errors the interval of a `stderr` reaches to each side: 95 % of a normal distribution.
 const STANDARD_ERRORS: f64 = 1.959_963_984_540_054;
+const CONFIDENCE: f64 = 0.95;
 
 /// What stands in `metrics.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -125,29 +131,71 @@ impl<'de> Visitor<'de> for ToldVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToldMetrics, A::Error> {
         let mut told = ToldMetrics::default();
+        let (mut seen, mut keys) = (BTreeSet::new(), BTreeSet::new());
         while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "metrics" => told.metrics.extend(given(map.next_value()?)),
-                "slices" => {
-                    let slices: BTreeMap<String, BTreeMap<String, One>> = map.next_value()?;
-                    told.slices.extend(slices.into_iter().map(|(name, metrics)| (name, given(metrics))));
-                }
-                _ => {
-                    let one: One = map.next_value()?;
-                    told.metrics.extend(one.0.map(|estimate| (key, estimate)));
-                }
+            if !keys.insert(key.clone()) {
+                return Err(twice(&key));
             }
+            let metrics = match key.as_str() {
+                "metrics" => map.next_value::<Unique<One>>()?.0,
+                "slices" => {
+                    for (name, metrics) in map.next_value::<Unique<Unique<One>>>()?.0 {
+                        told.slices.insert(name, given(metrics.0)?);
+                    }
+                    continue;
+                }
+                _ => BTreeMap::from([(key, map.next_value()?)]),
+            };
+            if let Some(name) = metrics.keys().find(|name| !seen.insert((*name).clone())) {
+                return Err(twice(name));
+            }
+            told.metrics.extend(given(metrics)?);
         }
         Ok(told)
     }
 }
 
-fn given(metrics: BTreeMap<String, One>) -> Metrics {
-    metrics.into_iter().filter_map(|(name, one)| Some((name, one.0?))).collect()
+fn twice<E: de::Error>(key: &str) -> E {
+    E::custom(format!("`{key}` appears twice"))
+}
+
+fn given<E: de::Error>(metrics: BTreeMap<String, One>) -> Result<Metrics, E> {
+    let known = metrics.into_iter().filter_map(|(name, one)| Some((name, one.0?)));
+    known.map(|(name, one)| Ok((name.clone(), one.estimate(&name).map_err(E::custom)?))).collect()
+}
+
+/// An object whose keys are all different.
+struct Unique<V>(BTreeMap<String, V>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Unique<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(UniqueVisitor(PhantomData))
+    }
+}
+
+struct UniqueVisitor<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueVisitor<V> {
+    type Value = Unique<V>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object, a map of names")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique<V>, A::Error> {
+        let mut members = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value()?;
+            if members.insert(key.clone(), value).is_some() {
+                return Err(twice(&key));
+            }
+        }
+        Ok(Unique(members))
+    }
 }
 
 /// One metric; `null` is none.
-struct One(Option<Estimate>);
+struct One(Option<Members>);
 
 impl<'de> Deserialize<'de> for One {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -158,7 +206,7 @@ impl<'de> Deserialize<'de> for One {
 struct OneVisitor;
 
 /// The members of a metric that is an object.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Members {
     value: Option<f64>,
@@ -198,21 +246,88 @@ impl<'de> Visitor<'de> for OneVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<One, A::Error> {
         let members = Members::deserialize(de::value::MapAccessDeserializer::new(map))?;
-        let Some(value) = members.value else { return Ok(One(None)) };
-        let reach = members.stderr.map(|stderr| stderr.abs() * STANDARD_ERRORS);
-        let low = members.low.or(reach.map(|reach| value - reach));
-        let high = members.high.or(reach.map(|reach| value + reach));
-        if low.zip(high).is_some_and(|(low, high)| !(low <= value && value <= high)) {
-            return Err(de::Error::custom(format!("{value} does not lie between `low` and `high`")));
+        Ok(One(members.value.is_some().then_some(members)))
+    }
+}
+
+impl Members {
+    /// The metric of this name, if it can be one.
+    fn estimate(self, name: &str) -> Result<Estimate, String> {
+        let value = self.value.unwrap_or(f64::NAN);
+        let (least, most) = range(name);
+        let is_in_range = |number: f64| number.is_finite() && (least..=most).contains(&number);
+        if !is_in_range(value) {
+            return Err(format!("`{name}` is {value}, which is not {}", in_words(least, most)));
         }
+        if self.support == Some(0) {
+            return Err(format!("`{name}` has a `support` of 0: a metric needs at least one row"));
+        }
+        if let Some(stderr) = self.stderr.filter(|stderr| !(stderr.is_finite() && *stderr >= 0.0)) {
+            return Err(format!("`{name}` has a `stderr` of {stderr}, which must not be negative"));
+        }
+        let within = |end: f64| end.clamp(least, most);
+        let reach = self.stderr.map(|stderr| stderr * STANDARD_ERRORS);
+        let low = self.low.or(reach.map(|reach| within(value - reach)));
+        let high = self.high.or(reach.map(|reach| within(value + reach)));
+        if let Some(end) = [low, high].into_iter().flatten().find(|end| !is_in_range(*end)) {
+            return Err(format!("`{name}` has an end of {end}, which is not {}", in_words(least, most)));
+        }
+        if low.is_some_and(|low| low > value) || high.is_some_and(|high| value > high) {
+            return Err(format!("`{name}`: {value} does not lie between `low` and `high`"));
+        }
+        let (low, high) = match low.zip(high).filter(|(low, high)| low == high) {
+            Some(_) => without_width(name, value, self.support)?,
+            None => (low, high),
+        };
         let method = if low.is_some() || high.is_some() { Method::Analytic } else { Method::None };
-        Ok(One(Some(Estimate { value, low, high, support: members.support.unwrap_or(0), method })))
+        let coverage = self.support.map_or(RowCoverage::UNKNOWN, RowCoverage::complete);
+        Ok(Estimate { value, low, high, support: self.support.unwrap_or(0), method, coverage })
+    }
+}
+
+/// A metric with its standard error, if it can be one.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn with_stderr(
+    name: &str,
+    value: f64,
+    stderr: Option<f64>,
+    support: Option<u64>,
+) -> Result<Estimate, String> {
+    let support = support.filter(|rows| *rows > 0);
+    // Without rows nothing says how uncertain a number is whose error is given as 0.
+    let stderr = stderr.filter(|stderr| *stderr != 0.0 || support.is_some());
+    Members { value: Some(value), stderr, support, ..Members::default() }.estimate(name)
+}
+
+/// An interval without width claims that nothing is uncertain. Of a fraction its rows say how uncertain it is (Wilson); of anything else
+/// nothing does.
+fn without_width(name: &str, value: f64, support: Option<u64>) -> Result<(Option<f64>, Option<f64>), String> {
+    let Some(rows) = support else {
+        return Err(format!(
+            "`{name}` has an interval without width and no `support`: write the value alone"
+        ));
+    };
+    if !is_share(name) || range(name) != (0.0, 1.0) {
+        return Ok((None, None));
+    }
+    let interval = wilson(value * rows as f64, rows as f64, CONFIDENCE);
+    Ok((Some(interval.low), Some(interval.high)))
+}
+
+fn in_words(least: f64, most: f64) -> String {
+    match (least.is_finite(), most.is_finite()) {
+        (true, true) => format!("between {least} and {most}"),
+        (true, false) => format!("{least} or more"),
+        (false, true) => format!("{most} or less"),
+        (false, false) => "a finite number".to_owned(),
     }
 }
 
 /// A number without an interval, of an unknown number of rows.
-fn bare(value: f64) -> Estimate {
-    Estimate { value, low: None, high: None, support: 0, method: Method::None }
+fn bare(value: f64) -> Members {
+    Members { value: Some(value), ..Members::default() }
 }
 
 #[cfg(test)]
@@ -233,6 +348,19 @@ mod tests {
         assert_eq!(told.slices["women"]["accuracy"].value, 1.0);
     }
 
+    /// Proves that an interval without width becomes that of its rows, or none; one row decides nothing.
+    #[test]
+    fn intervals_without_width() {
+        let of =
+            |text: &str| read_metrics(text, "metrics.json").unwrap().metrics.into_values().next().unwrap();
+        let one = of(r#"{"accuracy": {"value": 0.9, "stderr": 0, "support": 1}}"#);
+        assert!(one.low.unwrap() < 0.2, "{one:?}");
+        let many = of(r#"{"accuracy": {"value": 1, "low": 1, "high": 1, "support": 400}}"#);
+        assert!(many.low.unwrap() > 0.98 && many.low.unwrap() < 1.0, "{many:?}");
+        let amount = of(r#"{"mae": {"value": 1, "stderr": 0, "support": 400}}"#);
+        assert_eq!((amount.low, amount.method), (None, Method::None));
+    }
+
     /// Proves that every mistake is told with its place and what was expected.
     #[test]
     fn mistakes_have_a_place() {
@@ -243,7 +371,19 @@ mod tests {
             ("[1]", "expected an object of metrics"),
             ("{\"a\": {\"value\": 1, \"hihg\": 2}}", "unknown field `hihg`"),
             ("{\"a\": {\"value\": 9, \"low\": 0, \"high\": 1}}", "9 does not lie between"),
-            ("{\"slices\": {\"w\": 3}}", "invalid type: integer `3`, expected a map"),
+            ("{\"accuracy\": 5}", "`accuracy` is 5, which is not between 0 and 1"),
+            ("{\"accuracy\": 1e308}", "which is not between 0 and 1"),
+            ("{\"mae\": -1}", "`mae` is -1, which is not 0 or more"),
+            ("{\"accuracy\": {\"value\": 1, \"low\": 1, \"high\": 1, \"support\": 0}}", "`support` of 0"),
+            ("{\"accuracy\": {\"value\": 1, \"low\": 1, \"high\": 1}}", "without width and no `support`"),
+            ("{\"accuracy\": {\"value\": 0.9, \"low\": 0.8, \"high\": 1.2}}", "an end of 1.2"),
+            ("{\"a\": {\"value\": 1, \"stderr\": -0.1}}", "must not be negative"),
+            ("{\"a\": 1, \"a\": 2}", "`a` appears twice"),
+            ("{\"a\": 1, \"metrics\": {\"a\": 2}}", "`a` appears twice"),
+            ("{\"metrics\": {\"a\": 1, \"a\": 2}}", "`a` appears twice"),
+            ("{\"slices\": {\"w\": {\"a\": 1, \"a\": 2}}}", "`a` appears twice"),
+            ("{\"slices\": {\"w\": {}, \"w\": {}}}", "`w` appears twice"),
+            ("{\"slices\": {\"w\": 3}}", "invalid type: integer `3`, expected an object"),
         ] {
             let error = read_metrics(text, "m.json").unwrap_err().to_string();
             assert!(error.contains(told), "{text}: {error}");

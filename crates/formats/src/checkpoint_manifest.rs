@@ -36,7 +36,7 @@ pub enum ManifestError {
     Syntax(#[from] serde_json::Error),
     /// Written by a later program.
     #[error(
-        "the manifest is of version {version}, and this program reads up to {MANIFEST_VERSION}: use a newer Trackway"
+        "the manifest has version {version}, but this program reads up to {MANIFEST_VERSION}: use a newer Trackway"
     )]
     UnsupportedVersion {
         /// The version it names.
@@ -261,7 +261,7 @@ pub fn check_file_name(name: &str) -> Result<(), String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if name.starts_with('.') || !name.bytes().all(allowed) {
         return Err(format!(
-            "the file name `{}` has something else than letters, digits, `.`, `_` and `-`, or begins with `.`",
+            "the file name `{}` has other characters than letters, digits, `.`, `_` and `-`, or begins with `.`",
             name.escape_debug()
         ));
     }
@@ -365,7 +365,7 @@ mod metric_values {
                 "NaN" => Ok(f64::NAN),
                 "inf" => Ok(f64::INFINITY),
                 "-inf" => Ok(f64::NEG_INFINITY),
-                other => Err(format!("`{other}` is no metric value")),
+                other => Err(format!("invalid metric value `{other}`")),
             },
         }
     }
@@ -444,8 +444,8 @@ mod tests {
             ("unknown variant `wheels`", |json| json["files"][0]["kind"] = "wheels".into()),
             ("`state_digest` is the digest", |json| json["files"][0]["size_bytes"] = 4.into()),
             ("`config_sha256` is 64", |json| json["config_sha256"] = "x".into()),
-            ("no metric value", |json| json["metrics"]["loss"] = "great".into()),
-            ("of version 2", |json| *json = serde_json::json!({ "version": 2, "anything": [] })),
+            ("invalid metric value", |json| json["metrics"]["loss"] = "great".into()),
+            ("has version 2", |json| *json = serde_json::json!({ "version": 2, "anything": [] })),
         ];
         for (expected, change) in breaks {
             let mut json: Value = serde_json::from_slice(&manifest().to_bytes().unwrap()).unwrap();

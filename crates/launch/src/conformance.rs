@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use trackway_core::Clock;
+use trackway_redact::Redactor;
 
-use crate::{LaunchSpec, Launcher, Observation, Placement, Redactor, StopMode};
+use crate::{LaunchSpec, Launcher, Observation, Placement, StopMode};
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
@@ -67,7 +68,7 @@ impl Suite<'_> {
             );
             self.launcher
                 .stop(&placement, StopMode::Kill)
-                .expect("conformance: stopping what ended is no error");
+                .expect("conformance: stopping an ended attempt succeeds");
         }
         let missing = self.end(&self.launch(&spec(&["/does/not/exist"])));
         let Observation::Exited(exit) = missing else { panic!("conformance: a missing command is an end") };

@@ -2,9 +2,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use trackway_files::{open_own, open_trusted};
 
 /// A JSON file of an attempt's folder that is larger than this is damaged, not read.
 pub const JSON_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -115,7 +116,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8], durability: Durability) ->
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("new-{}-{number}", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let mut file = open_own(OpenOptions::new().write(true).create(true).truncate(true), &temporary)?;
     file.write_all(bytes)?;
     if durability == Durability::Power {
         file.sync_all()?;
@@ -129,9 +130,9 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Reads a JSON file of bounded size; `None` when there is none.
+/// Reads a JSON file of bounded size that nobody else can have written; `None` when there is none.
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
-    let file = match File::open(path) {
+    let file = match open_trusted(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),

@@ -3,8 +3,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
+use trackway_redact::Redactor;
 
-use crate::{AttemptFiles, ExitRecord, LaunchSpec, Redactor, StackDump};
+use crate::{AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 
 /// Starts attempts somewhere and says what became of them. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
@@ -57,8 +58,8 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::Unavailable`] where its processes cannot be seen from here.
     fn stacks(&self, _placement: &Placement) -> Result<StackDump, LaunchError> {
-        let why = "it does not see the processes of an attempt".to_owned();
-        Err(LaunchError::Unavailable { launcher: self.name(), what: "look at the stacks", why })
+        let why = "it cannot see the processes of an attempt".to_owned();
+        Err(LaunchError::Unavailable { launcher: self.name(), what: "read the stacks", why })
     }
 }
 

@@ -1,5 +1,5 @@
 //! Launching: the contract every launcher keeps, the launcher for this machine, the shim that outlives the
-//! supervisor, and the removal of secrets from everything that is stored.
+//! supervisor.
 
 pub mod conformance;
 mod exit_record;
@@ -8,7 +8,6 @@ mod launcher;
 mod local;
 mod nvml;
 mod process;
-mod redact;
 pub mod shim;
 mod spec;
 mod stacks;
@@ -22,6 +21,5 @@ pub use launcher::{LaunchError, Launcher, Observation, Placement, Running, StopM
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
-pub use redact::{LITERAL_BYTES_MAX, LITERAL_BYTES_MIN, LITERALS_MAX, Redactor, StreamRedactor};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

@@ -1,7 +1,6 @@
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use trackway_redact::Redactor;
 
 use crate::files::{AttemptFiles, Durability, replace_file};
 use crate::process::{
@@ -20,8 +20,8 @@ use crate::process::{
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Redactor, Running, StackDump,
-    StopMode, StoredLaunch, stacks,
+    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, StackDump, StopMode,
+    StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -88,7 +88,9 @@ impl LocalLauncher {
     }
 
     fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
-        let mut shim = Command::new(&self.binary)
+        let mut shim = Command::new(&self.binary);
+        trackway_files::restore_umask(&mut shim);
+        let mut shim = shim
             .arg(SHIM_COMMAND)
             .arg(&spec.directory)
             .arg("--")
@@ -99,7 +101,8 @@ impl LocalLauncher {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| unavailable("start the shim", &error))?;
-        let answer = read_answer(&mut shim).map_err(|error| unavailable("hear from the shim", &error))?;
+        let answer =
+            read_answer(&mut shim).map_err(|error| unavailable("get a reply from the shim", &error))?;
         if answer.trim() == READY_LINE {
             return Ok(());
         }
@@ -109,7 +112,7 @@ impl LocalLauncher {
             return Ok(());
         }
         let why =
-            if answer.is_empty() { "it ended without a word; is the disk full?" } else { answer.trim() };
+            if answer.is_empty() { "it exited without a message; is the disk full?" } else { answer.trim() };
         Err(unavailable("start the shim", &io::Error::other(why.to_owned())))
     }
 }
@@ -159,10 +162,7 @@ impl Launcher for LocalLauncher {
             return Ok(placement);
         }
         let files = AttemptFiles::new(&spec.directory);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&spec.directory)
+        trackway_files::make_folders(&spec.directory)
             .map_err(|error| file_error("make the folder", spec.directory.clone(), error))?;
         let stored = serde_json::to_vec_pretty(&spec.stored(redactor)).map_err(io::Error::from);
         stored
@@ -222,7 +222,7 @@ impl Launcher for LocalLauncher {
     }
 
     fn stacks(&self, placement: &Placement) -> Result<StackDump, LaunchError> {
-        const WHAT: &str = "look at the stacks";
+        const WHAT: &str = "read the stacks";
         let place = place_of(placement)?;
         if !here(&place).unwrap_or(false) {
             let why =
@@ -245,7 +245,7 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
     } else if spec.argv.iter().any(has_nul)
         || spec.environment.iter().any(|(name, value)| has_nul(name) || has_nul(value))
     {
-        refuse("the command or the environment holds a NUL byte, which no process can be given")
+        refuse("the command or the environment holds a NUL byte, which cannot be passed to a process")
     } else if spec.environment.keys().any(|name| name.is_empty() || name.contains('=')) {
         refuse("a variable of the environment has an empty name or a `=` in its name")
     } else if !spec.directory.is_absolute() || !spec.working_directory.is_absolute() {
@@ -276,10 +276,10 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
     let then = &place.machine;
     match then.seen_from(&machine) {
         Whereabouts::Elsewhere => Ok(Observation::CannotTell {
-            why: format!("it was started on `{}`, and this is `{}`", then.host, machine.host),
+            why: format!("it was started on `{}`, but this is `{}`", then.host, machine.host),
         }),
         Whereabouts::HereBeforeReboot => Ok(Observation::Gone {
-            why: format!("`{}` was started anew since, and there is no exit record", then.host),
+            why: format!("`{}` rebooted since the launch, and there is no exit record", then.host),
             rebooted: true,
         }),
         Whereabouts::OtherContainer if lock_is_held(&place.directory)? => Ok(running(place, false)),
@@ -315,7 +315,7 @@ fn without_shim(place: &LocalPlace) -> io::Result<Observation> {
         return Ok(running(place, true));
     }
     let why = format!(
-        "the shim (process {}) is gone without a readable exit record, its lock is free, and no process of the attempt is left",
+        "the shim (process {}) ended without a readable exit record, its lock is free, and no process of the attempt is left",
         place.shim.pid
     );
     Ok(Observation::Gone { why, rebooted: false })
@@ -363,7 +363,15 @@ fn stop_through_shim(place: &LocalPlace, mode: StopMode) -> io::Result<()> {
         StopMode::Kill => 0,
     };
     match PidFd::open(place.shim)? {
-        Some(shim) => shim.signal(Signal::SIGTERM, Some(grace_millis)),
+        Some(shim) => {
+            shim.signal(Signal::SIGTERM, Some(grace_millis))?;
+            let stat = ProcessStat::read(place.shim.pid)?;
+            if !stat.is_some_and(|stat| place.shim.matches(&stat) && matches!(stat.state, 'T' | 't')) {
+                return Ok(());
+            }
+            // It is stopped and would not see the request. It passes this signal on, so it is sent only where it is needed.
+            shim.signal(Signal::SIGCONT, None)
+        }
         None => Ok(()),
     }
 }

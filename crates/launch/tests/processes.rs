@@ -16,10 +16,12 @@ use std::time::Duration;
 use trackway_core::{AttemptId, Clock, Ids, LaunchKind, RunId, SequentialIds};
 use trackway_launch::shim::{LineTime, ShimRecord};
 use trackway_launch::{
-    AttemptFiles, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement, Redactor, Running,
+    AttemptFiles, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement, Running,
     SHIM_COMMAND, SignalReason, StopMode, conformance,
 };
-use trackway_recorder::{Origin, SystemClock};
+use trackway_recorder::Origin;
+use trackway_redact::Redactor;
+use trackway_system::SystemClock;
 
 /// Every test, by name.
 const TESTS: &[(&str, fn())] = &[

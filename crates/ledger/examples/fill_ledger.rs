@@ -5,6 +5,7 @@
 use std::process::Command;
 
 use serde_json::json;
+use trackway_core::name::{Name, Named};
 use trackway_core::{
     AttemptId, Confidence, LaunchKind, Rng, RunId, SequentialIds, SplitMix64, TerminationReason, Timestamp,
 };
@@ -30,8 +31,13 @@ fn main() {
     for first in (0..count).step_by(PER_RUN as usize) {
         let family = FAMILIES[rng.next_u64() as usize % FAMILIES.len()];
         let made = now.plus_seconds(-SPAN_SECONDS * (1.0 - f64::from(first) / f64::from(count)));
-        let mut run =
-            RunRow::planned(RunId::new(&ids), &format!("job-{}", first % 97), "c0ffee", config.clone(), made);
+        let mut run = RunRow::planned(
+            RunId::new(&ids),
+            &Name::renamed(Named::Run, &format!("job-{}", first % 97)),
+            "c0ffee",
+            config.clone(),
+            made,
+        );
         run.model_family = Some(family.into());
         let attempts: Vec<AttemptRow> = (1..=PER_RUN.min(count - first))
             .map(|number| attempt(&ids, &mut rng, &run, number, &evidence))

@@ -13,6 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Map, Value as Json};
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
+use trackway_files::TempFile;
 use trackway_formats::record::{
     CheckpointFrame, ControlAck, Event, Frame, Origin, SEGMENT_EXTENSION, Segment, read_segment,
 };
@@ -455,23 +456,14 @@ pub(crate) fn write_whole(
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(file_error("make", folder))?;
-    // The process id keeps two writers of the same file apart; the last rename wins, both are whole.
-    let aside = path.with_extension(format!("parquet.{}.part", std::process::id()));
-    let written = (|| {
-        let file = File::create(&aside).map_err(file_error("write", &aside))?;
-        let kept = file.try_clone().map_err(file_error("write", &aside))?;
-        write(file).map_err(|error| LedgerError::Parquet {
-            doing: "write",
-            path: path.into(),
-            why: error.to_string(),
-        })?;
-        kept.sync_all().map_err(file_error("sync", &aside))?;
-        fs::rename(&aside, path).map_err(file_error("write", path))?;
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(file_error("sync", folder))
-    })();
-    if written.is_err() {
-        // Best effort: the error to tell is the first one.
-        let _ = fs::remove_file(&aside);
-    }
-    written
+    // The last of two writers of the same file wins; both are whole.
+    let (temporary, file) = TempFile::beside(path).map_err(file_error("write", path))?;
+    let kept = file.try_clone().map_err(file_error("write", path))?;
+    write(file).map_err(|error| LedgerError::Parquet {
+        doing: "write",
+        path: path.into(),
+        why: error.to_string(),
+    })?;
+    kept.sync_all().map_err(file_error("sync", path))?;
+    temporary.persist(path).map_err(file_error("write", path))
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 pub enum ErrorKind {
     /// Wait, or end the process that holds the ledger, and try again.
     Locked,
+    /// Wait until the ledger's server answers again; whether the last write arrived is not known. It may be repeated.
+    Unavailable,
     /// Name something that exists.
     NotFound,
     /// Mend the query, the URL or the values.
@@ -22,7 +24,7 @@ pub enum ErrorKind {
 pub enum LedgerError {
     /// Another process holds the ledger for longer than a writer waits.
     #[error(
-        "the ledger `{location}` is locked by another process, and stayed so for {waited_seconds:.0} s: wait until it is done, or find it with `fuser {location}` and end it, then try again"
+        "the ledger `{location}` has been locked by another process for {waited_seconds:.0} s: wait until it is done, or find it with `fuser {location}` and end it, then try again"
     )]
     Locked {
         /// The file or URL, without a password.
@@ -30,9 +32,17 @@ pub enum LedgerError {
         /// How long was waited.
         waited_seconds: f64,
     },
+    /// The connection to the ledger's server was lost, or cannot be made again.
+    #[error("the ledger `{location}` is unavailable: {why}")]
+    Unavailable {
+        /// The URL, without a password.
+        location: String,
+        /// What the server or the network said.
+        why: String,
+    },
     /// The ledger was made by a newer program.
     #[error(
-        "the ledger `{location}` is of version {found}, and this program knows up to {known}: use a newer Trackway; nothing was changed"
+        "the ledger `{location}` has version {found}, but this program knows up to {known}: use a newer Trackway; nothing was changed"
     )]
     Newer {
         /// The file or URL.
@@ -60,17 +70,15 @@ pub enum LedgerError {
         /// Near names, or what there is.
         hint: String,
     },
-    /// Several things have this name.
-    #[error("`{name}` fits {count} {what}s ({examples} …): give more of the id")]
+    /// A word has several meanings.
+    #[error("`{word}` is ambiguous: it matches {}{}", .meanings.join(", "), if *.more { " …" } else { "" })]
     Ambiguous {
-        /// run or attempt.
-        what: &'static str,
         /// What was asked for.
-        name: String,
-        /// How many fit.
-        count: usize,
-        /// Some of them.
-        examples: String,
+        word: String,
+        /// What it may mean, in words.
+        meanings: Vec<String>,
+        /// Whether there are more.
+        more: bool,
     },
     /// The database, or the code before it, refused to change what must not change.
     #[error("the ledger `{location}` refused {doing}: {why}")]
@@ -131,6 +139,7 @@ impl LedgerError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Locked { .. } => ErrorKind::Locked,
+            Self::Unavailable { .. } => ErrorKind::Unavailable,
             Self::Newer { .. } => ErrorKind::Newer,
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::Integrity { .. } => ErrorKind::Integrity,

@@ -3,19 +3,15 @@
 use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
 
+use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, GateReceiptRow, TestSetRow,
     TestSetUseRow,
 };
-use crate::seal::{digest_of, lines_of};
+use crate::seal::{digest_of, lines_of, rows_as_stored};
 use crate::value::{Record, Value};
-
-/// Evaluations that are named when several fit a reference.
-const EXAMPLES_MAX: usize = 5;
-/// The fewest characters that are taken for a part of an id.
-const FRAGMENT_MIN: usize = 4;
 
 /// Everything that is written when an evaluation ends, in one transaction.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +27,16 @@ pub struct EvaluationEnd {
 }
 
 impl EvaluationEnd {
+    /// The end as it is read back: what the receipt's hash is taken over.
+    pub(crate) fn as_stored(&self, backend: &Backend) -> Result<Self, LedgerError> {
+        Ok(Self {
+            evaluation: backend.as_stored(&self.evaluation)?,
+            metrics: rows_as_stored(backend, &self.metrics)?,
+            slices: rows_as_stored(backend, &self.slices)?,
+            gate_receipt: self.gate_receipt.clone(),
+        })
+    }
+
     /// SHA-256 over the evaluation, its metrics and its slices, as [`crate::AttemptSeal::receipt_sha256`].
     #[must_use]
     pub fn receipt_sha256(&self) -> String {
@@ -43,36 +49,45 @@ impl EvaluationEnd {
 }
 
 impl Ledger {
-    /// Stores an evaluation that runs, and that its task set is used, durably.
+    /// Stores an evaluation that runs, and that its task set is used, durably. The same again changes nothing.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when it exists, or its run does not.
+    /// [`LedgerError::Integrity`] when another one has its id, or its run does not exist.
     pub fn begin_evaluation(&self, evaluation: &EvaluationRow) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
+            let id = [Value::from(evaluation.evaluation_id.as_str())];
+            let known: Vec<EvaluationRow> = backend.select("WHERE evaluation_id = ?", &id)?;
+            if known.first() == Some(&backend.as_stored(evaluation)?) {
+                return Ok(());
+            }
             backend.insert(evaluation)?;
-            use_of(evaluation).iter().try_for_each(|row| backend.insert(row))
+            use_of(evaluation).iter().try_for_each(|row| backend.insert_once(row).map(|_| ()))
         })
     }
 
-    /// Ends an evaluation, durably; it changes no more. Gives the row as it was stored.
+    /// Ends an evaluation, durably; it changes no more. Gives the row as it was stored. The same end again changes nothing.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when it has ended already, or still runs by its state.
+    /// [`LedgerError::Integrity`] when it has ended otherwise already, or still runs by its state.
     pub fn end_evaluation(&self, end: &EvaluationEnd) -> Result<EvaluationRow, LedgerError> {
-        let receipt_sha256 = Some(end.receipt_sha256());
-        let evaluation = EvaluationRow { receipt_sha256, ..end.evaluation.clone() };
         self.backend().transaction(true, |backend| {
+            let end = end.as_stored(backend)?;
+            let receipt_sha256 = Some(end.receipt_sha256());
+            let evaluation = EvaluationRow { receipt_sha256, ..end.evaluation };
+            if has_ended_so(backend, &evaluation)? {
+                return Ok(evaluation);
+            }
             end.metrics.iter().try_for_each(|row| backend.insert(row))?;
             end.slices.iter().try_for_each(|row| backend.insert(row))?;
             if evaluation.state == EvaluationState::Running {
-                return Err(backend.refuse("ending an evaluation", "its state says that it still runs"));
+                return Err(backend.refuse("ending an evaluation", "its state is still `running`"));
             }
             if !backend.update_in(EvaluationRow::TABLE, &evaluation, &["run_id"])? {
-                return Err(backend.refuse("ending an evaluation", "it was never begun"));
+                return Err(backend.refuse("ending an evaluation", "it was never started"));
             }
-            end.gate_receipt.iter().try_for_each(|receipt| backend.insert(receipt))
-        })?;
-        Ok(evaluation)
+            end.gate_receipt.iter().try_for_each(|receipt| backend.insert(receipt))?;
+            Ok(evaluation)
+        })
     }
 
     /// Stores an evaluation that ended elsewhere, in one transaction: what an import needs.
@@ -80,17 +95,21 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::begin_evaluation`] and [`Ledger::end_evaluation`].
     pub fn insert_ended_evaluation(&self, end: &EvaluationEnd) -> Result<EvaluationRow, LedgerError> {
-        let receipt_sha256 = Some(end.receipt_sha256());
-        let ended = EvaluationRow { receipt_sha256, ..end.evaluation.clone() };
-        let begun = EvaluationRow { state: EvaluationState::Running, ended_at: None, ..ended.clone() };
         self.backend().transaction(true, |backend| {
+            let end = end.as_stored(backend)?;
+            let receipt_sha256 = Some(end.receipt_sha256());
+            let ended = EvaluationRow { receipt_sha256, ..end.evaluation };
+            let begun = EvaluationRow { state: EvaluationState::Running, ended_at: None, ..ended.clone() };
+            if has_ended_so(backend, &ended)? {
+                return Ok(ended);
+            }
             backend.insert(&begun)?;
             use_of(&begun).iter().try_for_each(|row| backend.insert(row))?;
             end.metrics.iter().try_for_each(|row| backend.insert(row))?;
             end.slices.iter().try_for_each(|row| backend.insert(row))?;
-            backend.upsert(&ended, &["run_id"])
-        })?;
-        Ok(ended)
+            backend.upsert(&ended, &["run_id"])?;
+            Ok(ended)
+        })
     }
 
     /// Evaluations that have not ended, oldest first.
@@ -129,41 +148,12 @@ impl Ledger {
         }
     }
 
-    /// An evaluation by its id, a unique part of it, or `last`.
+    /// An evaluation by its id.
     ///
     /// # Errors
-    /// [`LedgerError::NotFound`], [`LedgerError::Ambiguous`].
-    pub fn find_evaluation(&self, reference: &str) -> Result<EvaluationRow, LedgerError> {
-        let missing = |hint: &str| LedgerError::NotFound {
-            what: "evaluation",
-            name: reference.into(),
-            hint: hint.into(),
-        };
-        if reference == "last" {
-            let newest = self.newest_evaluations(1)?.pop();
-            return newest.ok_or_else(|| missing(" (there is none yet)"));
-        }
-        let fragment = reference.to_lowercase();
-        let plain = fragment.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-        if !plain || fragment.len() < FRAGMENT_MIN {
-            return Err(missing("; `trackway evaluations` lists them"));
-        }
-        // `_` is any character of `LIKE`; what it finds too much is left out.
-        let tail =
-            format!("WHERE evaluation_id LIKE ? ORDER BY evaluation_id DESC LIMIT {}", EXAMPLES_MAX + 1);
-        let mut found: Vec<EvaluationRow> =
-            self.backend().select(&tail, &[Value::Text(format!("%{fragment}%"))])?;
-        found.retain(|row| row.evaluation_id.contains(&fragment));
-        match found.len() {
-            0 => Err(missing("; `trackway evaluations` lists them")),
-            1 => Ok(found.remove(0)),
-            count => Err(LedgerError::Ambiguous {
-                what: "evaluation",
-                name: reference.into(),
-                count,
-                examples: found.iter().map(|row| row.evaluation_id.clone()).collect::<Vec<_>>().join(", "),
-            }),
-        }
+    /// Faults of the database.
+    pub fn evaluation(&self, evaluation_id: &str) -> Result<Option<EvaluationRow>, LedgerError> {
+        Ok(self.backend().select("WHERE evaluation_id = ?", &[Value::from(evaluation_id)])?.pop())
     }
 
     /// Whether an evaluation that ended still is what was stored then; `None` while it runs.
@@ -171,7 +161,11 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::NotFound`]; faults of the database.
     pub fn verify_evaluation(&self, evaluation_id: &str) -> Result<Option<bool>, LedgerError> {
-        let evaluation = self.find_evaluation(evaluation_id)?;
+        let evaluation = self.evaluation(evaluation_id)?.ok_or_else(|| LedgerError::NotFound {
+            what: "evaluation",
+            name: evaluation_id.into(),
+            hint: String::new(),
+        })?;
         let Some(sealed) = evaluation.receipt_sha256.clone() else { return Ok(None) };
         let end = EvaluationEnd {
             metrics: self.metrics_of_evaluation(&evaluation.evaluation_id)?,
@@ -183,8 +177,16 @@ impl Ledger {
     }
 }
 
+/// Whether the evaluation ended already, with the same content.
+fn has_ended_so(backend: &mut Backend, evaluation: &EvaluationRow) -> Result<bool, LedgerError> {
+    let id = [Value::from(evaluation.evaluation_id.as_str())];
+    let stored: Vec<EvaluationRow> = backend.select("WHERE evaluation_id = ?", &id)?;
+    let digest = stored.first().and_then(|stored| stored.receipt_sha256.as_ref());
+    Ok(digest.is_some() && digest == evaluation.receipt_sha256.as_ref())
+}
+
 /// The use of the task set, where there is one.
-fn use_of(evaluation: &EvaluationRow) -> Option<TestSetUseRow> {
+pub(crate) fn use_of(evaluation: &EvaluationRow) -> Option<TestSetUseRow> {
     Some(TestSetUseRow {
         evaluation_id: evaluation.evaluation_id.clone(),
         task_set_sha256: evaluation.task_set_sha256.clone()?,

@@ -1,8 +1,8 @@
-//! Finding runs and attempts the way people name them.
+//! Lists of runs and attempts, and what hangs from them.
 
 use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Timestamp};
 
-use crate::error::{LedgerError, nearest};
+use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
     AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow,
@@ -11,12 +11,7 @@ use crate::records::{
     ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
     RollBackRow, RunDataRow, RunRow, RunState, StageRow, TagRow,
 };
-use crate::value::{ColumnKind, Field, Record, Value};
-
-/// Most runs whose names are looked through for a near one.
-const NAMES_LOOKED_AT_MAX: usize = 1000;
-/// Most ids that are shown when a fragment fits several.
-const EXAMPLES_MAX: usize = 3;
+use crate::value::{ColumnKind, Field, Value};
 
 /// Which runs to list; `None` admits everything.
 #[derive(Debug, Clone)]
@@ -83,15 +78,6 @@ pub struct EndCount {
     pub attempt_count: u64,
     /// Wall seconds of all of them.
     pub wall_seconds: f64,
-}
-
-/// What a name stands for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Found {
-    /// A run.
-    Run(Box<RunRow>),
-    /// An attempt.
-    Attempt(Box<AttemptRow>),
 }
 
 /// A `WHERE` clause in the making.
@@ -218,128 +204,6 @@ impl Ledger {
         found.extend(backend.select_from(LAUNCHES, "WHERE sealed_at IS NULL ORDER BY attempt_id", &[])?);
         Ok(found)
     }
-
-    /// The run that `name` stands for: `last`, an id, the beginning or another part of one id, or a run's name (the
-    /// newest run of that name).
-    ///
-    /// # Errors
-    /// [`LedgerError::NotFound`] with the nearest name, [`LedgerError::Ambiguous`].
-    pub fn find_run(&self, name: &str) -> Result<RunRow, LedgerError> {
-        if name == "last" {
-            let newest = self.list_runs(&RunFilter { limit: Some(1), ..RunFilter::default() })?;
-            return newest.into_iter().next().ok_or_else(|| not_found("run", name, " (it holds no run yet)"));
-        }
-        let named = RunFilter { name: Some(name.into()), limit: Some(1), ..RunFilter::default() };
-        if let Some(run) = self.list_runs(&named)?.pop() {
-            return Ok(run);
-        }
-        let mut fitting: Vec<RunRow> = self.by_fragment(RunRow::TABLE, "run_id", RunId::PREFIX, name)?;
-        match fitting.len() {
-            0 => Err(self.no_run(name)?),
-            1 => Ok(fitting.swap_remove(0)),
-            _ => Err(ambiguous("run", name, fitting.iter().map(|run| run.run_id.to_string()))),
-        }
-    }
-
-    /// The attempt that `name` stands for: `last`, an id or a part of one, `RUN/NUMBER`, or a run, which stands for
-    /// its last attempt.
-    ///
-    /// # Errors
-    /// As [`Ledger::find_run`].
-    pub fn find_attempt(&self, name: &str) -> Result<AttemptRow, LedgerError> {
-        match self.find(name)? {
-            Found::Attempt(attempt) => Ok(*attempt),
-            Found::Run(run) => self
-                .attempts_of_run(run.run_id)?
-                .pop()
-                .ok_or_else(|| not_found("attempt", name, " (the run has not launched one yet)")),
-        }
-    }
-
-    /// What `name` stands for: everything that [`Ledger::find_run`] and [`Ledger::find_attempt`] understand; an
-    /// attempt's id wins over a run's, and `last` is the last run.
-    ///
-    /// # Errors
-    /// As [`Ledger::find_run`].
-    pub fn find(&self, name: &str) -> Result<Found, LedgerError> {
-        if let Some((run, number)) = name.rsplit_once('/')
-            && let Ok(number) = number.parse::<u32>()
-        {
-            let run = self.find_run(run)?;
-            let attempts = self.attempts_of_run(run.run_id)?;
-            let found = attempts.into_iter().find(|attempt| attempt.attempt_number == number);
-            return found
-                .map(|attempt| Found::Attempt(Box::new(attempt)))
-                .ok_or_else(|| not_found("attempt", name, ""));
-        }
-        if name != "last" && !name.starts_with(RunId::PREFIX) {
-            let mut fitting = Vec::new();
-            for table in [AttemptRow::TABLE, LAUNCHES] {
-                fitting.extend(self.by_fragment::<AttemptRow>(
-                    table,
-                    "attempt_id",
-                    AttemptId::PREFIX,
-                    name,
-                )?);
-            }
-            match fitting.len() {
-                0 if name.starts_with(AttemptId::PREFIX) => return Err(not_found("attempt", name, "")),
-                0 => {}
-                1 => return Ok(Found::Attempt(Box::new(fitting.swap_remove(0)))),
-                _ => {
-                    let ids = fitting.iter().map(|attempt| attempt.attempt_id.to_string());
-                    return Err(ambiguous("attempt", name, ids));
-                }
-            }
-        }
-        self.find_run(name).map(|run| Found::Run(Box::new(run)))
-    }
-
-    /// Rows whose id begins with the fragment, or else (a fragment without prefix) holds it anywhere.
-    fn by_fragment<R: Record>(
-        &self,
-        table: &crate::value::Table,
-        column: &str,
-        prefix: &str,
-        fragment: &str,
-    ) -> Result<Vec<R>, LedgerError> {
-        let beginning = fragment.strip_prefix(prefix);
-        let fragment = beginning.unwrap_or(fragment).to_lowercase();
-        // Ids hold letters and digits only; anything else would be a pattern of `LIKE`.
-        if fragment.is_empty() || !fragment.chars().all(|letter| letter.is_ascii_alphanumeric()) {
-            return Ok(Vec::new());
-        }
-        let tail = format!("WHERE {column} LIKE ? ORDER BY {column} DESC LIMIT {}", EXAMPLES_MAX + 1);
-        // With the prefix it is a beginning and nothing else.
-        let patterns = [format!("{prefix}{fragment}%"), format!("{prefix}%{fragment}%")];
-        for pattern in patterns.into_iter().take(if beginning.is_some() { 1 } else { 2 }) {
-            let rows = self.backend().select_from(table, &tail, &[Value::Text(pattern)])?;
-            if !rows.is_empty() {
-                return Ok(rows);
-            }
-        }
-        Ok(Vec::new())
-    }
-
-    fn no_run(&self, name: &str) -> Result<LedgerError, LedgerError> {
-        let runs = self.list_runs(&RunFilter { limit: Some(NAMES_LOOKED_AT_MAX), ..RunFilter::default() })?;
-        let hint = match nearest(name, runs.iter().map(|run| run.name.as_str())) {
-            Some(near) => format!("; did you mean `{near}`?"),
-            None if runs.is_empty() => " (it holds no run yet)".into(),
-            None => "; `trackway runs` lists them".into(),
-        };
-        Ok(not_found("run", name, &hint))
-    }
-}
-
-fn not_found(what: &'static str, name: &str, hint: &str) -> LedgerError {
-    LedgerError::NotFound { what, name: name.into(), hint: hint.into() }
-}
-
-fn ambiguous(what: &'static str, name: &str, ids: impl Iterator<Item = String>) -> LedgerError {
-    let ids: Vec<String> = ids.collect();
-    let examples = ids.iter().take(EXAMPLES_MAX).cloned().collect::<Vec<_>>().join(", ");
-    LedgerError::Ambiguous { what, name: name.into(), count: ids.len(), examples }
 }
 
 /// A row that does not hold what it must is left out of the count.

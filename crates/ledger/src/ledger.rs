@@ -2,31 +2,41 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
+use trackway_redact::Redactor;
 
 use crate::backend::{Backend, PostgresBackend, SqliteBackend};
-use crate::error::LedgerError;
+use crate::error::{ErrorKind, LedgerError};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
     DetectionRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow,
     RollBackRow, RunDataRow, RunRow,
 };
+use crate::text::Door;
 use crate::value::{Field, Record, Value};
 
 /// How long a writer waits for another one, unless [`OpenOptions`] says otherwise.
 pub const BUSY_TIMEOUT_MILLIS: u64 = 5000;
+
+/// How often a connection that is lost while a ledger is opened is made again.
+const OPEN_TRIES: u32 = 25;
+/// The pause between two of these.
+const OPEN_PAUSE: Duration = Duration::from_millis(200);
 
 /// How to open a ledger.
 #[derive(Debug, Clone)]
 pub struct OpenOptions {
     /// How long a writer waits for another one before it gives up with [`LedgerError::Locked`].
     pub busy_timeout_millis: u64,
+    /// Takes the secrets out of every text before it is stored.
+    pub redactor: Arc<Redactor>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { busy_timeout_millis: BUSY_TIMEOUT_MILLIS }
+        Self { busy_timeout_millis: BUSY_TIMEOUT_MILLIS, redactor: Redactor::of_this_process() }
     }
 }
 
@@ -59,12 +69,20 @@ impl Ledger {
     /// As [`Ledger::open`].
     pub fn open_with(location: &str, options: &OpenOptions) -> Result<Self, LedgerError> {
         let is_postgres = location.starts_with("postgres://") || location.starts_with("postgresql://");
+        let door = Door::new(Arc::clone(&options.redactor));
         let mut backend = if is_postgres {
-            Backend::Postgres(PostgresBackend::open(location, options.busy_timeout_millis)?)
+            Backend::Postgres(PostgresBackend::open(location, options.busy_timeout_millis, door)?)
         } else {
             let path = location.strip_prefix("sqlite://").unwrap_or(location);
-            Backend::Sqlite(SqliteBackend::open(Path::new(path), options.busy_timeout_millis)?)
+            Backend::Sqlite(SqliteBackend::open(Path::new(path), options.busy_timeout_millis, door)?)
         };
+        for _ in 1..OPEN_TRIES {
+            match backend.migrate() {
+                Err(error) if error.kind() == ErrorKind::Unavailable => std::thread::sleep(OPEN_PAUSE),
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(Self { backend: Arc::new(Mutex::new(backend)) }),
+            }
+        }
         backend.migrate()?;
         Ok(Self { backend: Arc::new(Mutex::new(backend)) })
     }
@@ -75,19 +93,25 @@ impl Ledger {
         self.backend().location().to_owned()
     }
 
+    /// Whether it can only be read, because this user may not write the file or its folder.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.backend().is_read_only()
+    }
+
     /// The connection. A panic elsewhere cannot leave it half-way: a transaction that was dropped is rolled back by
     /// the next `BEGIN` failing loudly, not by wrong data.
     pub(crate) fn backend(&self) -> MutexGuard<'_, Backend> {
         self.backend.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores a new run and the data sets it reads, durably.
+    /// Stores a new run and the data sets it reads, durably. The same again changes nothing.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when the run exists.
+    /// [`LedgerError::Integrity`] when another run has its id.
     pub fn insert_run(&self, run: &RunRow, data: &[RunDataRow]) -> Result<(), LedgerError> {
         self.backend().transaction(true, |backend| {
-            backend.insert(run)?;
+            backend.insert_once(run)?;
             data.iter().try_for_each(|row| backend.insert_once(row).map(|_| ()))
         })
     }
@@ -101,13 +125,13 @@ impl Ledger {
         update_run(&mut self.backend(), run)
     }
 
-    /// Stores a new attempt, durably, in the table of its kind.
+    /// Stores a new attempt, durably, in the table of its kind. The same again changes nothing.
     ///
     /// # Errors
-    /// [`LedgerError::Integrity`] when the attempt or its number exists, or its run does not.
+    /// [`LedgerError::Integrity`] when another attempt has its id or its number, or its run does not exist.
     pub fn insert_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        self.backend()
-            .transaction(true, |backend| backend.insert_into(AttemptRow::table_of(attempt.kind), attempt))
+        let table = AttemptRow::table_of(attempt.kind);
+        self.backend().transaction(true, |backend| backend.insert_once_into(table, attempt).map(|_| ()))
     }
 
     /// Stores a run and attempts of it in one go, durably: what an import needs.
@@ -178,13 +202,14 @@ impl Ledger {
         self.backend().transaction(true, |backend| backend.insert_once(retry))
     }
 
-    /// Notes which attempt followed a decision; possible once.
+    /// Notes which attempt followed a decision; possible once. The same one again changes nothing.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another one is noted already.
     pub fn set_next_attempt(&self, after: AttemptId, next: AttemptId) -> Result<(), LedgerError> {
-        let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ?";
-        self.backend().execute("noting the next attempt", sql, &[next.to_value(), after.to_value()])?;
+        let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ? AND (next_attempt_id IS NULL OR next_attempt_id <> ?)";
+        let values = [next.to_value(), after.to_value(), next.to_value()];
+        self.backend().execute("noting the next attempt", sql, &values)?;
         Ok(())
     }
 

@@ -19,22 +19,27 @@ mod error;
 mod evaluations;
 mod find;
 mod import;
+mod kept;
 mod ledger;
 mod query;
 mod records;
 mod registry;
+mod resolve;
 mod seal;
 mod search;
+mod text;
 mod value;
 
+pub use backend::without_password;
 pub use catalogue::document;
 pub use close::{ClosedRecords, close_records, closed_files};
 pub use error::{ErrorKind, LedgerError};
 pub use evaluations::EvaluationEnd;
-pub use find::{AttemptFilter, EndCount, Found, RunFilter};
+pub use find::{AttemptFilter, EndCount, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
+pub use kept::{KeptRows, KnownAttempt};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
-pub use query::{Answer, RowPredicate, sql};
+pub use query::{Answer, QUERY_MEMORY_BYTES, QueryLimits, RowPredicate, sql, sql_within};
 pub use records::{
     AmendmentRow, ApprovalRow, ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState,
     CostRow, DataSnapshotFileRow, DataSnapshotRow, Decision, DetectionRow, EvaluationMetricRow,
@@ -43,6 +48,8 @@ pub use records::{
     ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
     StageRow, StageVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
 };
+pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};
 pub use search::{FoundRuns, RunSearch};
+pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};

@@ -1,5 +1,6 @@
 //! Changing models: by compare-and-swap on the number of a model's newest change.
 
+use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
@@ -8,7 +9,7 @@ use crate::value::Field as _;
 impl Ledger {
     /// Adds a change to a model, with the standing that it leads to, and the version that it registers, all or nothing and
     /// durably. The change's number must be the one after the model's newest change: whoever decided on it knew where the
-    /// model stood.
+    /// model stood. The same change again, as its newest, changes nothing: the reply to the first one was lost.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when the model changed meanwhile, or has that version already: nothing is stored then.
@@ -21,9 +22,12 @@ impl Ledger {
         self.backend().transaction(true, |backend| {
             let models: Vec<ModelRow> = backend.select("WHERE model = ?", &[change.model.to_value()])?;
             let newest = models.first().map_or(0, |model| model.change_number);
+            if newest == change.number && is_stored(backend, change)? {
+                return Ok(());
+            }
             if newest + 1 != change.number {
                 let why = format!(
-                    "`{}` changed meanwhile: its newest change is number {newest}, and this one was decided after number {}",
+                    "`{}` changed in the meantime: its newest change is number {newest}, but this one was decided after number {}",
                     change.model,
                     change.number - 1
                 );
@@ -86,4 +90,11 @@ impl Ledger {
     pub fn insert_approval(&self, approval: &ApprovalRow) -> Result<bool, LedgerError> {
         self.backend().transaction(true, |backend| backend.insert_once(approval))
     }
+}
+
+/// Whether the very same change is there already.
+fn is_stored(backend: &mut Backend, change: &ModelChangeRow) -> Result<bool, LedgerError> {
+    let key = [change.model.to_value(), change.number.to_value()];
+    let stored: Vec<ModelChangeRow> = backend.select("WHERE model = ? AND number = ?", &key)?;
+    Ok(stored.first() == Some(&backend.as_stored(change)?))
 }

@@ -1,9 +1,11 @@
 //! Sealing: an attempt's row becomes a receipt that can no longer change.
 
+use std::collections::HashMap;
+
 use sha2::{Digest, Sha256};
 use trackway_core::{AttemptId, Timestamp};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, key_values};
 use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run, upsert_checkpoint};
 use crate::records::{
@@ -80,6 +82,23 @@ impl AttemptSeal {
         }
     }
 
+    /// The seal as it is read back: what the receipt's hash is taken over. Of rows that have one key then, the last stays.
+    pub(crate) fn as_stored(&self, backend: &Backend) -> Result<Self, LedgerError> {
+        Ok(Self {
+            attempt: backend.as_stored(&self.attempt)?,
+            metric_summaries: rows_as_stored(backend, &self.metric_summaries)?,
+            parameters: rows_as_stored(backend, &self.parameters)?,
+            tags: rows_as_stored(backend, &self.tags)?,
+            artifacts: rows_as_stored(backend, &self.artifacts)?,
+            segments: rows_as_stored(backend, &self.segments)?,
+            costs: rows_as_stored(backend, &self.costs)?,
+            events: self.events.clone(),
+            checkpoints: self.checkpoints.clone(),
+            run: self.run.clone(),
+            stage: self.stage.clone(),
+        })
+    }
+
     /// SHA-256 over the attempt's row and the rows sealed with it, in an order that does not depend on how they
     /// were listed. Null columns do not count, so a later version may add columns.
     #[must_use]
@@ -104,14 +123,15 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when it is sealed with another content, or has no termination reason;
     /// [`LedgerError::NotFound`] when it was never inserted.
     pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<Sealed, LedgerError> {
-        let receipt_sha256 = seal.receipt_sha256();
         self.backend().transaction(true, |backend| {
+            let seal = &seal.as_stored(backend)?;
+            let receipt_sha256 = seal.receipt_sha256();
             if let Some(before) = sealed_receipt(backend, &seal.attempt)? {
                 return match before == receipt_sha256 {
                     true => Ok(Sealed::Before),
                     false => Err(backend.refuse(
                         &format!("sealing {}", seal.attempt.attempt_id),
-                        "it is sealed already, with another content: write an amendment",
+                        "it is already sealed with other contents: write an amendment",
                     )),
                 };
             }
@@ -140,8 +160,9 @@ impl Ledger {
         seal: &AttemptSeal,
         sealed_at: Timestamp,
     ) -> Result<(), LedgerError> {
-        let receipt_sha256 = seal.receipt_sha256();
         self.backend().transaction(true, |backend| {
+            let seal = &seal.as_stored(backend)?;
+            let receipt_sha256 = seal.receipt_sha256();
             let table = AttemptRow::table_of(planned.kind);
             backend.insert(run)?;
             backend.insert_into(table, planned)?;
@@ -179,7 +200,7 @@ impl Ledger {
 }
 
 /// The rows come before the attempt's own: once that is sealed, the database takes no more of them.
-fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerError> {
+pub(crate) fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerError> {
     // A supervisor that was killed between its parts may have left some of these; the complete set replaces them.
     let id = [seal.attempt.attempt_id.to_value()];
     for table in SEALED_WITH_ATTEMPTS {
@@ -197,11 +218,29 @@ fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(), LedgerErro
     seal.run.iter().try_for_each(|run| update_run(backend, run))
 }
 
+/// Rows as they are read back. Two names may be one behind the door: the last row of a key stays, at its place.
+pub(crate) fn rows_as_stored<R: Record>(backend: &Backend, rows: &[R]) -> Result<Vec<R>, LedgerError> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut kept: Vec<R> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let row = backend.as_stored(row)?;
+        let place = *places.entry(format!("{:?}", key_values(&row))).or_insert(kept.len());
+        match kept.get_mut(place) {
+            Some(before) => *before = row,
+            None => kept.push(row),
+        }
+    }
+    Ok(kept)
+}
+
 fn insert_all<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<(), LedgerError> {
     rows.iter().try_for_each(|row| backend.insert(row))
 }
 
-fn sealed_receipt(backend: &mut Backend, attempt: &AttemptRow) -> Result<Option<String>, LedgerError> {
+pub(crate) fn sealed_receipt(
+    backend: &mut Backend,
+    attempt: &AttemptRow,
+) -> Result<Option<String>, LedgerError> {
     let table = AttemptRow::table_of(attempt.kind);
     let stored: Option<AttemptRow> =
         backend.select_from(table, "WHERE attempt_id = ?", &[attempt.attempt_id.to_value()])?.pop();

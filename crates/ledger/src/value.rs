@@ -13,6 +13,8 @@ use trackway_core::{
 pub enum ColumnKind {
     /// UTF-8 text. SQLite `TEXT`, PostgreSQL `text`.
     Text,
+    /// One word of a closed list, or an id. SQLite `TEXT`, PostgreSQL `text`.
+    Word,
     /// JSON as text. SQLite `TEXT`, PostgreSQL `text`.
     Json,
     /// A signed 64-bit integer. SQLite `INTEGER`, PostgreSQL `bigint`.
@@ -30,7 +32,7 @@ impl ColumnKind {
     #[must_use]
     pub const fn sqlite_type(self) -> &'static str {
         match self {
-            Self::Text | Self::Json => "TEXT",
+            Self::Text | Self::Word | Self::Json => "TEXT",
             Self::Integer | Self::Boolean | Self::Timestamp => "INTEGER",
             Self::Real => "REAL",
         }
@@ -40,7 +42,7 @@ impl ColumnKind {
     #[must_use]
     pub const fn postgres_type(self) -> &'static str {
         match self {
-            Self::Text | Self::Json => "text",
+            Self::Text | Self::Word | Self::Json => "text",
             Self::Integer => "bigint",
             Self::Real => "double precision",
             Self::Boolean => "boolean",
@@ -52,7 +54,7 @@ impl ColumnKind {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Text => "text",
+            Self::Text | Self::Word => "text",
             Self::Json => "JSON text",
             Self::Integer => "integer",
             Self::Real => "real",
@@ -62,13 +64,13 @@ impl ColumnKind {
     }
 }
 
-/// One value of one row.
+/// One value of one row. `T` is text as it comes from outside, or as a ledger holds it ([`crate::text`]).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum Value<T = String> {
     /// Nothing.
     Null,
     /// Text, or JSON as text.
-    Text(String),
+    Text(T),
     /// An integer.
     Integer(i64),
     /// A float, never NaN.
@@ -77,6 +79,32 @@ pub enum Value {
     Boolean(bool),
     /// A moment.
     Timestamp(Timestamp),
+}
+
+impl<T> Value<T> {
+    /// The same value with its text turned into another one.
+    pub(crate) fn map<U>(self, text: impl FnOnce(T) -> U) -> Value<U> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(inner) => Value::Text(text(inner)),
+            Self::Integer(number) => Value::Integer(number),
+            Self::Real(number) => Value::Real(number),
+            Self::Boolean(truth) => Value::Boolean(truth),
+            Self::Timestamp(moment) => Value::Timestamp(moment),
+        }
+    }
+
+    /// The value with its text borrowed.
+    pub(crate) fn as_ref(&self) -> Value<&T> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(inner) => Value::Text(inner),
+            Self::Integer(number) => Value::Integer(*number),
+            Self::Real(number) => Value::Real(*number),
+            Self::Boolean(truth) => Value::Boolean(*truth),
+            Self::Timestamp(moment) => Value::Timestamp(*moment),
+        }
+    }
 }
 
 impl From<&str> for Value {
@@ -141,7 +169,7 @@ macro_rules! plain_field {
             fn from_value(value: Value) -> Result<Self, String> {
                 match value {
                     Value::$kind(inner) => Ok(inner),
-                    other => Err(format!("{other:?} is no {}", Self::KIND.title())),
+                    other => Err(format!("{other:?} is not a valid {}", Self::KIND.title())),
                 }
             }
 
@@ -169,7 +197,7 @@ impl Field for f64 {
         match value {
             Value::Real(number) => Ok(number),
             Value::Null => Ok(Self::NAN),
-            other => Err(format!("{other:?} is no real number")),
+            other => Err(format!("{other:?} is not a real number")),
         }
     }
 
@@ -192,7 +220,7 @@ macro_rules! integer_field {
                 match value {
                     Value::Integer(number) => Self::try_from(number)
                         .map_err(|_| format!("{number} is out of range for {}", stringify!($type))),
-                    other => Err(format!("{other:?} is no integer")),
+                    other => Err(format!("{other:?} is not an integer")),
                 }
             }
 
@@ -209,7 +237,7 @@ integer_field!(u64, u32, i32);
 macro_rules! word_field {
     ($type:ty, $blank:expr) => {
         impl $crate::value::Field for $type {
-            const KIND: $crate::value::ColumnKind = $crate::value::ColumnKind::Text;
+            const KIND: $crate::value::ColumnKind = $crate::value::ColumnKind::Word;
 
             fn to_value(&self) -> $crate::value::Value {
                 $crate::value::Value::Text(self.to_string())
@@ -218,7 +246,7 @@ macro_rules! word_field {
             fn from_value(value: $crate::value::Value) -> Result<Self, String> {
                 match value {
                     $crate::value::Value::Text(word) => word.parse().map_err(|error| format!("{error}")),
-                    other => Err(format!("{other:?} is no text")),
+                    other => Err(format!("{other:?} is not a string")),
                 }
             }
 
@@ -249,7 +277,7 @@ word_field!(ModelChange, ModelChange::Register);
 const ZERO_ULID: &str = "_00000000000000000000000000";
 
 impl Field for LaunchKind {
-    const KIND: ColumnKind = ColumnKind::Text;
+    const KIND: ColumnKind = ColumnKind::Word;
 
     fn to_value(&self) -> Value {
         Value::Text(self.as_str().into())
@@ -261,8 +289,8 @@ impl Field for LaunchKind {
             Value::Text(word) => all
                 .into_iter()
                 .find(|kind| kind.as_str() == word)
-                .ok_or_else(|| format!("`{word}` is no kind of launch")),
-            other => Err(format!("{other:?} is no text")),
+                .ok_or_else(|| format!("invalid kind of launch `{word}`")),
+            other => Err(format!("{other:?} is not a string")),
         }
     }
 
@@ -284,7 +312,7 @@ macro_rules! json_field {
             fn from_value(value: Value) -> Result<Self, String> {
                 match value {
                     Value::Text(text) => serde_json::from_str(&text).map_err(|error| format!("{error}")),
-                    other => Err(format!("{other:?} is no JSON text")),
+                    other => Err(format!("{other:?} is not a JSON string")),
                 }
             }
 
@@ -328,7 +356,7 @@ macro_rules! words {
             fn from_str(word: &str) -> Result<Self, String> {
                 match word {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("`{word}` is no {}", $list)),
+                    _ => Err(format!("invalid {} `{word}`", $list)),
                 }
             }
         }
@@ -367,6 +395,7 @@ pub struct Table {
 /// A row as a plain struct.
 pub(crate) trait Record: Sized + Serialize + for<'de> Deserialize<'de> {
     const TABLE: &'static Table;
+    /// The row's values in column order, before they passed the door for text.
     fn values(&self) -> Vec<Value>;
     /// The row from its values in column order, or which column holds what it must not.
     fn from_values(values: Vec<Value>) -> Result<Self, String>;

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+#[allow(dead_code, reason = "the tests of the binary use the rest")]
 #[allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test's helper")]
 mod postgres_cluster;
+mod postgres_tls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+use trackway_core::name::{Name, Named};
 use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, TerminationReason, Timestamp};
 use trackway_formats::record::{Encoder, Event, Origin, Param, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_ledger::conformance::{self, WEEKLY_REASONS};
@@ -83,9 +86,9 @@ fn what_cannot_be_opened_says_why() {
     let inside = text.join("ledger.db");
     for (location, told) in [
         (text.to_str().unwrap(), "not a database"),
-        (inside.to_str().unwrap(), "its folder cannot be made"),
+        (inside.to_str().unwrap(), "its folder cannot be created"),
         ("postgres://ana:secret@127.0.0.1:1/none", "is the server running"),
-        ("postgres://ana:secret@127.0.0.1:1/none?sslmode=require", "no TLS"),
+        ("postgres://ana:secret@127.0.0.1:1/none?sslmode=allow", "invalid `sslmode=allow`"),
     ] {
         let error = Ledger::open(location).unwrap_err();
         let shown = error.to_string();
@@ -201,7 +204,13 @@ fn rows(ledger: &Ledger, home: &Path, question: &str) -> Vec<Map<String, Value>>
 static IDS: LazyLock<SequentialIds> = LazyLock::new(SequentialIds::default);
 
 fn store_run(ledger: &Ledger, name: &str) -> RunRow {
-    let run = RunRow::planned(RunId::new(&*IDS), name, "c0ffee", json!({}), Timestamp::from_micros(1));
+    let run = RunRow::planned(
+        RunId::new(&*IDS),
+        &Name::renamed(Named::Run, name),
+        "c0ffee",
+        json!({}),
+        Timestamp::from_micros(1),
+    );
     ledger.insert_run(&run, &[]).unwrap();
     run
 }

@@ -75,9 +75,7 @@ impl Region {
     fn view_begins(&self) -> PyResult<()> {
         let Owner::Stage(lent) = &self.owner else { return Ok(()) };
         if lent.closed.load(Ordering::Acquire) {
-            return Err(PyBufferError::new_err(
-                "the stage was submitted; nothing may be written to it any more",
-            ));
+            return Err(PyBufferError::new_err("the stage was submitted; it can no longer be written to"));
         }
         lent.view_count.fetch_add(1, Ordering::AcqRel);
         Ok(())

@@ -205,7 +205,7 @@ impl<'py> Metrics<'py> {
                     self.values.push(number);
                 }
                 (Ok(name), Err(_)) => recorder.complain("log", &text(&name), &value),
-                (Err(_), _) => recorder.complain("log", "a name that is no text", &value),
+                (Err(_), _) => recorder.complain("log", "a name that is not a string", &value),
             }
         }
     }

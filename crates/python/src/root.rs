@@ -7,7 +7,7 @@ use trackway_checkpoint::{
     Best, CheckpointError, CheckpointRoot, CheckpointView, Commit, MIN_KEPT, Retention,
 };
 use trackway_core::{AttemptId, RunId};
-use trackway_recorder::{SystemClock, SystemIds};
+use trackway_system::{SystemClock, SystemIds};
 
 use crate::error::{input, to_python};
 use crate::loaded::Loaded;

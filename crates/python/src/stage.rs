@@ -89,7 +89,7 @@ impl Stage {
     /// Hands the checkpoint over to be written and committed behind the caller's back.
     fn submit(&self, py: Python<'_>, metrics: Vec<(String, f64)>) -> PyResult<()> {
         if !self.lent.close() {
-            return Err(input(py, "a view of the stage is still held; let it go before submitting"));
+            return Err(input(py, "a view of the stage is still held; release it before submitting"));
         }
         let target = self.lent.target().take().ok_or_else(|| submitted(py))?;
         py.detach(|| match target {
@@ -162,9 +162,9 @@ fn spec(py: Python<'_>, (name, dtype, shape, group, ..): &Given) -> PyResult<Ten
 }
 
 fn parse_kind(py: Python<'_>, kind: &str) -> PyResult<Kind> {
-    serde_json::from_value(kind.into()).map_err(|_| input(py, &format!("`{kind}` is no kind of file")))
+    serde_json::from_value(kind.into()).map_err(|_| input(py, &format!("unknown kind of file `{kind}`")))
 }
 
 fn submitted(py: Python<'_>) -> PyErr {
-    input(py, "this stage was submitted or given up already")
+    input(py, "this stage was already submitted or abandoned")
 }

@@ -115,13 +115,13 @@ def off_by_three(rng):
 @pytest.mark.parametrize(
     "make, said",
     [
-        (mask_not_flipped, "elsewhere than the image, by up to 63 pixels"),
+        (mask_not_flipped, "different position than the image, by up to 63 pixels"),
         (mask_interpolated, "it was interpolated"),
-        (crop_drawn_twice, "elsewhere than the image"),
-        (angle_drawn_twice, "elsewhere than the image"),
-        (mask_transposed, "elsewhere than the image"),
+        (crop_drawn_twice, "different position than the image"),
+        (angle_drawn_twice, "different position than the image"),
+        (mask_transposed, "different position than the image"),
         (mask_not_resized, "the image became 24 × 32, the mask 48 × 64"),
-        (off_by_three, "elsewhere than the image"),
+        (off_by_three, "different position than the image"),
     ],
 )
 def test_wrong_augmentations_do_not_agree(make, said):

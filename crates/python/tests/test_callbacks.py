@@ -114,6 +114,8 @@ def test_a_loop_in_pytorch(attempt, tmp_path):
     norms, losses = {}, {}
     batches = torch_batches(torch)
     batches[3] = batches[2]
+    step_seconds_max = {}
+    ready = time.perf_counter()
     for step, (inputs, labels) in watch.batches(Slow(batches, 0.01)):
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(model(inputs), labels)
@@ -122,7 +124,9 @@ def test_a_loop_in_pytorch(attempt, tmp_path):
         losses[step] = loss.item()
         optimizer.step()
         watch.step(step, loss=loss)
+        step_seconds_max[step] = time.perf_counter() - ready
         time.sleep(0.05)  # an evaluation: no part of a step, and no waiting for a batch
+        ready = time.perf_counter()
     run.finish()
     record = record_of(tmp_path)
     told_nothing_failed(record)
@@ -134,7 +138,7 @@ def test_a_loop_in_pytorch(attempt, tmp_path):
     assert digests[3] == digests[4] and len(set(digests.values())) == 5
     for step in range(1, 7):
         wait, seconds = record.metric("batch_wait_seconds")[step], record.metric("step_seconds")[step]
-        assert 0.01 <= wait <= seconds < 0.05
+        assert 0.01 <= wait <= seconds <= step_seconds_max[step]
         assert record.metric("samples_per_second")[step] == pytest.approx(5 / seconds)
 
 

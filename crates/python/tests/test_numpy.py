@@ -241,7 +241,7 @@ def test_hostile_headers_are_refused(content):
     """Proves that no header leads outside of its file."""
     from trackway import _state
 
-    with pytest.raises(IntegrityError, match="no safetensors file"):
+    with pytest.raises(IntegrityError, match="not a valid safetensors file"):
         for stored in _state.tensors_in("x.safetensors", bytearray(content)).values():
             trackway._arrays.build("numpy", stored)
 
@@ -294,5 +294,5 @@ def test_an_evaluator_is_given_one_checkpoint(tmp_path, monkeypatch):
     into = {"model": {"weights": numpy.zeros(3, dtype=numpy.int64)}}
     assert checkpoint.given(into=into)["model"]["weights"].tolist() == [1, 1, 1]
     monkeypatch.setenv("TRACKWAY_CHECKPOINT_DIR", str(folder.parent / "epoch-nowhere"))
-    with pytest.raises(InputError, match="is no checkpoint of"):
+    with pytest.raises(InputError, match="is not a checkpoint of"):
         checkpoint.given()

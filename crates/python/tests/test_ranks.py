@@ -169,7 +169,7 @@ def test_parts_are_put_in_place():
     assert put(table, {"rows": numpy.ones(2), "n": 5}, "table") is table
     assert table["rows"] is rows and rows.sum() == 2 and table["n"] == 5 and "old" not in table
     assert put(4, 5, "number") == 5
-    with pytest.raises(InputError, match="`table` was saved in 2 parts, and there are 3 ranks now; .*`rejoin`"):
+    with pytest.raises(InputError, match="`table` was saved in 2 parts, but there are 3 ranks now; .*`rejoin`"):
         rejoined("table", Sharded(table), [{}, {}], 0, 3)
 
 

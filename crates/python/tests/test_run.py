@@ -314,7 +314,7 @@ def test_damage_steps_back_and_is_told(attempt, tmp_path):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda run: run.resume(rng={}), ["`rng`", "without being named"]),
+        (lambda run: run.resume(rng={}), ["`rng`", "saved automatically"]),
         (lambda run: run.resume(**{"a-b": {}}), ["'a-b'", "letters"]),
         (lambda run: run.checkpoint(1, state={"f": print}, force=True), ["f is a builtin_function_or_method"]),
         (lambda run: run.checkpoint(1, metrics={"loss": "x"}, force=True), ["metrics", "numbers"]),
@@ -415,6 +415,23 @@ def test_tags_artifacts_and_progressive_loss(attempt, tmp_path):
     assert (tmp_path / "artifacts" / told["artifact"]["blake3"]).read_text() == "a plot"
     failed = [fields["name"] for kind, _, fields in record.events if kind == "artifact_failed"]
     assert len(failed) == 3 and "gone" in failed
+
+
+def test_an_empty_path_is_no_artifact(attempt, tmp_path, monkeypatch):
+    """Proves that an empty path, which is the working directory to Python, keeps nothing and is told with the reason."""
+    place = tmp_path / "work"
+    place.mkdir()
+    (place / "data.csv").write_text("everything")
+    monkeypatch.chdir(place)
+    run = attempt(TRACKWAY_ARTIFACTS=tmp_path / "artifacts")
+    run.artifact("")
+    run.artifact("", name="plots", step=2)
+    run.finish()
+    events = flight_record.read(tmp_path / "record-1").events
+    failed = [fields for kind, _, fields in events if kind == "artifact_failed"]
+    assert [fields["why"] for fields in failed] == ["the path is empty"] * 2 and failed[1]["name"] == "plots"
+    assert not any(kind == "artifact" for kind, _, _ in events)
+    assert not list(tmp_path.glob("artifacts/*"))
 
 
 FAILING = """

@@ -52,7 +52,7 @@ def test_a_refusal_ends_its_batch_alone(monkeypatch):
     too_few = served(lambda batch: [], "age,sector,old\n3,z,\n\n", monkeypatch)
     assert too_few == ["! InputError: 0 predictions for 1 rows"]
     marked = served(lambda batch: ["!"], "age,sector,old\n3,z,\n\n", monkeypatch)
-    assert marked[0].startswith("! InputError: a prediction is")
+    assert marked[0].startswith("! InputError: a prediction must be")
 
 
 def test_models_are_served_as_they_are(monkeypatch):
@@ -67,7 +67,7 @@ def test_models_are_served_as_they_are(monkeypatch):
     assert [float(line) for line in lines] == classifier.predict_proba(pandas.DataFrame({"x": [0.0, 3.0]}))[:, 1].tolist()
     regressor = linear_model.LinearRegression().fit(table, table["x"] * 2)
     assert float(served(regressor, "x\n5\n\n", monkeypatch, numbers)[0]) == pytest.approx(10.0)
-    with pytest.raises(trackway.InputError, match="is no model"):
+    with pytest.raises(trackway.InputError, match="is not a model"):
         served(3, "x\n", monkeypatch, numbers)
 
 
@@ -129,9 +129,9 @@ def test_gradients_follow_predictions(monkeypatch):
     assert table == ["3.0,1.5,,0.0", "4.5,1.5,,0.0"]
     assert sloped(score, text, monkeypatch) == ["3.0", "4.5"]
     unknown = sloped(score, text, monkeypatch, lambda batch: {"weight": [1.0]})
-    assert unknown == ["! InputError: there are gradients of `weight`, and no such column"]
+    assert unknown == ["! InputError: there are gradients of `weight`, but no such column"]
     narrow = sloped(score, text, monkeypatch, lambda batch: [[1.5]] * 2)
-    assert narrow[0].startswith("! InputError: gradients are 2 rows of 3 columns")
+    assert narrow[0].startswith("! InputError: gradients must have 2 rows and 3 columns")
 
 
 def test_a_torch_module_gives_its_own_gradients(monkeypatch):

@@ -68,7 +68,7 @@ def test_a_sequence_of_batches_is_cut(at):
     assert set(tenth) < set(rows_of(batches))
     assert rows_of(batches, cut=False) == batches
     for loader in (iter(batches), (batch for batch in batches), {"a": 1}):
-        with pytest.raises(InputError, match="has no rows by number.*cut=False"):
+        with pytest.raises(InputError, match="has no row indexes.*cut=False"):
             rows_of(loader)
 
 
@@ -91,7 +91,7 @@ def test_a_torch_loader_is_cut_by_its_rows(at):
     single = [row.item() for (row,) in rows_of(DataLoader(data, batch_size=None))]
     assert single == wanted
     at(0.001)
-    with pytest.raises(InputError, match="make no whole batch"):
+    with pytest.raises(InputError, match="too few for a whole batch"):
         rows_of(DataLoader(data, batch_size=8, drop_last=True))
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_cut_is_refused(at):
     cases = {
         "IterableDataset": DataLoader(Stream()),
         "Own": DataLoader(data, batch_sampler=Own(SequentialSampler(data), 4, False)),
-        "keeps its own place": Stateful([1, 2, 3]),
+        "tracks its own position": Stateful([1, 2, 3]),
     }
     for words, loader in cases.items():
         with pytest.raises(InputError, match=words):
@@ -156,7 +156,7 @@ def test_each_rank_gets_as_many_rows(at):
         assert len({len(rows) for rows in dealt.values()}) == 1
         together = {row for rows in dealt.values() for row in rows}
         assert together == set(wanted) or drop_last and together < set(wanted)
-    with pytest.raises(InputError, match="another number of rows"):
+    with pytest.raises(InputError, match="different numbers of rows"):
         share_of(DataLoader(data, sampler=SubsetRandomSampler(range(9))), 2)
 
 

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p trackway-recorder --example log_latency`
 
+#![allow(clippy::disallowed_methods, reason = "it deletes what it made")]
+
 use std::error::Error;
 use std::fs::OpenOptions;
 use std::io::Write as _;

@@ -4,7 +4,7 @@
 //! event `artifact` is recorded when it is there, so what the record names exists; a process that is killed before loses
 //! what was still being copied, and the record does not name it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use trackway_core::Step;
+use trackway_files::open_own;
 use trackway_formats::record::ARTIFACT_EVENT;
 
 use crate::process::ProcessSlot;
@@ -30,7 +31,7 @@ pub const ARTIFACT_FAILED_EVENT: &str = "artifact_failed";
 const COPY_BYTES: usize = 1 << 20;
 /// Tells the files apart that this process writes aside.
 static NEXT_PART: AtomicU64 = AtomicU64::new(0);
-const NO_FOLDER: &str = "TRACKWAY_ARTIFACTS names no folder";
+const NO_FOLDER: &str = "`TRACKWAY_ARTIFACTS` is not set";
 
 /// A file or folder that waits to be copied.
 struct Job {
@@ -69,14 +70,20 @@ impl Recorder {
         let Some(keeper) = keeper.as_ref() else { return };
         let why = match keeper.jobs.try_send(job) {
             Ok(()) => return,
-            Err(TrySendError::Full(_)) => format!("{ARTIFACTS_WAITING_MAX} others wait to be copied"),
-            Err(TrySendError::Disconnected(_)) => "what copies artifacts has ended".to_owned(),
+            Err(TrySendError::Full(_)) => {
+                format!("{ARTIFACTS_WAITING_MAX} artifacts are already waiting to be copied")
+            }
+            Err(TrySendError::Disconnected(_)) => "the thread that copies artifacts has ended".to_owned(),
         };
         tell_failed(slot, name, step, &why);
     }
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {
+    // Joined to a folder, an empty path is that folder: all of the working directory.
+    if path.as_os_str().is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is empty"));
+    }
     let kind = fs::metadata(path)?;
     if kind.is_dir() {
         return Ok(None);
@@ -95,7 +102,7 @@ fn tell_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
 impl Keeper {
     fn start(inner: &Arc<Inner>) -> Result<Self, String> {
         let folder = inner.settings.artifact_folder.clone().ok_or(NO_FOLDER)?;
-        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        trackway_files::make_folders(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let (jobs, waiting) = sync_channel::<Job>(ARTIFACTS_WAITING_MAX);
         let (through, done) = sync_channel(0);
         let inner = Arc::clone(inner);
@@ -150,7 +157,7 @@ impl Inner {
     pub(crate) fn close_keeper(&self, slot: &ProcessSlot) {
         let Some(keeper) = slot.keeper().take() else { return };
         if !keeper.close(self.last_save_wait()) {
-            let why = "the process ends before all artifacts are copied";
+            let why = "the process exits before all artifacts are copied";
             slot.segment().event(ARTIFACT_FAILED_EVENT, None, &[("why", why)]);
         }
     }
@@ -181,7 +188,7 @@ fn store(folder: &Path, file: File) -> io::Result<(String, u64)> {
         let path = folder.join(&hash);
         // Equal names have equal content, so it does not matter who is last.
         if fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes) {
-            fs::remove_file(&aside)?;
+            trackway_files::unlink(&aside)?;
         } else {
             fs::rename(&aside, &path)?;
             File::open(folder)?.sync_all()?;
@@ -190,13 +197,13 @@ fn store(folder: &Path, file: File) -> io::Result<(String, u64)> {
     });
     if kept.is_err() {
         // Best effort: the error to tell is the first one.
-        let _ = fs::remove_file(&aside);
+        let _ = trackway_files::unlink(&aside);
     }
     kept
 }
 
 fn copy_hashed(mut from: File, to: &Path) -> io::Result<(String, u64)> {
-    let mut into = File::create(to)?;
+    let mut into = open_own(OpenOptions::new().write(true).create(true).truncate(true), to)?;
     let (mut hasher, mut size_bytes) = (blake3::Hasher::new(), 0);
     let mut buffer = vec![0; COPY_BYTES];
     loop {

@@ -78,6 +78,22 @@ fn what_cannot_be_kept_is_told() {
     Recorder::disabled().artifact("nothing", &pipe, None);
 }
 
+/// Proves that an empty path, which joined to a folder is all of the working directory, keeps nothing and is told with the reason.
+#[test]
+fn an_empty_path_is_no_artifact() {
+    let attempt = attempt();
+    let run = attempt.attach();
+    run.artifact("", std::path::Path::new(""), None);
+    run.artifact("plots", std::path::Path::new(""), Some(2));
+    run.finish();
+    let told = attempt.events(ARTIFACT_FAILED_EVENT);
+    let whys: Vec<_> = told.iter().map(|event| event.field("why").unwrap()).collect();
+    assert!(whys.len() == 2 && whys.iter().all(|why| why.contains("the path is empty")), "{whys:?}");
+    assert_eq!(told[1].field("name"), Some("plots"));
+    assert_eq!(attempt.events(ARTIFACT_EVENT).len(), 0);
+    assert!(!attempt.settings.artifact_folder.as_ref().unwrap().exists());
+}
+
 /// Proves that more artifacts than may wait are told and never waited for, and that every one given is kept or told.
 #[test]
 fn too_many_artifacts_are_told() {

@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
@@ -81,7 +80,7 @@ impl ControlReader {
     }
 
     fn read_new(&self) -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(&self.path)?;
+        let mut file = trackway_files::open_trusted(&self.path)?;
         file.seek(SeekFrom::Start(self.position))?;
         let mut bytes = Vec::new();
         file.take(MAX_READ_BYTES as u64).read_to_end(&mut bytes)?;

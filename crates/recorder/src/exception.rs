@@ -41,7 +41,7 @@ pub fn record_panics(run: &Recorder) {
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        let message = info.payload_as_str().unwrap_or("a panic without a text");
+        let message = info.payload_as_str().unwrap_or("a panic without a message");
         inner.exception("panic", message, &[place.as_str()]);
         before(info);
     }));

@@ -28,9 +28,9 @@
 //! Of several ranks (`RANK` and `WORLD_SIZE`, as torchrun sets them) every one makes these calls, at the same steps, and what
 //! they save and resume is one checkpoint: see [`Recorder::group`].
 //!
-//! Here too is the one [`SystemClock`] and the one source of new ids: this is the lowest crate that does I/O.
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
 //! saves checkpoints, when they are staged, and one copies artifacts; recording needs none.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 mod artifacts;
 #[cfg(test)]
@@ -47,7 +47,6 @@ mod segment_writer;
 mod settings;
 mod signal;
 mod staged;
-mod system;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -67,7 +66,6 @@ pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
 pub use staged::{CHECKPOINT_SKIPPED_EVENT, CheckpointStage, LAST_SAVE_WAIT_SECONDS_MAX};
-pub use system::{SystemClock, SystemIds, system_rng};
 pub use together::{
     CHECKPOINT_GIVEN_UP_EVENT, NOTICE_LATE_EVENT, NOTICE_SECONDS, STEP_ANNOUNCED_EVENT, is_given_up,
 };

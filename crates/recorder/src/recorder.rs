@@ -22,8 +22,8 @@ use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::{SegmentInfo, SegmentWriter};
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
-use crate::system::{SystemClock, SystemIds};
 use crate::together::{Board, Root, is_given_up};
+use trackway_system::{SystemClock, SystemIds};
 
 /// The event that says that the script took the weights of the stage before.
 pub const WARM_START_EVENT: &str = "warm_start";

@@ -9,6 +9,7 @@ use trackway_formats::record::{
     CheckpointFrame, Close, ControlAck, ControlOutcome, Encoder, Event, FRAME_OVERHEAD_BYTES, Heartbeat,
     MAX_METRICS_PER_FRAME, Origin, Param, SEGMENT_EXTENSION, SegmentHeader,
 };
+use trackway_redact::Redactor;
 
 /// A segment is closed and another begun at this size, so that long runs have closed segments to convert.
 pub const MAX_SEGMENT_BYTES: u64 = 64 << 20;
@@ -43,11 +44,16 @@ pub struct SegmentInfo {
 /// fails (a full disk), the segment is left with its torn tail, another is begun, and until that works frames are
 /// dropped and counted; an event `frames_dropped` says so as soon as there is room.
 ///
+/// Every name and value passes the redactor of the process first: a secret reaches no file, whoever writes.
+///
 /// Belongs to the process that made it; after a fork the child makes its own.
 pub struct SegmentWriter {
     folder: PathBuf,
     info: SegmentInfo,
     clock: Arc<dyn Clock>,
+    redactor: Arc<Redactor>,
+    /// The names of the last metrics, and what is written of those that hold a secret: a loop logs the same names in the same order.
+    names: Vec<(String, Option<String>)>,
     pid: u32,
     started_micros: i64,
     next_segment_sequence: u32,
@@ -78,6 +84,8 @@ impl SegmentWriter {
             pid: std::process::id(),
             started_micros: clock.now().as_micros(),
             clock,
+            redactor: Redactor::of_this_process(),
+            names: Vec::new(),
             next_segment_sequence: 0,
             open: None,
             buffer: Vec::new(),
@@ -87,7 +95,7 @@ impl SegmentWriter {
             retry_at_micros: None,
         };
         // Whether this works shows when the first segment is begun.
-        let _ = std::fs::create_dir_all(folder);
+        let _ = trackway_files::make_folders(folder);
         writer.make_ready();
         writer
     }
@@ -111,6 +119,19 @@ impl SegmentWriter {
 
     /// Values of metrics that were measured at another moment, by whoever measured them.
     pub fn metrics_at(&mut self, at: Timestamp, step: Step, values: &[(&str, f64)]) {
+        self.read_names(values);
+        let clean: Vec<(String, f64)>;
+        let borrowed: Vec<(&str, f64)>;
+        let values = if self.names[..values.len()].iter().all(|(_, clean)| clean.is_none()) {
+            values
+        } else {
+            let kept = |((name, clean), (_, value)): (&(String, Option<String>), &(&str, f64))| {
+                (clean.as_ref().unwrap_or(name).clone(), *value)
+            };
+            clean = self.names.iter().zip(values).map(kept).collect();
+            borrowed = clean.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            &borrowed
+        };
         for chunk in values.chunks(MAX_METRICS_PER_FRAME) {
             if self.open.as_ref().is_some_and(|open| !open.encoder.has_room_for(chunk.len())) {
                 self.close_segment();
@@ -119,15 +140,42 @@ impl SegmentWriter {
         }
     }
 
-    /// Something that happened.
+    /// Looks for secrets in the names that are not those of the last time.
+    fn read_names(&mut self, values: &[(&str, f64)]) {
+        for (place, (name, _)) in values.iter().enumerate() {
+            if self.names.get(place).is_some_and(|(known, _)| known == name) {
+                continue;
+            }
+            let clean = self.redactor.text(name);
+            let read = ((*name).to_owned(), (clean != *name).then(|| clean.into_owned()));
+            match self.names.get_mut(place) {
+                Some(known) => *known = read,
+                None => self.names.push(read),
+            }
+        }
+    }
+
+    /// Something that happened. Of a pair of fields `name` and `value` the name says whether the value is secret.
     pub fn event(&mut self, kind: &str, step: Option<Step>, fields: &[(&str, &str)]) {
         let at = self.clock.now();
-        self.append(|encoder, out| encoder.event_parts(out, at, step, kind, fields));
+        let redactor = Arc::clone(&self.redactor);
+        let pair = fields.iter().find(|(name, _)| *name == "name").map(|(_, value)| *value);
+        let clean: Vec<_> = fields
+            .iter()
+            .map(|(name, value)| {
+                let evidence = pair.filter(|_| *name == "value").unwrap_or(name);
+                (redactor.text(name), redactor.value(evidence, value))
+            })
+            .collect();
+        let clean: Vec<(&str, &str)> = clean.iter().map(|(name, value)| (&**name, &**value)).collect();
+        let kind = redactor.text(kind);
+        self.append(|encoder, out| encoder.event_parts(out, at, step, &kind, &clean));
     }
 
     /// A parameter of the run.
     pub fn param(&mut self, name: &str, value: &str) {
-        let param = Param { at: self.clock.now(), name: name.into(), value: value.into() };
+        let value = self.redactor.value(name, value).into_owned();
+        let param = Param { at: self.clock.now(), name: self.redactor.text(name).into_owned(), value };
         self.append(|encoder, out| encoder.param(out, &param));
     }
 
@@ -245,7 +293,7 @@ impl SegmentWriter {
         };
         if let Err(error) = written {
             // A file without a whole header tells nobody anything, and retries must not fill the folder.
-            let _ = std::fs::remove_file(&open.path);
+            let _ = trackway_files::unlink(&open.path);
             return Err(error);
         }
         open.written_bytes = self.buffer.len() as u64;
@@ -259,7 +307,7 @@ impl SegmentWriter {
                 "{:016}-{}-{}-{:06}.{SEGMENT_EXTENSION}",
                 self.started_micros, self.pid, self.info.origin, self.next_segment_sequence
             ));
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
+            match trackway_files::open_own(OpenOptions::new().append(true).create_new(true), &path) {
                 Ok(file) => return Ok((file, path)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     self.next_segment_sequence += 1;
@@ -326,7 +374,7 @@ fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
             Ok(written) => {
                 return Err(io::Error::new(
                     io::ErrorKind::WriteZero,
-                    format!("a write of {} bytes came back short, at {written}", bytes.len()),
+                    format!("a write of {} bytes stopped short, at {written}", bytes.len()),
                 ));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

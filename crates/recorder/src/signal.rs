@@ -4,7 +4,7 @@ use nix::libc::{self, c_int, c_void, siginfo_t};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use trackway_core::Clock as _;
 
-use crate::system::SystemClock;
+use trackway_system::SystemClock;
 
 /// When SIGTERM first arrived.
 #[derive(Debug)]

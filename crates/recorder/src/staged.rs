@@ -223,7 +223,7 @@ impl Inner {
 
     fn tell_skipped(&self, slot: &ProcessSlot, step: Step) {
         if once(&slot.told.skipped) {
-            let why = "the checkpoint before is still being written";
+            let why = "the previous checkpoint is still being written";
             slot.segment().event(CHECKPOINT_SKIPPED_EVENT, Some(step), &[("why", why)]);
         }
     }
@@ -233,7 +233,7 @@ impl Inner {
         let Some(saver) = slot.saver().take() else { return };
         for outcome in saver.close(self.last_save_wait()) {
             if matches!(outcome.end, SaveEnd::Abandoned) {
-                let why = "the process ends before it is committed";
+                let why = "the process exits before it is committed";
                 slot.segment().event("checkpoint_abandoned", Some(outcome.step), &[("why", why)]);
             }
         }

@@ -9,11 +9,13 @@ use trackway_checkpoint::{CheckpointError, Commit, ErrorKind, Kind};
 use trackway_core::{AttemptId, Clock as _, ManualClock, RunId, SequentialIds, Timestamp};
 use trackway_formats::record::{Event, Frame, Segment, read_segment};
 
+use trackway_system::{SystemClock, SystemIds};
+
 use crate::settings::Settings;
 use crate::signal::{self, Arrival};
 use crate::{
     CHECKPOINT_REASON_EVENT, CHECKPOINT_SKIPPED_EVENT, CONTROL_POLL_MICROS, HELD_IN_SAVE_EVENT,
-    MAX_STEPS_EVENT, Recorder, SystemClock, SystemIds, cost,
+    MAX_STEPS_EVENT, Recorder, cost,
 };
 
 /// How long a test waits for a save that takes milliseconds.

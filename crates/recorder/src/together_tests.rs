@@ -279,7 +279,7 @@ fn contradicting_variables_are_told() {
     let run = attempt.attach();
     let told = [run.group().err(), run.resume().err(), run.stage_checkpoint(1).err()];
     for error in told {
-        assert!(error.unwrap().to_string().contains("`RANK` and `WORLD_SIZE` both or none"));
+        assert!(error.unwrap().to_string().contains("set both `RANK` and `WORLD_SIZE`, or neither"));
     }
 }
 

@@ -62,7 +62,7 @@ pub fn mcnemar_p_value(one: u64, other: u64) -> f64 {
         let distance = (one.abs_diff(other) as f64 - 1.0).max(0.0);
         return chi_square_p_value(distance * distance / apart as f64, 1);
     }
-    let binomial = Binomial::new(0.5, apart).expect("a half is a chance");
+    let binomial = Binomial::new(0.5, apart).expect("one half is a probability");
     (2.0 * binomial.cdf(one.min(other))).min(1.0)
 }
 

@@ -7,6 +7,8 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use trackway_files::{OwnedFolder, open_own, open_regular};
+
 /// What offsets, lengths and addresses of direct I/O are multiples of.
 pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
 
@@ -24,10 +26,10 @@ pub trait Disk: Send + Sync {
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file another name, whatever had it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file.
+    /// Removes a file that the caller made.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
-    /// Removes a folder with everything in it.
-    fn remove_folder(&self, path: &Path) -> io::Result<()>;
+    /// Removes a folder with everything in it, below a folder that is Trackway's.
+    fn remove_folder(&self, owned: &OwnedFolder, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
@@ -64,19 +66,20 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn make_folder(&self, path: &Path) -> io::Result<()> {
-        match std::fs::create_dir(path) {
+        match trackway_files::make_folder(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
             result => result,
         }
     }
 
     fn create(&self, path: &Path, direct: bool) -> io::Result<Box<dyn DiskFile>> {
-        let (file, direct) = open_real(OpenOptions::new().write(true).create_new(true), path, direct)?;
+        let (file, direct) =
+            direct_io(open_own(OpenOptions::new().write(true).create_new(true), path)?, direct);
         Ok(Box::new(RealFile { file, direct }))
     }
 
     fn open(&self, path: &Path, direct: bool) -> io::Result<Box<dyn DiskRead>> {
-        let (file, direct) = open_real(OpenOptions::new().read(true), path, direct)?;
+        let (file, direct) = direct_io(open_regular(path)?, direct);
         Ok(Box::new(RealFile { file, direct }))
     }
 
@@ -89,11 +92,11 @@ impl Disk for RealDisk {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        std::fs::remove_file(path)
+        trackway_files::unlink(path)
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        std::fs::remove_dir_all(path)
+    fn remove_folder(&self, owned: &OwnedFolder, path: &Path) -> io::Result<()> {
+        owned.remove(path)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
@@ -101,14 +104,13 @@ impl Disk for RealDisk {
     }
 }
 
-/// Opens a file, past the page cache where asked for and possible.
+/// A file past the page cache, where asked for and possible.
 ///
 /// The flag is set on the open file. Given to `open`, a file system without direct I/O would refuse it with EINVAL
 /// before or after it made the file, and nobody could tell whose file a second `open` finds.
-fn open_real(options: &mut OpenOptions, path: &Path, direct: bool) -> io::Result<(File, bool)> {
-    let file = options.open(path)?;
+fn direct_io(file: File, direct: bool) -> (File, bool) {
     let direct = direct && set_direct(&file);
-    Ok((file, direct))
+    (file, direct)
 }
 
 /// Whether the file system does direct I/O on this file, which is from now on.

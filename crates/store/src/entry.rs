@@ -54,7 +54,7 @@ impl<B: Serialize + DeserializeOwned> Entry<B> {
     /// Why they are no entry that this crate can read.
     pub fn from_bytes(bytes: &[u8], number: u64) -> Result<Self, NoEntry> {
         let damaged = |why: String| NoEntry::Damaged(why);
-        let entry = checked_entry(bytes).ok_or_else(|| damaged("its checksum does not hold".into()))?;
+        let entry = checked_entry(bytes).ok_or_else(|| damaged("its checksum does not match".into()))?;
         let versioned: Versioned =
             serde_json::from_slice(entry).map_err(|error| damaged(error.to_string()))?;
         if versioned.version > ENTRY_VERSION {
@@ -62,7 +62,7 @@ impl<B: Serialize + DeserializeOwned> Entry<B> {
         }
         let entry: Self = serde_json::from_slice(entry).map_err(|error| damaged(error.to_string()))?;
         if entry.number != number {
-            return Err(damaged(format!("it says that it is entry {}", entry.number)));
+            return Err(damaged(format!("it is numbered {}", entry.number)));
         }
         Ok(entry)
     }

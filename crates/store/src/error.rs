@@ -48,7 +48,7 @@ pub enum StoreError {
         holder: String,
     },
     /// Other writers took the next number again and again.
-    #[error("the log {location} is written by others without pause; gave up after {tries} tries")]
+    #[error("other writers keep writing to the log {location}; gave up after {tries} tries")]
     Contended {
         /// The log.
         location: String,
@@ -56,7 +56,7 @@ pub enum StoreError {
         tries: u32,
     },
     /// An entry was written by a later Trackway.
-    #[error("entry {number} of the log {location} is of version {version}: use a newer Trackway")]
+    #[error("entry {number} of the log {location} has version {version}: use a newer Trackway")]
     Newer {
         /// The log.
         location: String,
@@ -66,13 +66,13 @@ pub enum StoreError {
         version: u32,
     },
     /// An entry would not be read back as it was written.
-    #[error("an entry cannot be written down: {why}")]
+    #[error("an entry cannot be written: {why}")]
     NotWritable {
         /// Why.
         why: String,
     },
     /// What should be there is not, or is something else.
-    #[error("{location} is not what it should be: {why}")]
+    #[error("{location} cannot be used: {why}")]
     Damaged {
         /// What.
         location: String,

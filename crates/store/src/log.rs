@@ -354,7 +354,7 @@ fn not_writable(fault: NoEntry, size_bytes: usize) -> StoreError {
     }
     match fault {
         NoEntry::Damaged(why) => StoreError::NotWritable { why },
-        NoEntry::Newer(version) => StoreError::NotWritable { why: format!("it is of version {version}") },
+        NoEntry::Newer(version) => StoreError::NotWritable { why: format!("it has version {version}") },
     }
 }
 

@@ -343,9 +343,13 @@ fn check(outcome: &Outcome) {
     for (writer, story) in (0..).zip(stories) {
         for (sequence, number) in &story.told {
             let stands = log.said.iter().find(|said| (said.writer, said.sequence) == (writer, *sequence));
-            assert_eq!(stands.map(|said| said.number), Some(*number), "what writer {writer} was told stands");
+            assert_eq!(
+                stands.map(|said| said.number),
+                Some(*number),
+                "what was acknowledged to writer {writer} is in the log"
+            );
         }
-        assert!(said.starts_with(&story.seen), "what writer {writer} saw is the beginning of what stands");
+        assert!(said.starts_with(&story.seen), "what writer {writer} saw is a prefix of the log");
         let own = story.epoch.is_none_or(|epoch| epochs.insert(epoch));
         assert!(own, "epoch {:?} was given to two", story.epoch);
     }
@@ -356,7 +360,7 @@ fn check(outcome: &Outcome) {
 /// Every seed: fencing, order, durability of what was told, and what readers see hold in each of them.
 #[test]
 fn bad_weather() {
-    let (mut fenced, mut summaries, mut told, mut turns) = (0, 0, 0, 0);
+    let (mut fenced, mut summaries, mut acknowledged, mut turns) = (0, 0, 0, 0);
     let seeds = seeds(SEEDS);
     for seed in seeds.clone() {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -369,13 +373,13 @@ fn bad_weather() {
             resume_unwind(panic)
         });
         fenced += outcome.stories.iter().filter(|story| story.fenced).count();
-        told += outcome.stories.iter().map(|story| story.told.len()).sum::<usize>();
+        acknowledged += outcome.stories.iter().map(|story| story.told.len()).sum::<usize>();
         summaries += outcome.summaries;
         turns += outcome.turns;
     }
     let count = seeds.count();
     println!(
-        "{count} seeds: {turns} turns, {told} notes told to stand, {fenced} writers fenced, {summaries} logs with summaries"
+        "{count} seeds: {turns} turns, {acknowledged} notes acknowledged, {fenced} writers fenced, {summaries} logs with summaries"
     );
     assert!(
         count < 100 || (fenced > count / 2 && summaries as usize > count / 4),

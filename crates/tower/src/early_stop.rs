@@ -124,7 +124,7 @@ impl BandStop {
 
     fn why(&self, fall: &Fall) -> String {
         format!(
-            "the loss on unseen batches was {} in one window and {} in the next: at most {} % less, at {} % confidence, and {} % are asked for",
+            "the loss on unseen batches was {} in one window and {} in the next: at most {} % less, at {} % confidence, but {} % are required",
             rounded(fall.from),
             rounded(fall.to),
             rounded(100.0 * fall.share_at_most().max(0.0)),
@@ -202,7 +202,7 @@ mod tests {
         let flat = |step: Step| 1.0 + 2.0 * (-(step as f64) / 800.0).exp();
         let (step, why) = losses(flat, false).unwrap();
         assert!(step % 500 == 0 && (3_000..7_000).contains(&step), "{step}");
-        assert!(why.contains("at 95 % confidence, and 2 % are asked for"), "{why}");
+        assert!(why.contains("at 95 % confidence, but 2 % are required"), "{why}");
         assert_eq!(losses(|step| (-(step as f64) / 10_000.0).exp(), false), None);
         assert_eq!(losses(flat, true), None);
     }

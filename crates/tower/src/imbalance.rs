@@ -136,7 +136,7 @@ fn level(ratio: f64) -> Level {
 fn advice(report: &ImbalanceReport) -> Vec<String> {
     let mut advice = Vec::new();
     if report.classes.len() == 1 {
-        return vec!["the label has one class only: there is nothing to learn".into()];
+        return vec!["the label has only one class: there is nothing to learn".into()];
     }
     let rare: Vec<&str> = report
         .classes
@@ -152,7 +152,7 @@ fn advice(report: &ImbalanceReport) -> Vec<String> {
     }
     if report.level >= Level::Mild {
         advice.push(format!(
-            "judge by recall and precision of each class: always answering `{}` is {:.1} % accurate",
+            "use recall and precision per class: always predicting `{}` has an accuracy of {:.1} %",
             report.classes[0].name,
             report.majority_accuracy * 100.0
         ));
@@ -241,7 +241,7 @@ mod tests {
         assert!(report(&[100, 90]).advice.is_empty());
         assert!(report(&[10_000, 100]).advice.iter().any(|line| line.contains("focal loss")));
         assert!(report(&[100, 90, 3]).advice[0].contains("class 2"));
-        assert!(report(&[100]).advice[0].contains("one class only"));
+        assert!(report(&[100]).advice[0].contains("only one class"));
         assert_eq!(imbalance(&[("empty".into(), 0)]), None);
     }
 }

@@ -80,7 +80,7 @@ fn place(
     let chosen = older.iter().rfind(far).or(older.first()).copied();
     if chosen.is_none() && !committed.is_empty() {
         return Err(format!(
-            "every checkpoint is of step {first_step} or a later one, so that each may hold the trouble"
+            "every checkpoint is from step {first_step} or later, so each may contain the trouble"
         ));
     }
     if before != Some(chosen) {
@@ -88,8 +88,8 @@ fn place(
     }
     let further = chosen.and_then(|chosen| older.into_iter().rfind(|step| *step < chosen));
     further.map(Some).ok_or_else(|| match chosen {
-        Some(step) => format!("it went back to step {step} before, and there is no older checkpoint"),
-        None => "it began anew before, and nothing was committed since".into(),
+        Some(step) => format!("it already went back to step {step}, and there is no older checkpoint"),
+        None => "it already went back to the beginning, and nothing was committed since".into(),
     })
 }
 
@@ -103,23 +103,23 @@ pub fn as_asked(
     committed: &[Step],
     skipped: &SkippedBatches,
 ) -> Result<Back, String> {
-    let newest = committed.iter().copied().max().ok_or("nothing is committed that could be gone back to")?;
+    let newest = committed.iter().copied().max().ok_or("no committed checkpoint to roll back to")?;
     let fits = |step: &Step| to_step.map_or(*step < newest, |to_step| *step <= to_step);
     let found = committed.iter().copied().filter(fits).max();
     let to_step = found.ok_or_else(|| match to_step {
-        Some(step) => format!("no checkpoint of step {step} or before it can be resumed from"),
-        None => format!("there is no checkpoint before the newest one, of step {newest}"),
+        Some(step) => format!("no checkpoint at or before step {step} can be resumed from"),
+        None => format!("there is no checkpoint before the newest one, step {newest}"),
     })?;
     let next = skipped.batch_of_step(to_step + 1);
     let skip = match skip {
         Some(range) if range.end <= next => {
             return Err(format!(
-                "the batches {range} were trained on before step {to_step}; the next one there is {next}"
+                "the batches {range} were trained on before step {to_step}; the next batch after it is {next}"
             ));
         }
         Some(range) if range.count() > SKIPPED_MAX => {
             return Err(format!(
-                "{} batches are more than the {SKIPPED_MAX} that one roll back may pass over",
+                "cannot skip {} batches: one roll back may skip at most {SKIPPED_MAX}",
                 range.count()
             ));
         }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(back(SPIKE, &[460, 480, 499, 500], None), told(Some(460), "460..553"));
         assert_eq!(back(SPIKE, &[499], None), told(Some(499), "499..553"));
         assert_eq!(back(SPIKE, &[], None), told(None, "449..553"));
-        assert!(back(SPIKE, &[500, 600], None).unwrap_err().contains("may hold the trouble"));
+        assert!(back(SPIKE, &[500, 600], None).unwrap_err().contains("may contain the trouble"));
     }
 
     /// Proves that the same place twice in a row is one checkpoint further back, and that there is an end to it.
@@ -199,6 +199,6 @@ mod tests {
         assert!(asked(None, None, &[]).is_err() && asked(None, None, &[10]).is_err());
         assert!(asked(Some(5), None, &[10]).unwrap_err().contains("step 5"));
         assert!(asked(Some(20), Some("5..20"), &[20]).unwrap_err().contains("trained on before"));
-        assert!(asked(Some(20), Some("0..9999999"), &[20]).unwrap_err().contains("more than"));
+        assert!(asked(Some(20), Some("0..9999999"), &[20]).unwrap_err().contains("at most"));
     }
 }

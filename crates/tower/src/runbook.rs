@@ -8,7 +8,7 @@ use trackway_core::detect::Detector;
 pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::Completed => &[
-            "nothing has to be done; `trackway evaluate` judges its checkpoints, `trackway compare` puts it beside earlier runs",
+            "no action is needed; `trackway evaluate` evaluates its checkpoints, `trackway compare` compares it with earlier runs",
         ],
         Reason::EarlyStopped => &[
             "evaluate the best checkpoint, not the last",
@@ -18,7 +18,7 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
             &["nothing is wrong: launch the run again to resume from the last committed checkpoint"]
         }
         Reason::Preempted => &[
-            "let it resume; if it never commits in time, commit more often or at the preemption notice",
+            "let it resume; if it never commits in time, save more often or at the preemption notice",
             "move to capacity with a higher priority if this repeats",
         ],
         Reason::NodeFailure => &[
@@ -83,11 +83,11 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
         ],
         Reason::StageRejected => &[
             "compare with the stage before: did the metric or only its interval move?",
-            "change the recipe, or relax the promotion rule and say why",
+            "change the recipe, or relax the promotion rule and document why",
         ],
         Reason::Fenced => &[
             "another attempt owns the run's checkpoints: look for a second launch",
-            "nothing this attempt wrote after the fence counts",
+            "ignore everything this attempt wrote after the fence",
         ],
         Reason::Superseded => &["look at the attempt that replaced it"],
         Reason::Unknown => &[
@@ -141,7 +141,7 @@ pub const SYMPTOMS: &[Symptom] = &[
     ),
     symptom(
         "distributed_hang",
-        "a distributed run stands still",
+        "a distributed run hangs",
         "one rank died silently; ranks took different branches",
         "the collective library's debug output; time-outs on barriers; same operations on every rank",
     ),
@@ -220,7 +220,7 @@ pub const SYMPTOMS: &[Symptom] = &[
     symptom(
         "batches_repeat",
         "batches of the first pass repeat",
-        "rows that are in the data twice; a sampler that draws with replacement; shards that several workers or ranks read",
+        "duplicate rows; a sampler that draws with replacement; shards read by several workers or ranks",
         "do not trust `progressive_loss`; find rows that repeat with `trackway data check`; look at the sampler and the shards",
     ),
     symptom(
@@ -232,7 +232,7 @@ pub const SYMPTOMS: &[Symptom] = &[
     symptom(
         "slow_rank",
         "one rank is slower than the others",
-        "a throttled or damaged device; an uneven share of the data; other work on that node",
+        "a throttled or damaged device; unevenly distributed data; other work on that node",
         "check the node and its device; keep it out of the next placement; even out the shards",
     ),
     symptom(
@@ -249,7 +249,7 @@ pub const SYMPTOMS: &[Symptom] = &[
     ),
     symptom(
         "loss_scale_falls",
-        "the loss scale falls to nothing",
+        "the loss scale collapses",
         "overflow at every step: NaN in data or weights, or a model that 16 bits cannot hold",
         "resume from where the scale was healthy; lower the learning rate; bf16 instead of fp16",
     ),

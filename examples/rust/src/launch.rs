@@ -1,7 +1,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use trackway_recorder::{Recorder, SystemClock};
+use trackway_recorder::Recorder;
+use trackway_system::SystemClock;
 
 use crate::{Defaults, Ending, Job, JobError, Options, evaluate, train};
 

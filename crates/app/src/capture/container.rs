@@ -58,7 +58,7 @@ fn podman_image_id(text: &str) -> Option<String> {
 fn why_missing() -> String {
     let inside = ["/.dockerenv", "/run/.containerenv"].into_iter().any(|mark| Path::new(mark).exists());
     if inside {
-        format!("inside a container that does not tell its image; set {DIGEST_VARIABLE} where it is started")
+        format!("the image of this container is not known; set {DIGEST_VARIABLE} when starting it")
     } else {
         "no container".into()
     }

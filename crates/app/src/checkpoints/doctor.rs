@@ -10,6 +10,7 @@ use super::environment;
 use super::reading::Watch;
 use super::there::{Remote, RemoteAnswer};
 use crate::error::AppError;
+use crate::model_pin::model_of_pin;
 use crate::run::remote::{Patience, RemotePlan};
 
 /// The answer to `trackway checkpoint doctor`.
@@ -121,9 +122,8 @@ impl Checkpoints {
                 let severity = if *passing { Severity::Warning } else { Severity::Error };
                 let why = error.unwrap_or_default();
                 let message = format!("{location} cannot be used, and without it nothing is launched: {why}");
-                let safe = "training that runs goes on, and what it commits waits on this disk";
-                let action =
-                    "look at the address, the network and the credentials, and call the doctor again";
+                let safe = "running training continues; its commits stay on this disk for now";
+                let action = "check the address, the network and the credentials, then run the doctor again";
                 return vec![told(severity, "remote", message, safe, action)];
             }
         };
@@ -139,10 +139,10 @@ impl Checkpoints {
         }
         if lost > 0 {
             let message = format!(
-                "{lost} commits{newest} are none of the run's: another attempt was granted it at {location} before \
-                 they were handed over"
+                "{lost} commits{newest} do not belong to the run: another attempt took it over at {location} before \
+                 they were uploaded"
             );
-            let safe = "no resume takes them, and their files stay until they are old";
+            let safe = "they are never resumed from; their files are kept until they expire";
             let action =
                 format!("copy them if they are wanted; trackway checkpoint gc {} --yes", self.subject);
             findings.push(told(Severity::Note, "lost_work", message, safe, &action));
@@ -164,7 +164,7 @@ impl Checkpoints {
     fn wrong_run(&self) -> Option<Finding> {
         let expected = self.run.as_ref()?.row.run_id;
         let found = self.view().ok()?.list().first()?.run_id;
-        let message = format!("this root is of {found}, and it lies where that of {expected} belongs");
+        let message = format!("this root belongs to {found}, but it is in the place of {expected}");
         (found != expected).then(|| Finding::new(Severity::Error, "wrong_run", message))
     }
 
@@ -187,9 +187,9 @@ impl Checkpoints {
         let subject = &self.subject;
         let file = |path: &str| quoted(&self.root.join(path).to_string_lossy());
         match remedy {
-            Remedy::Nothing => "nothing has to be done".into(),
+            Remedy::Nothing => "no action is needed".into(),
             Remedy::RestoreFile { path } => {
-                format!("bring {} back from a backup, if there is one", file(path))
+                format!("restore {} from a backup, if there is one", file(path))
             }
             Remedy::CopyFrom { from, to } => format!("cp {} {}", file(from), file(to)),
             Remedy::CutTo { path, size_bytes } => format!("truncate -s {size_bytes} {}", file(path)),
@@ -204,15 +204,18 @@ impl Checkpoints {
                 let above = to.rsplit_once('/').map_or(".", |(above, _)| above);
                 format!("mkdir -p {} && mv {} {}", file(above), file(from), file(to))
             }
-            Remedy::Keep => "keep it until the log is whole again".into(),
+            Remedy::Keep => "keep it until the log is intact again".into(),
             Remedy::Remove { path } if self.root.join(path).is_dir() => format!("rm -r {}", file(path)),
             Remedy::Remove { path } => format!("rm {}", file(path)),
             Remedy::CollectGarbage => format!("trackway checkpoint gc {subject} --yes"),
-            Remedy::Unpin { name } => format!("trackway checkpoint unpin {} {subject}", quoted(name)),
+            Remedy::Unpin { name } => {
+                let force = if model_of_pin(name).is_some() { " --force" } else { "" };
+                format!("trackway checkpoint unpin {} {subject}{force}", quoted(name))
+            }
             Remedy::Allow { path } => format!("chmod u+rwX {}", file(path)),
             Remedy::MakeRoom { missing_bytes } => {
                 format!(
-                    "make room for {missing_bytes} bytes, perhaps with: trackway checkpoint gc {subject} --yes"
+                    "free {missing_bytes} bytes, for example with: trackway checkpoint gc {subject} --yes"
                 )
             }
             Remedy::UseAnother { what } => format!("use another {what}"),

@@ -8,9 +8,9 @@ use trackway_ledger::AttemptState;
 use super::Checkpoints;
 use super::there::{Placed, RemoteAnswer};
 use crate::error::AppError;
-use crate::explain::save_reason;
 use crate::home::attempt_file;
 use crate::run::live_record::LiveRecord;
+use crate::save_reason::save_reason;
 
 /// Looks at the flight record of a live attempt, of a few MiB each, to learn why it saved.
 const RECORD_LOOKS_MAX: u32 = 16;

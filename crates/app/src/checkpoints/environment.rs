@@ -6,8 +6,9 @@ use std::sync::Arc;
 use nix::unistd::{AccessFlags, access};
 use trackway_checkpoint::doctor::{Finding, Remedy, Severity};
 use trackway_core::Ids as _;
-use trackway_recorder::{SystemClock, SystemIds};
+use trackway_files::TempFolder;
 use trackway_store::{LocalBackend, Outcome, Primitive, SelfTest, selftest};
+use trackway_system::{SystemClock, SystemIds};
 
 /// A save needs its files, its manifest and entries of the log: a little more than the checkpoint itself.
 const SPARE_BYTES: u64 = 16 << 20;
@@ -29,10 +30,9 @@ fn file_system(root: &Path) -> Vec<Finding> {
 /// Tries out in a scratch folder what the log needs of its file system, and removes it again.
 pub fn try_out_file_system(root: &Path) -> SelfTest {
     let scratch = root.join(format!(".doctor-{:032x}", SystemIds.next_ulid()));
-    let tested = selftest(&LocalBackend::new(&scratch, Arc::new(SystemIds)), &SystemClock, &SystemIds);
-    // What stays is reported as foreign by the next look.
-    let _ = std::fs::remove_dir_all(&scratch);
-    tested
+    // A folder that cannot be made is what the test reports; what cannot be removed, the next look reports as foreign.
+    let _made = TempFolder::create(&scratch);
+    selftest(&LocalBackend::new(&scratch, Arc::new(SystemIds)), &SystemClock, &SystemIds)
 }
 
 /// What a storage cannot do, and which ones can.
@@ -44,7 +44,7 @@ pub fn judged(tested: &SelfTest, check: &'static str, storage: &str, such_as: &s
             Outcome::Fails { why } | Outcome::NotTested { why, .. } => (Severity::Warning, why),
         };
         let message =
-            format!("this {storage} does not do what the log needs of it, {}: {why}", primitive.name);
+            format!("this {storage} lacks {}, which the checkpoint log needs: {why}", primitive.name);
         let remedy = Remedy::UseAnother { what: format!("{storage}, {such_as}") };
         Some(Finding::new(severity, check, message).remedy(remedy))
     };
@@ -71,7 +71,7 @@ fn rights(root: &Path) -> Vec<Finding> {
         access(&root.join(folder), AccessFlags::R_OK | AccessFlags::W_OK | AccessFlags::X_OK).is_err()
     });
     let finding = |folder: &str| {
-        let message = "this user may not write here: no attempt of this user can save".to_owned();
+        let message = "this user has no write permission here, so its attempts cannot save".to_owned();
         Finding::new(Severity::Warning, "not_writable", message).remedy(Remedy::Allow { path: folder.into() })
     };
     denied.map(finding).collect()

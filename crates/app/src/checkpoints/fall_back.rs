@@ -81,10 +81,7 @@ pub(crate) fn told(loaded: &LoadedCheckpoint, pace: Option<Pace>) -> Option<Stri
     let newest = loaded.fallbacks.first()?;
     let what = newest.step.map_or_else(|| "a newer checkpoint".into(), |step| format!("step {step}"));
     let cost = FallBackCost::of(loaded.lost_steps, pace).in_words();
-    Some(format!(
-        "stepping back to step {}, because {what} is passed over ({}): {cost}",
-        loaded.step, newest.why
-    ))
+    Some(format!("falling back to step {}, because {what} is skipped ({}): {cost}", loaded.step, newest.why))
 }
 
 /// What an attempt passed over when it resumed, as the log has it now: the newest step that was suspect, why, and the

@@ -10,7 +10,7 @@ use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use super::Checkpoints;
 use super::there::{Placed, Remote, is_held};
 use crate::error::{AppError, ErrorKind};
-use crate::run::remote::{Patience, interruptibly, remote_error};
+use crate::run::remote::{Patience, remote_error};
 
 /// Told the bytes that arrived and those there are in all; from several threads.
 pub(crate) type Arriving<'a> = dyn Fn(u64, u64) + Sync + 'a;
@@ -78,7 +78,7 @@ impl Checkpoints {
             "{} has its checkpoints at a remote that does not answer ({why}): {what} is not on this disk",
             self.title()
         );
-        AppError::new(ErrorKind::Fault, message).hint("try again when it answers")
+        AppError::new(ErrorKind::Fault, message).hint("try again when the remote responds")
     }
 
     /// Holds what is at the remote, there.
@@ -89,7 +89,7 @@ impl Checkpoints {
         why: &str,
         until: Option<Timestamp>,
     ) -> Result<(), AppError> {
-        let missing = || self.silent("a checkpoint", "there is none any more");
+        let missing = || self.silent("a checkpoint", "it no longer exists");
         let mut there = self.demand_remote()?.ok_or_else(missing)?;
         there.replica.pin(name, prefix, why, until).map(drop).map_err(|error| self.error(&error))
     }
@@ -162,9 +162,9 @@ impl Checkpoints {
         step: Step,
         work: impl FnOnce(&Replica) -> Result<T, trackway_checkpoint::CheckpointError> + Send,
     ) -> Result<T, AppError> {
-        let missing = || self.silent(&format!("step {step}"), "there is none any more");
+        let missing = || self.silent(&format!("step {step}"), "it no longer exists");
         let plan = self.remote.as_ref().ok_or_else(missing)?;
-        let done = interruptibly(|cancelled| work(&plan.open(Patience::Long, cancelled)?));
+        let done = plan.interruptibly(|cancelled| work(&plan.open(Patience::Long, cancelled)?));
         done.map_err(|error| {
             let told =
                 remote_error(&format!("step {step} cannot be brought from {}", plan.location()), &error);

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_checkpoint::CheckpointError;
+use trackway_checkpoint::bulk::verify_files;
+use trackway_checkpoint::{CheckpointError, Manifest};
 use trackway_core::{AttemptId, Step};
+use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
+use trackway_formats::runfile::sha256_hex;
+use trackway_store::RealDisk;
 
 use super::there::Placed;
 use super::{Arriving, Checkpoints, Which};
@@ -99,7 +103,7 @@ impl Checkpoints {
             AppError::new(ErrorKind::NotFound, message)
         })?;
         if found.any(|other| other.info.manifest_sha256 != first.info.manifest_sha256) {
-            let message = format!("several manifests begin with {digits}: give more of it");
+            let message = format!("several manifests begin with {digits}: use more digits");
             return Err(AppError::new(ErrorKind::Usage, message));
         }
         Ok(first.clone())
@@ -145,4 +149,51 @@ impl Checkpoints {
         let loaded = self.view()?.load(number).map_err(|error| self.error(&error))?;
         Ok(loaded.folder)
     }
+
+    /// Reads every byte of a chosen checkpoint again after somebody had it, in its own folder or in `far`. One that is not any more what was
+    /// committed is marked suspect, so that nothing resumes from it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Integrity`] when it changed; when it cannot be read.
+    pub(crate) fn check_unchanged(&self, chosen: &Chosen, far: &Path) -> Result<(), AppError> {
+        let Some(number) = chosen.number else { return check_brought(chosen, far) };
+        let Err(error) = self.view()?.verify(number) else { return Ok(()) };
+        let error = self.error(&error);
+        if error.kind != ErrorKind::Integrity {
+            return Err(error);
+        }
+        let why = "its files changed while an evaluator read them";
+        let marked = self.housekeeper()?.suspect(number, why);
+        let message = format!("step {} changed while the evaluator read it: {}", chosen.step, error.message);
+        let hint = match marked {
+            Ok(()) => "it is marked suspect, and no run resumes from it; an evaluator must only read TRACKWAY_CHECKPOINT_DIR".to_owned(),
+            Err(error) => format!("it could not be marked suspect: {error}"),
+        };
+        Err(AppError::new(ErrorKind::Integrity, message).hint(hint))
+    }
+
+    /// Gives the owner the right to write into a checkpoint's folder back, which an evaluation that was killed had taken.
+    pub(crate) fn writable_again(&self, chosen: &Chosen) {
+        if chosen.number.is_some()
+            && let Ok(view) = self.view()
+        {
+            super::read_only::writable_again(&view.root().join(&chosen.prefix));
+        }
+    }
+}
+
+/// The same of a checkpoint that was brought here.
+fn check_brought(chosen: &Chosen, folder: &Path) -> Result<(), AppError> {
+    let changed = |what: String| {
+        let message = format!("step {} changed while the evaluator read it: {what}", chosen.step);
+        AppError::new(ErrorKind::Integrity, message)
+            .hint("what is at the remote is as it was; an evaluator must only read TRACKWAY_CHECKPOINT_DIR")
+    };
+    let path = folder.join(MANIFEST_FILE_NAME);
+    let bytes = std::fs::read(&path).map_err(|error| changed(format!("`{MANIFEST_FILE_NAME}`: {error}")))?;
+    if sha256_hex(&bytes) != chosen.manifest_sha256 {
+        return Err(changed(format!("`{MANIFEST_FILE_NAME}` is not the committed one")));
+    }
+    let manifest = Manifest::from_bytes(&bytes).map_err(|error| changed(error.to_string()))?;
+    verify_files(&RealDisk, folder, &manifest.files).map_err(|defect| changed(defect.to_string()))
 }

@@ -348,13 +348,13 @@ pub(super) fn reason_in_words(reason: &KeepReason, policy: &Retention) -> String
         KeepReason::Last if policy.last == usize::MAX => "everything is kept".into(),
         KeepReason::Last => format!("one of the {} newest", policy.last.max(trackway_checkpoint::MIN_KEPT)),
         KeepReason::Every => {
-            format!("the first at or behind a multiple of {} steps", policy.every_steps.unwrap_or(0))
+            format!("the first at or after a multiple of {} steps", policy.every_steps.unwrap_or(0))
         }
         KeepReason::Best => policy.best.as_ref().map_or_else(|| "the best".into(), best_in_words),
         KeepReason::Pinned(name) => format!("pinned as `{name}`"),
         KeepReason::PerhapsPinned => "an entry of the log is lost, and may have pinned it".into(),
         KeepReason::NotUploaded => "not at the remote yet".into(),
         KeepReason::Unsettled => "a newer attempt has not committed yet, and may need it".into(),
-        KeepReason::Recent => "no resume comes to it, so it goes when it is old enough".into(),
+        KeepReason::Recent => "no resume uses it, so it is deleted when it is old enough".into(),
     }
 }

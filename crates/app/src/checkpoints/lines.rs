@@ -1,7 +1,8 @@
 //! The checkpoints of a run as `trackway explain` shows them.
 
+use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::Timestamp;
+use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_ledger::AttemptRow;
 
 use super::fall_back::{FallBackCost, Pace, passed_over};
@@ -9,7 +10,55 @@ use super::house::reason_in_words;
 use super::there::Remote;
 use super::{CheckpointEntry, Checkpoints, KeepChanges};
 use crate::error::AppError;
-use crate::explain::page::{CheckpointLine, FallBack};
+
+/// One checkpoint.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckpointLine {
+    /// Its step.
+    pub step: Step,
+    /// The attempt that wrote it.
+    pub attempt_id: Option<AttemptId>,
+    /// The epoch it was written under.
+    pub epoch: u64,
+    /// `writing`, `committed`, `superseded`, `suspect` …
+    pub state: String,
+    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked;
+    /// known once its attempt is sealed.
+    pub reason: Option<String>,
+    /// Bytes of its files.
+    pub size_bytes: Option<u64>,
+    /// SHA-256 of its manifest.
+    pub manifest_sha256: Option<String>,
+    /// Its folder, below the run's checkpoint root.
+    pub object_prefix: String,
+    /// When it was committed.
+    pub committed_at: Option<Timestamp>,
+    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, or `none` once they are deleted.
+    #[serde(rename = "where")]
+    pub location: String,
+    /// Bytes that it shares with an earlier checkpoint; none when that cannot be told.
+    pub shared_bytes: Option<u64>,
+    /// Names of the pins that hold it.
+    pub pins: Vec<String>,
+    /// Why retention keeps it; empty when it lets it go.
+    pub kept_because: Vec<String>,
+    /// Why it is suspect or abandoned.
+    pub why: Option<String>,
+}
+
+/// An attempt that resumed from an older checkpoint than the newest.
+#[derive(Debug, Clone, Serialize)]
+pub struct FallBack {
+    /// The step that was committed and passed over.
+    pub from_step: Step,
+    /// The step it resumed from.
+    pub to_step: Step,
+    /// Why the newer one was passed over.
+    pub why: String,
+    /// What it costs.
+    #[serde(flatten)]
+    pub cost: FallBackCost,
+}
 
 impl Checkpoints {
     /// Every checkpoint, newest first, with what retention thinks of it.

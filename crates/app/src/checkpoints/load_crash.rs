@@ -30,7 +30,7 @@ pub(crate) fn step_back(app: &App, run: &RunRow) -> Result<Option<String>, AppEr
     let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
     let Some(crash) = load_crash(&seen) else { return Ok(None) };
     let root = app.home.checkpoint_root(run.run_id, run.kind, &stage.to_string());
-    let remote = RemotePlan::of_run(app, run, stage);
+    let remote = RemotePlan::of_run(app, run, stage)?;
     let why = why(&crash, &attempts);
     let Some(info) = mark(app, &root, remote.as_ref(), &crash, &why)? else { return Ok(None) };
     let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);

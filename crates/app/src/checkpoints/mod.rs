@@ -15,6 +15,7 @@ mod load_crash;
 mod loading;
 mod now;
 mod policy;
+mod read_only;
 mod reading;
 mod resume;
 mod story;
@@ -23,17 +24,18 @@ mod there;
 use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
-use trackway_core::{Clock as _, LaunchKind, Stage, Step, Timestamp};
+use trackway_core::{Clock as _, LaunchKind, RunId, Stage, Step, Timestamp};
 use trackway_formats::shell::quoted;
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 pub use trackway_recorder::SaveReason;
-use trackway_recorder::{SystemClock, SystemIds};
+use trackway_system::{SystemClock, SystemIds};
 
 pub use doctor::{DoctorFinding, DoctorReport};
 pub use entry::{CheckpointEntry, Listing};
 pub use fall_back::FallBackCost;
 pub use hold::CheckpointRef;
 pub use house::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
+pub use lines::{CheckpointLine, FallBack};
 pub use loading::{CheckedCheckpoint, OpenedCheckpoint};
 pub use now::CheckpointAsked;
 pub use policy::KeepChanges;
@@ -51,6 +53,7 @@ pub(crate) use fetch::Arriving;
 pub(crate) use hold::Chosen;
 pub(crate) use load_crash::step_back;
 pub(crate) use policy::{keep_variables, policy_of};
+pub(crate) use read_only::{ReadOnly, writable_again};
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
@@ -99,8 +102,8 @@ impl App {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
-    pub fn checkpoints(&self, run: &str) -> Result<Checkpoints, AppError> {
-        let row = self.find_run(run)?;
+    pub fn checkpoints(&self, run: RunId) -> Result<Checkpoints, AppError> {
+        let row = self.run_by_id(run)?;
         let stage = self.stage_now(&row)?;
         self.checkpoints_at(row, stage)
     }
@@ -110,7 +113,7 @@ impl App {
         let mut attempts = self.attempts_of_kind(row.run_id, row.kind)?;
         attempts.retain(|attempt| stage_of(attempt) == stage);
         let events = self.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
-        let remote = RemotePlan::of_run(self, &row, stage).filter(|_| row.kind == LaunchKind::Train);
+        let remote = RemotePlan::of_run(self, &row, stage)?.filter(|_| row.kind == LaunchKind::Train);
         Ok(Checkpoints {
             remote,
             root: self.home.checkpoint_root(row.run_id, row.kind, &stage.to_string()),
@@ -123,10 +126,16 @@ impl App {
 }
 
 impl Checkpoints {
-    /// Whether a text names a folder of checkpoints rather than a run: it has a `/`, or a folder of that name has a log.
+    /// Whether a text names a folder of checkpoints rather than a run: it begins as a path does (`/`, `./`, `../`), has a `/` and is
+    /// there, or a folder of that name has a log.
     #[must_use]
     pub fn is_root(text: &str) -> bool {
-        text.contains('/') || matches!(text, "." | "..") || Path::new(text).join("log").is_dir()
+        let path = Path::new(text);
+        let begins = text.starts_with('/') || text.starts_with("./") || text.starts_with("../");
+        begins
+            || matches!(text, "." | "..")
+            || (text.contains('/') && path.exists())
+            || path.join("log").is_dir()
     }
 
     /// The checkpoints below a folder, whatever run they are of.
@@ -139,9 +148,10 @@ impl Checkpoints {
             return Err(AppError::new(ErrorKind::NotFound, format!("there is no folder `{shown}`")));
         }
         if !root.join("log").is_dir() && !has_checkpoint_folders(root) {
-            let message = format!("`{shown}` is no checkpoint root: it has no `log` and no checkpoints");
+            let message =
+                format!("`{shown}` is not a checkpoint folder: it contains neither `log` nor `step-…`");
             return Err(AppError::new(ErrorKind::NotFound, message)
-                .hint("name the folder that holds `log` and `step-…`"));
+                .hint("name the folder that contains `log` and `step-…`"));
         }
         let subject = quoted(&root.to_string_lossy());
         Ok(Self {

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use trackway_core::{AttemptId, Clock as _, Step};
+use trackway_core::{AttemptId, Clock as _, RunId, Step};
 use trackway_recorder::SaveReason;
 
 use crate::App;
@@ -34,7 +34,7 @@ impl App {
     /// `ErrorKind::NotFound` when the run has no live attempt; when the control file cannot be written.
     pub fn checkpoint_now(
         &self,
-        run: &str,
+        run: RunId,
         reason: SaveReason,
         why: &str,
     ) -> Result<CheckpointAsked, AppError> {

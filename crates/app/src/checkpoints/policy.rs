@@ -2,10 +2,10 @@
 
 use trackway_checkpoint::{Best, MAX_ONLY_COPIES, MIN_KEPT, Retention};
 use trackway_formats::runfile::{CheckpointSection, Goal};
-use trackway_ledger::RunRow;
 
 use super::Checkpoints;
 use crate::error::{AppError, ErrorKind};
+use crate::stored::stored_plan;
 
 /// What a command line says instead of the run file.
 #[derive(Debug, Clone, Default)]
@@ -49,16 +49,11 @@ pub fn policy_of(section: &CheckpointSection) -> Retention {
     }
 }
 
-fn section_of(run: &RunRow) -> CheckpointSection {
-    let section = run.config_json.get("checkpoint").cloned().unwrap_or_default();
-    serde_json::from_value(section).unwrap_or_default()
-}
-
 impl Checkpoints {
     /// The run file's policy with what is said instead.
     pub(super) fn policy(&self, changes: &KeepChanges) -> Result<Retention, AppError> {
-        let section = self.run.as_ref().map(|run| section_of(&run.row)).unwrap_or_default();
-        let mut policy = policy_of(&section);
+        let plan = self.run.as_ref().map(|run| stored_plan(&run.row)).transpose()?.flatten();
+        let mut policy = policy_of(&plan.map(|plan| plan.checkpoint).unwrap_or_default());
         let best = changes.best.as_deref().map(read_best).transpose()?;
         let says_more = changes.every_steps.is_some() || best.is_some();
         match changes.last {

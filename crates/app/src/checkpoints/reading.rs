@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_checkpoint::CheckpointView;
+use trackway_files::OwnedFolder;
 use trackway_store::{Disk, DiskFile, DiskRead, RealDisk};
 
 use crate::error::AppError;
@@ -98,8 +99,8 @@ impl Disk for CountingDisk {
         RealDisk.remove_file(path)
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        RealDisk.remove_folder(path)
+    fn remove_folder(&self, owned: &OwnedFolder, path: &Path) -> io::Result<()> {
+        RealDisk.remove_folder(owned, path)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

@@ -79,7 +79,7 @@ impl Checkpoints {
         let view = self.view()?;
         let foreseen = there.replica.foresee(None).map_err(|error| match error.kind() {
             trackway_checkpoint::ErrorKind::Integrity => self.error(&error),
-            _ => remote_error("the remote could not be looked at", &error),
+            _ => remote_error("the remote could not be read", &error),
         })?;
         let target = foreseen.ok_or_else(|| self.nothing_committed())?;
         let lost = |prefix: &String| view.list().into_iter().find(|info| info.object_prefix == *prefix);

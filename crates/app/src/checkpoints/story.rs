@@ -185,10 +185,10 @@ impl Teller<'_> {
         let why = self.info.why.as_deref().unwrap_or("no reason is written down");
         match (self.info.state, newest) {
             (State::Retired, _) => "A resume cannot take it: its files were deleted by retention.".into(),
-            (State::Suspect, _) => format!("No resume takes it: it is suspect ({why})."),
+            (State::Suspect, _) => format!("No resume uses it: it is suspect ({why})."),
             (_, Some(newest)) if is_this(newest) => {
                 format!(
-                    "It is what a resume takes, if every byte verifies (trackway checkpoint verify {}).",
+                    "A resume uses it if every byte verifies (trackway checkpoint verify {}).",
                     self.checkpoints.subject
                 )
             }
@@ -202,15 +202,15 @@ impl Teller<'_> {
                     format!("none of the {count} newer ones verifies")
                 };
                 format!(
-                    "A resume takes step {} instead, which is newer; it comes to this one when {them}.",
+                    "A resume uses step {} instead, which is newer; it uses this one if {them}.",
                     newest.step
                 )
             }
             (_, Some(newest)) => format!(
-                "No resume comes to it: it was left behind when epoch {} went on from another checkpoint, and step {} is the newest of that way.",
+                "No resume uses it: epoch {} continued from another checkpoint, and step {} is the newest of that lineage.",
                 newest.epoch, newest.step
             ),
-            (_, None) => "No resume comes to it.".into(),
+            (_, None) => "No resume uses it.".into(),
         }
     }
 
@@ -236,7 +236,7 @@ impl Teller<'_> {
             return Ok((reasons, Some(sentence)));
         }
         let why = plan.retire.get(&self.info.number).map(|why| retire_word(*why).to_owned());
-        let sentence = why.as_ref().map(|_| format!("Retention lets it go: it keeps {}.", in_words(&policy)));
+        let sentence = why.as_ref().map(|_| format!("Retention deletes it: it keeps {}.", in_words(&policy)));
         Ok((why.into_iter().collect(), sentence))
     }
 }
@@ -282,7 +282,7 @@ fn holds(manifest: &Manifest, kinds: &[KindLine]) -> String {
         count => format!("{count} files"),
     };
     let shared = match shared {
-        0 => "none of it shared with earlier ones".into(),
+        0 => "nothing shared with earlier checkpoints".into(),
         shared => format!("{} of it shared with earlier ones", bytes(shared)),
     };
     format!("It holds {count}, {}: {}; {shared}.", bytes(manifest.size_bytes()), parts.join(", "))

@@ -14,7 +14,7 @@ use crate::error::AppError;
 use crate::run::remote::{Patience, is_passing, one_per_prefix, remote_error};
 
 /// Why a commit of this disk is none of the run's.
-const LOST: &str = "another attempt was granted the run before the remote knew of it";
+const LOST: &str = "another attempt took over the run before this was uploaded";
 
 /// Whether a run's remote answered.
 #[derive(Debug, Clone, Serialize)]

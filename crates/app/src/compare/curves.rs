@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use trackway_core::{RunId, Step};
 
 use super::MetricRow;
+use trackway_ledger::QueryLimits;
+
 use crate::App;
 use crate::error::AppError;
 
@@ -119,7 +121,7 @@ impl App {
     }
 
     fn rows_of(&self, query: &str) -> Result<Vec<Map<String, Value>>, AppError> {
-        let answer = self.sql(query)?;
+        let answer = self.sql(query, &QueryLimits::default())?;
         self.json_rows(&answer)
     }
 }

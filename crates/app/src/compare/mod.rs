@@ -21,8 +21,8 @@ pub const RUNS_MAX: usize = 24;
 /// What to compare.
 #[derive(Debug, Clone, Default)]
 pub struct CompareRequest {
-    /// The runs, as people name them.
-    pub runs: Vec<String>,
+    /// The runs.
+    pub runs: Vec<RunId>,
     /// Only these metrics; empty: all of them.
     pub metrics: Vec<String>,
 }
@@ -99,17 +99,16 @@ impl App {
     /// [`RUNS_MAX`] runs.
     pub fn compare(&self, request: &CompareRequest) -> Result<Comparison, AppError> {
         let mut runs: Vec<RunRow> = Vec::new();
-        for reference in &request.runs {
-            let run = self.find_run(reference)?;
+        for run_id in &request.runs {
+            let run = self.run_by_id(*run_id)?;
             if !runs.iter().any(|known| known.run_id == run.run_id) {
                 runs.push(run);
             }
         }
         if runs.len() < 2 || runs.len() > RUNS_MAX {
-            let message =
-                format!("{} different runs were named; 2 to {RUNS_MAX} can be compared", runs.len());
+            let message = format!("cannot compare {} different runs; name 2 to {RUNS_MAX}", runs.len());
             return Err(AppError::new(ErrorKind::Usage, message)
-                .hint("`trackway runs` lists them; two runs of one name are told apart by their ids"));
+                .hint("`trackway runs` lists them; use ids if two runs have the same name"));
         }
         let mut attempts = Vec::new();
         let mut parameters = Vec::new();

@@ -11,7 +11,7 @@ use trackway_data::integrity::{
     rows, sign_offs_from_toml, unreadable, values,
 };
 use trackway_data::read::Source;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 pub use trackway_core::checks::{CheckResult, Verdict};
 pub use trackway_data::integrity::{Group, LabelNoise, PersonalColumn};
@@ -203,7 +203,7 @@ impl Run<'_> {
             None => label_noise(source, label, SEED, &watch)?,
         };
         let seconds = (SystemClock.monotonic_micros() - began_micros) as f64 / 1e6;
-        Ok((CheckResult { seconds: Some(seconds), ..result }, found))
+        Ok((result.took(seconds), found))
     }
 
     /// A file cannot be read, so nothing else could be checked.

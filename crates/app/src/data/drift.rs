@@ -40,7 +40,7 @@ pub fn drift(
 ) -> Result<DriftReport, AppError> {
     let profile = |request: &TableRequest, set: &str| {
         if asked.joint && (is_profile(request) || is_snapshot(home, base, request)?) {
-            let message = "a joint shift cannot be told from a kept profile: it needs the rows of both sides";
+            let message = "multivariate drift (`--joint`) needs the rows of both data sets, not a saved profile or snapshot";
             return Err(AppError::new(ErrorKind::Usage, message.to_owned()));
         }
         if let Some(kept) = kept(home, base, request)? {
@@ -55,6 +55,12 @@ pub fn drift(
         profile.map_err(data_error)
     };
     let (before, after) = (profile(reference, "reference")?, profile(current, "current")?);
+    for (profile, set) in [(&before, "reference"), (&after, "current")] {
+        if profile.rows == 0 {
+            let message = format!("the {set} side has no rows: nothing can be compared");
+            return Err(AppError::new(ErrorKind::Usage, message));
+        }
+    }
     let mut report = compare(&before, &after, asked.label, &DriftSettings::default());
     if asked.joint {
         let mut sides = (reference.open(base, "reference")?, current.open(base, "current")?);

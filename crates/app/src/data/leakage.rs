@@ -58,9 +58,10 @@ pub fn leakage(
     let is_wanted = |name: &str| selection.wants(name);
     let leakage = examine(&mut train, &mut test, roles, &is_wanted, &onlooker.watch()).map_err(data_error)?;
     let checks = leakage.results(roles, &train, &test);
+    let has_no_rows = leakage.overlap.train.rows_read.min(leakage.overlap.test.rows_read) == 0;
     let was_asked_for = |name: &str| {
         let by_role = name == "leakage.time" && roles.time.is_some();
-        by_role || selection.only.iter().any(|named| full_name(named) == name)
+        has_no_rows || by_role || selection.only.iter().any(|named| full_name(named) == name)
     };
     let overlap = &leakage.overlap;
     let rows = overlap.train.rows_read + overlap.test.rows_read;

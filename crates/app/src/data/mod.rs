@@ -13,3 +13,8 @@ pub mod table;
 
 pub use remote::install as read_urls;
 pub(crate) use table::data_error;
+pub use trackway_data::limits::{
+    COLUMNS_VARIABLE, DEFAULT as DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
+    use_limits,
+};
+pub use trackway_data::personal::{masked, masked_json};

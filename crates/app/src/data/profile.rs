@@ -78,12 +78,14 @@ pub fn profile(
     request: &ProfileRequest,
     onlooker: &Onlooker<'_>,
 ) -> Result<ProfileAnswer, AppError> {
+    request.table.refuse_outputs(base, request.save_to.as_deref())?;
     let mut source = request.table.open(base, "data")?;
     let profiled = Profile::of(&mut source, request.label.as_deref(), &onlooker.watch());
     let (profile, coverage) = profiled.map_err(data_error)?;
     if let Some(path) = &request.save_to {
         let text = serde_json::to_string(&profile).map_err(|error| AppError::fault("the profile", &error))?;
-        std::fs::write(path, text).map_err(|error| AppError::file("save the profile in", path, &error))?;
+        let written = std::fs::write(path, text).and_then(|()| trackway_files::give_to_user(path));
+        written.map_err(|error| AppError::file("save the profile in", path, &error))?;
     }
     Ok(answer(&source, &profile, coverage))
 }
@@ -95,7 +97,8 @@ fn answer(source: &Source, profile: &Profile, coverage: Coverage) -> ProfileAnsw
         rows: coverage.file_rows.get(&index).copied().unwrap_or(0),
     };
     let mut notes = source.notes().to_vec();
-    let unknown = |(key, rows): (&String, &u64)| format!("{rows} rows have a key `{key}` that is no column");
+    let unknown =
+        |(key, rows): (&String, &u64)| format!("{rows} rows have a key `{key}` that is not a column");
     notes.extend(coverage.unknown_keys.iter().map(unknown));
     ProfileAnswer {
         version: PROFILE_VERSION,

@@ -7,7 +7,7 @@ use trackway_data::profile::Profile;
 use trackway_data::read::Source;
 use trackway_data::schema::{Reference, RowRule, Schema, SqlRule, Surroundings, check, infer as write};
 use trackway_ledger::RowPredicate;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 use super::table::{FindingsAnswer, Onlooker, TableRequest, data_error};
 use crate::error::{AppError, ErrorKind};
@@ -94,9 +94,13 @@ fn obey(
     let checked = check(source, schema, &surroundings, &onlooker.watch()).map_err(data_error)?;
     let mut findings = checked.findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let mut not_run = checked.not_run;
+    if checked.coverage.rows_read + checked.coverage.rows_rejected == 0 {
+        not_run.push("there are no rows to check".to_owned());
+    }
     Ok(FindingsAnswer {
         findings,
-        not_run: checked.not_run,
+        not_run,
         rows: checked.coverage.rows_read,
         rows_rejected: checked.coverage.rows_rejected,
         rules_checked: Some(checked.rules_checked),

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use serde::Serialize;
+use trackway_core::name::Name;
 use trackway_core::{Clock as _, Timestamp};
 use trackway_data::drift::{DriftReport, DriftSettings, compare};
 use trackway_data::profile::Profile;
 use trackway_data::snapshot::{
-    NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotDiff, SnapshotError, SnapshotStore,
+    NameEntry, NamedSnapshot, ProfileKeeper, Snapshot, SnapshotDiff, SnapshotError, SnapshotId, SnapshotStore,
 };
 use trackway_data::{Column, DataManifest, HashCache, Resolver};
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 pub use trackway_data::snapshot::{Moved, SHORT_ID_LENGTH, SchemaChange};
 
@@ -30,7 +31,7 @@ pub struct SnapshotRequest {
     /// The column that others are compared with in the profile.
     pub label: Option<String>,
     /// A name that points to it from now on.
-    pub name: Option<String>,
+    pub name: Option<Name>,
 }
 
 /// A snapshot that was taken.
@@ -113,8 +114,8 @@ pub fn store(home: &Home) -> SnapshotStore {
 /// The id a word stands for when it is no path: `snapshot:NAME`, or a name or an id that no file has.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for a marked word that is no snapshot; [`ErrorKind::Usage`] for the beginning of several ids.
-pub fn find(store: &SnapshotStore, base: &Path, word: &str) -> Result<Option<String>, AppError> {
+/// [`ErrorKind::NotFound`] for a marked word that is no snapshot, and for the beginning of several ids.
+pub fn find(store: &SnapshotStore, base: &Path, word: &str) -> Result<Option<SnapshotId>, AppError> {
     let marked = word.strip_prefix(SNAPSHOT_MARK);
     if marked.is_none() && (word.contains("://") || base.join(word).exists()) {
         return Ok(None);
@@ -142,7 +143,7 @@ pub fn kept_profile(
     let [word] = request.paths.as_slice() else { return Ok(None) };
     let Some(id) = find(store, base, word)? else { return Ok(None) };
     let profile = store.profile(&id, label).map_err(|error| snapshot_error(&error))?;
-    let no_table = || AppError::new(ErrorKind::Usage, format!("the snapshot `{word}` holds no table"));
+    let no_table = || AppError::new(ErrorKind::Usage, format!("the snapshot `{word}` contains no table"));
     profile.map(Some).ok_or_else(no_table)
 }
 
@@ -160,11 +161,8 @@ impl App {
         onlooker: &Onlooker<'_>,
     ) -> Result<SnapshotAnswer, AppError> {
         let store = store(&self.home);
-        if let Some(name) = &request.name {
-            store.check_name(name).map_err(|error| snapshot_error(&error))?;
-        }
         let label = request.label.as_deref();
-        let set = request.name.as_deref().unwrap_or("data");
+        let set = request.name.as_ref().map_or("data", Name::as_str);
         let taken = Taken::read(&self.home, base, (set, &request.table), label, onlooker)?;
         let snapshot = taken.snapshot;
         let kept = store.put(&snapshot, taken.profile.as_ref());
@@ -180,7 +178,7 @@ impl App {
         self.record_data(std::slice::from_ref(&taken.manifest))?;
         Ok(SnapshotAnswer {
             is_new,
-            name: request.name.clone(),
+            name: request.name.clone().map(String::from),
             files: snapshot.files.len() as u64,
             files_read: taken.files_read,
             size_bytes: snapshot.size_bytes,
@@ -304,7 +302,7 @@ pub fn diff(
 
 fn snapshot_error(error: &SnapshotError) -> AppError {
     let kind = match error {
-        SnapshotError::Ambiguous { .. } | SnapshotError::Name { .. } => ErrorKind::Usage,
+        SnapshotError::Ambiguous { .. } => ErrorKind::NotFound,
         SnapshotError::Damaged { .. } => ErrorKind::Integrity,
         _ => ErrorKind::Fault,
     };

@@ -126,6 +126,10 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         group: request.group.clone(),
         time: request.time.clone(),
     };
+    let out = base.join(&request.out);
+    let files = request.parts.iter().map(|(name, _)| name.as_str()).chain(["split", WHOLE]);
+    let files: Vec<PathBuf> = files.map(|name| out.join(format!("{name}.parquet"))).collect();
+    request.table.refuse_outputs(base, files.iter().map(PathBuf::as_path))?;
     let mut source = request.table.open(base, "data")?;
     let watch = onlooker.watch();
     let (rows, coverage) = read_rows(&mut source, &columns, &watch).map_err(data_error)?;
@@ -145,8 +149,10 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         files: Vec::new(),
     };
     if answer.proved {
-        let out = base.join(&request.out);
-        std::fs::create_dir_all(&out).map_err(|error| AppError::file("make the folder", &out, &error))?;
+        let is_new = !out.exists();
+        let made = std::fs::create_dir_all(&out)
+            .and_then(|()| if is_new { trackway_files::give_to_user(&out) } else { Ok(()) });
+        made.map_err(|error| AppError::file("make the folder", &out, &error))?;
         let files: Vec<String> = source.files().iter().map(|file| file.path.clone()).collect();
         let path = out.join("split.parquet");
         answer.assignment =
@@ -190,7 +196,7 @@ fn check(request: &SplitRequest) -> Result<(), AppError> {
         return refuse(&format!("`{name}` cannot be the name of a part"), hint);
     }
     if request.stages.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
-        return refuse("a stage is a share above 0 and at most 100%", "such as --stages 1%,10%,100%");
+        return refuse("a stage is a fraction above 0 and at most 100%", "such as --stages 1%,10%,100%");
     }
     Ok(())
 }

@@ -114,6 +114,7 @@ pub(crate) fn data_error(error: DataError) -> AppError {
             ErrorKind::NotFound
         }
         DataError::Cancelled { .. } => ErrorKind::Cancelled,
+        DataError::Fault { .. } => ErrorKind::Fault,
         _ => ErrorKind::Usage,
     };
     AppError::new(kind, error.to_string())

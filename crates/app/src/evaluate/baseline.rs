@@ -53,7 +53,7 @@ impl App {
                 Some(row) => row,
                 None => return Ok(None),
             },
-            None => self.ledger_read(|ledger| ledger.find_evaluation(named))?,
+            None => self.resolve_evaluation(named)?,
         };
         let id = &row.evaluation_id;
         if row.state != EvaluationState::Completed {
@@ -131,7 +131,8 @@ impl App {
         row: &EvaluationRow,
         baseline: &EvaluationRow,
     ) -> Result<Result<Option<Comparison>, String>, AppError> {
-        let Some(judged) = row.assessment_json.clone() else {
+        let judged = row.assessment_json.clone().filter(|judged| judged.get("task").is_some());
+        let Some(judged) = judged else {
             return Ok(Err(format!("nothing was computed from rows of {}", row.evaluation_id)));
         };
         let JudgedAs { task, seed } = serde_json::from_value(judged).map_err(|error| {

@@ -8,12 +8,12 @@ use trackway_ledger::{AttemptRow, AttemptState, EvaluationEnd, EvaluationRow, Ev
 
 use super::collect::section_of;
 use crate::App;
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::{CheckpointRef, Checkpoints, writable_again};
 use crate::error::{AppError, ErrorKind};
 use crate::run::lock::RunLock;
 
 /// How often finishing an evaluation is begun: one whose outputs bring every command down with it must not do so for ever.
-const FINISHES_MAX: u64 = 10;
+const FINISHES_MAX: u64 = 3;
 /// The file in an evaluation's folder that has a byte for each of these times.
 const FINISHES: &str = "finishes";
 
@@ -22,43 +22,39 @@ impl App {
     /// what it left is judged and the receipt sealed as by its conductor; else it has failed. Says in a line each what was found.
     ///
     /// Whoever holds the lock of the evaluator's run does it; a second command passes over it. A kill at any point leaves it to the next
-    /// command, which begins anew.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read.
-    pub(crate) fn close_lost_evaluations(&self) -> Result<Vec<String>, AppError> {
-        let running = self.ledger_read(trackway_ledger::Ledger::running_evaluations)?;
-        Ok(running.iter().filter_map(|row| self.close_lost(row).transpose()).map(told).collect())
+    /// command, which begins anew. One that cannot be closed now is set aside ([`crate::set_aside`]).
+    pub(crate) fn close_lost_evaluations(&self, running: &[EvaluationRow]) -> Vec<String> {
+        running.iter().filter_map(|row| self.close_lost(row)).collect()
     }
 
     /// The run of an evaluator that is not launched again waits for nothing.
     pub(super) fn rest_launches(&self, launch_run_id: RunId) -> Result<(), AppError> {
-        let run = self.find_run(&launch_run_id.to_string())?;
+        let run = self.run_by_id(launch_run_id)?;
         if run.state.is_final() { Ok(()) } else { self.set_run_state(launch_run_id, RunState::Failed) }
     }
 
     /// Lets go of the checkpoint of an evaluation that reads it no more. What was brought here for it goes.
     pub(super) fn let_go_of(&self, checkpoints: &Checkpoints, evaluation_id: &str) -> Result<(), AppError> {
         let brought = self.home.brought_checkpoint(evaluation_id);
-        match std::fs::remove_dir_all(&brought) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(AppError::file("delete", &brought, &error))
-            }
-            _ => checkpoints.let_go(evaluation_id),
-        }
+        writable_again(&brought);
+        self.home.remove(&brought).map_err(|error| AppError::file("delete", &brought, &error))?;
+        checkpoints.let_go(evaluation_id)
     }
 
-    fn close_lost(&self, row: &EvaluationRow) -> Result<Option<String>, AppError> {
-        let Some(launch_run_id) = row.launch_run_id else { return Ok(None) };
+    fn close_lost(&self, row: &EvaluationRow) -> Option<String> {
+        let launch_run_id = row.launch_run_id?;
         let folder = self.home.run_folder(launch_run_id);
         // A ledger may serve many homes: what is conducted elsewhere is not here.
         if !folder.join("plan.json").exists() {
-            return Ok(None);
+            return None;
         }
-        let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
-        let Some(_conductor) = lock else { return Ok(None) };
+        let _conductor = RunLock::try_take(&folder).ok().flatten()?;
+        self.try_to_seal(&row.evaluation_id, || self.end_if_lost(row, launch_run_id))
+    }
+
+    fn end_if_lost(&self, row: &EvaluationRow, launch_run_id: RunId) -> Result<Option<String>, AppError> {
         // It may have ended since it was read.
-        let row = self.ledger_read(|ledger| ledger.find_evaluation(&row.evaluation_id))?;
+        let row = self.evaluation_by_id(&row.evaluation_id)?;
         let attempts = self.attempts_of_kind(launch_run_id, LaunchKind::Evaluate)?;
         let sealed = attempts.iter().all(|attempt| attempt.state == AttemptState::Sealed);
         if row.state != EvaluationState::Running || !sealed {
@@ -68,10 +64,9 @@ impl App {
         self.rest_launches(launch_run_id)?;
         let EvaluationRow { evaluation_id, run_id, .. } = &end.evaluation;
         // The pin ends by itself if it cannot be taken away now.
-        let let_go = self
-            .checkpoints(&run_id.to_string())
-            .and_then(|checkpoints| self.let_go_of(&checkpoints, evaluation_id));
-        let stored = self.ledger_write(|ledger| ledger.end_evaluation(&end))?;
+        let let_go =
+            self.checkpoints(*run_id).and_then(|checkpoints| self.let_go_of(&checkpoints, evaluation_id));
+        let stored = self.end_evaluation(&end)?;
         let held = let_go.err().map(|error| format!("; its checkpoint is still held: {error}"));
         Ok(Some(format!("{}{}", sentence(&stored), held.unwrap_or_default())))
     }
@@ -86,21 +81,38 @@ impl App {
         };
         let timeout_seconds = section_of(&row)?.timeout_seconds;
         if let Some(why) = why_lost(last, timeout_seconds) {
-            return Ok(self.failed(row, &format!("nobody conducted it any more; {why}")));
+            return Ok(self.failed(row, &format!("its supervisor died; {why}")));
         }
         let count = self.count_finish(&row.evaluation_id)?;
         if count > FINISHES_MAX {
-            let why = format!("finishing it was begun {FINISHES_MAX} times and never came to an end");
+            let why = format!("{FINISHES_MAX} attempts to finish it were interrupted");
             return Ok(self.failed(row, &why));
+        }
+        if let Err(error) = self.check_subject(&row) {
+            return match error.kind {
+                ErrorKind::Fault | ErrorKind::Locked => Err(error),
+                _ => Ok(self.failed(row, &error.message)),
+            };
         }
         let number = last.map_or(1, |last| last.attempt_number);
         let folder = self.home.evaluator_outputs(&row.evaluation_id, number);
         match self.collected(row.clone(), &folder) {
-            Err(error) if !matches!(error.kind, ErrorKind::Fault | ErrorKind::Locked) => {
+            Err(error)
+                if !matches!(error.kind, ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable) =>
+            {
                 Ok(self.failed(row, &error.message))
             }
             end => end,
         }
+    }
+
+    /// Whether the weights that were judged are still those that were committed.
+    fn check_subject(&self, row: &EvaluationRow) -> Result<(), AppError> {
+        let checkpoints = self.checkpoints(row.run_id)?;
+        let chosen = checkpoints.chosen(&CheckpointRef::Manifest(row.checkpoint_manifest_sha256.clone()))?;
+        let far = self.home.brought_checkpoint(&row.evaluation_id);
+        checkpoints.writable_again(&chosen);
+        checkpoints.check_unchanged(&chosen, &far)
     }
 
     /// Counts that finishing an evaluation is begun, before it is.
@@ -124,9 +136,7 @@ fn why_lost(last: Option<&AttemptRow>, timeout_seconds: f64) -> Option<String> {
     }
     let seconds = last.wall_seconds.unwrap_or(0.0);
     (seconds > timeout_seconds).then(|| {
-        format!(
-            "the evaluator took {seconds:.0} s, and `evaluate.timeout` lets it have {timeout_seconds:.0} s"
-        )
+        format!("the evaluator took {seconds:.0} s, longer than `evaluate.timeout` ({timeout_seconds:.0} s)")
     })
 }
 
@@ -134,13 +144,6 @@ fn sentence(ended: &EvaluationRow) -> String {
     let id = &ended.evaluation_id;
     match &ended.failure {
         Some(why) => format!("evaluation {id} has failed: {why}"),
-        None => format!(
-            "evaluation {id} is finished: nobody conducted it any more, and its evaluator had ended well"
-        ),
+        None => format!("evaluation {id} is finished: its supervisor died after its evaluator had succeeded"),
     }
-}
-
-/// One that cannot be closed now is left for the next command.
-fn told(found: Result<String, AppError>) -> String {
-    found.unwrap_or_else(|error| format!("an evaluation could not be looked at: {error}"))
 }

@@ -7,12 +7,16 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use trackway_core::Clock as _;
+use trackway_core::boundary::contained;
+use trackway_data::personal::masked_value;
 use trackway_evaluate::told::ToldEvaluation;
+use trackway_files::TempFile;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
 
 use super::judge::{Judged, Terms};
-use super::outputs::{Outputs, read_outputs, sampled};
+use super::outputs::{EVALUATION, Outputs, read_outputs, sampled, text_of};
+use super::task_set;
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 
@@ -25,12 +29,35 @@ impl App {
     pub(super) fn collected(&self, row: EvaluationRow, folder: &Path) -> Result<EvaluationEnd, AppError> {
         let section = section_of(&row)?;
         let seed = row.seed.unwrap_or(0);
-        let end = read_outputs(&self.home, folder, &section, seed)
-            .and_then(|outputs| self.completed(row.clone(), &section, &outputs));
-        match end {
-            Err(error) if error.kind == ErrorKind::Usage => Ok(self.failed(row, &error.message)),
-            end => end,
+        // What an evaluator left is foreign: whatever it does to the code that judges it ends this evaluation, never the
+        // command, which may be any that finds the evaluation without a conductor.
+        let judged = contained(|| {
+            read_outputs(&self.home, folder, &section, seed)
+                .and_then(|outputs| self.completed(row.clone(), &section, &outputs))
+        });
+        self.clean_told(folder)?;
+        match judged {
+            Err(panic) => Ok(self.failed(row, &format!("judging it failed inside Trackway: {panic}"))),
+            Ok(Err(error)) if error.kind == ErrorKind::Usage => Ok(self.failed(row, &error.message)),
+            Ok(end) => end,
         }
+    }
+
+    /// Takes secrets out of what the evaluator wrote of itself: the file stays in the home, beside the receipt that does not hold them.
+    fn clean_told(&self, folder: &Path) -> Result<(), AppError> {
+        let path = folder.join(EVALUATION);
+        // What is no text or too long was refused, and is no answer.
+        let Ok(Some(text)) = text_of(folder, EVALUATION) else { return Ok(()) };
+        let cleaned = match serde_json::from_str::<Json>(&text) {
+            Ok(mut told) => {
+                let before = told.clone();
+                self.redactor.json(&mut told);
+                (told != before).then(|| told.to_string())
+            }
+            Err(_) => Some(self.redactor.text(&text).into_owned()).filter(|cleaned| *cleaned != text),
+        };
+        let Some(cleaned) = cleaned else { return Ok(()) };
+        TempFile::write(&path, cleaned.as_bytes()).map_err(|error| AppError::file("write", &path, &error))
     }
 
     /// The end of an evaluation without an answer.
@@ -52,14 +79,14 @@ impl App {
     ) -> Result<EvaluationEnd, AppError> {
         let seed = row.seed.unwrap_or(0);
         let baseline = row.baseline_evaluation_id.as_deref();
-        let baseline =
-            baseline.map(|id| self.ledger_read(|ledger| ledger.find_evaluation(id))).transpose()?;
+        let baseline = baseline.map(|id| self.evaluation_by_id(id)).transpose()?;
         let mut notes = outputs.notes.clone();
         if section.baseline.is_some() && baseline.is_none() {
-            notes.push("there is nothing to compare with yet".into());
+            notes.push("there is no baseline to compare with yet".into());
         }
         let row = by_its_own_word(row, &outputs.told, &mut notes);
-        let terms = Terms { section, seed, task: None, baseline: baseline.as_ref() };
+        let tasks = task_set::tasks(&row)?;
+        let terms = Terms { section, seed, task: None, tasks: &tasks, baseline: baseline.as_ref() };
         let judged = Judged::of(self, outputs, &terms)?;
         let mut end = self.bound(row, outputs, judged, notes, seed);
         end.evaluation.state = EvaluationState::Completed;
@@ -83,7 +110,7 @@ impl App {
             row.raw_outputs_location = Some(self.home.below(&predictions.path));
             row.raw_outputs_sha256 = Some(predictions.sha256.clone());
             row.raw_outputs_rows = Some(predictions.rows);
-            let mut failures = json!(sampled(&predictions.frame, judged.columns(), seed));
+            let mut failures = masked_value(json!(sampled(&predictions.frame, judged.columns(), seed)));
             self.redactor.json(&mut failures);
             row.sampled_failures_json = Some(failures).filter(|failures| !failures.is_null());
         }
@@ -94,21 +121,22 @@ impl App {
 }
 
 /// What was asked for when an evaluation was begun.
-pub(super) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppError> {
+pub(crate) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppError> {
     let spec = row.spec_json.clone().unwrap_or_else(|| json!({}));
     serde_json::from_value(spec).map_err(|error| {
-        AppError::fault(format!("what evaluation {} was asked for cannot be read", row.evaluation_id), &error)
+        AppError::fault(format!("cannot read the request of evaluation {}", row.evaluation_id), &error)
     })
 }
 
 /// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.
 fn by_its_own_word(row: EvaluationRow, told: &ToldEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
-    let mut take = |what: &str, asked: Option<String>, told: Option<String>| match (asked, told) {
-        (Some(asked), Some(told)) if asked != told => {
-            notes.push(format!("{what}: the run file says {asked}, the evaluator {told}; its word counts"));
-            Some(told)
+    let mut take = |what: &str, asked: Option<String>, found: Option<String>| match (asked, found) {
+        (Some(asked), Some(found)) if asked != found => {
+            notes
+                .push(format!("{what}: {asked} in the run file, {found} reported by the evaluator and used"));
+            Some(found)
         }
-        (asked, told) => told.or(asked),
+        (asked, found) => found.or(asked),
     };
     let judge = told.judge.as_ref();
     let decoding = (!told.decoding.is_empty()).then(|| json!(told.decoding).to_string());

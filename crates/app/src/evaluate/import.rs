@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
-use trackway_core::{Clock as _, EvaluationId};
+use trackway_core::{Clock as _, EvaluationId, RunId};
 use trackway_evaluate::Task;
 use trackway_evaluate::import::{ForeignEvaluation, ImportError, read};
 use trackway_formats::runfile::EvaluateSection;
@@ -15,12 +15,13 @@ use trackway_ledger::{EvaluationRow, EvaluationState, RunRow};
 use super::judge::{Judged, Terms};
 use super::outputs::{Outputs, read_outputs};
 use super::receipt::{self, EvaluationReceipt};
+use super::task_set::Tasks;
 use crate::App;
 use crate::checkpoints::{CheckpointRef, Chosen};
 use crate::error::{AppError, ErrorKind};
 
 /// What nobody here can know.
-const WORD: &str = "imported: that these weights were judged is the word of whoever imported it";
+const WORD: &str = "imported: the link to these weights was asserted at import, not verified";
 
 /// What is asked for with `trackway evaluate import`.
 #[derive(Debug, Clone)]
@@ -28,7 +29,7 @@ pub struct ImportRequest {
     /// The log, or a folder of logs.
     pub path: PathBuf,
     /// The run whose checkpoint was judged.
-    pub run: String,
+    pub run: RunId,
     /// Which checkpoint.
     pub checkpoint: CheckpointRef,
 }
@@ -51,8 +52,8 @@ impl App {
     /// taken over then.
     pub fn import_evaluations(&self, request: &ImportRequest) -> Result<Vec<ImportedEvaluation>, AppError> {
         let found = read(&request.path).map_err(told)?;
-        let run = self.find_run(&request.run)?;
-        let chosen = self.checkpoints(&run.run_id.to_string())?.chosen(&request.checkpoint)?;
+        let run = self.run_by_id(request.run)?;
+        let chosen = self.checkpoints(run.run_id)?.chosen(&request.checkpoint)?;
         let known = self.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
         let mut imported = Vec::with_capacity(found.len());
         for foreign in found {
@@ -94,14 +95,19 @@ impl App {
         outputs.metrics.metrics.clone_from(&foreign.metrics);
         // A row of theirs says by itself whether it is right; labels and answers are texts.
         let task = foreign.rows.iter().any(|row| row.get("correct").is_some_and(Json::is_boolean));
-        let terms =
-            Terms { section: &section, seed, task: task.then_some(Task::LanguageModel), baseline: None };
+        let terms = Terms {
+            section: &section,
+            seed,
+            task: task.then_some(Task::LanguageModel),
+            tasks: &Tasks::None,
+            baseline: None,
+        };
         let judged = match task {
             true => Judged::of(self, &outputs, &terms)?,
             false => Judged::told(&outputs.metrics),
         };
         let end = self.bound(row, &outputs, judged, notes, seed);
-        let stored = self.ledger_write(|ledger| ledger.insert_ended_evaluation(&end))?;
+        let stored = self.take_ended_evaluation(&end)?;
         receipt::of(self, &stored)
     }
 

@@ -1,7 +1,11 @@
 //! From what the evaluator left to the numbers of the receipt.
 
 use serde_json::{Value as Json, json};
+use trackway_core::{RowCoverage, UnmatchedTasks};
 use trackway_data::model::Frame;
+use trackway_data::personal::{masked, masked_value};
+use trackway_evaluate::metrics::is_over_all_rows;
+use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::told::ToldMetrics;
 use trackway_evaluate::{
     AssessError, Assessment, Baseline, Columns, Estimate, Metrics, Slice, Spec, Task, Verdict, assess,
@@ -10,14 +14,17 @@ use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationMetricRow, EvaluationRow, EvaluationSliceRow};
 
 use super::outputs::Outputs;
+use super::task_set::Tasks;
 use crate::App;
 use crate::assess::{NamedPredicate, slices};
 use crate::error::{AppError, ErrorKind};
 
+/// The member of an assessment that says why its rows were not matched with the task set.
+pub const TASKS_UNMATCHED: &str = "tasks_unmatched";
 /// What a slice is called whose rows only the evaluator knows.
-const TOLD: &str = "told by the evaluator";
+const TOLD: &str = "reported by the evaluator";
 /// Why nothing is said of such a slice.
-const NOT_COMPARED: &str = "only the evaluator knows its rows, so it was not compared with the rest";
+const NOT_COMPARED: &str = "its rows are not in the outputs, so it was not compared with the rest";
 /// Two numbers of one metric that differ by more than this part are not the same.
 const SAME_WITHIN: f64 = 1e-6;
 
@@ -28,6 +35,8 @@ pub struct Judged {
     slices: Vec<Slice>,
     /// What was computed from the rows.
     assessment: Option<Assessment>,
+    /// Why the rows were not matched with the task set, where there is one.
+    unmatched: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -38,6 +47,8 @@ pub struct Terms<'a> {
     pub seed: u64,
     /// Of an import, whose rows say by themselves what is right.
     pub task: Option<Task>,
+    /// The task set.
+    pub tasks: &'a Tasks,
     pub baseline: Option<&'a EvaluationRow>,
 }
 
@@ -51,7 +62,14 @@ impl Judged {
             Some(predictions) => Self::of_rows(app, &predictions.frame, terms)?,
             None => Self::default(),
         };
-        judged.take_told(&outputs.metrics);
+        let (count, unreadable) = match terms.tasks {
+            Tasks::None => (None, None),
+            Tasks::Table(tasks) => (Some(tasks.rows() as u64), None),
+            Tasks::Unreadable(why) => (None, Some(why.clone())),
+        };
+        judged.take_told(&outputs.metrics, count);
+        judged.unmatched = judged.unmatched.or(unreadable);
+        judged.note_unmatched(terms.section.unmatched_tasks);
         Ok(judged)
     }
 
@@ -66,8 +84,17 @@ impl Judged {
         let spec = Spec {
             slices: slices(frame, &asked)?,
             fairness: section.fairness.clone(),
+            missing: section.missing,
             ..spec_of(section, frame, terms.task, terms.seed).map_err(refused)?
         };
+        let (tasks, unmatched) = match terms.tasks {
+            Tasks::Table(tasks) => match match_tasks(tasks, frame, &spec.columns).map_err(refused)? {
+                Matching::Found(found) => (Some(found), None),
+                Matching::Impossible(why) => (None, Some(why)),
+            },
+            Tasks::None | Tasks::Unreadable(_) => (None, None),
+        };
+        let spec = Spec { tasks, ..spec };
         let rows_there = terms.baseline.map(|row| app.kept_rows(row, terms.seed)).transpose()?;
         let sides = rows_there.as_ref().map(|rows| Baseline { frame: rows, id: spec.columns.id.as_deref() });
         let mut notes = Vec::new();
@@ -85,32 +112,47 @@ impl Judged {
                 slices: assessment.slices.clone(),
                 notes: [notes, assessment.notes.clone()].concat(),
                 assessment: Some(assessment),
+                unmatched,
             }),
             Err(error) if asks_for_numbers(section) => Err(refused(error)),
             Err(error) => {
                 notes.push(format!("nothing was computed from the rows: {error}"));
-                Ok(Self { notes, ..Self::default() })
+                Ok(Self { notes, unmatched, ..Self::default() })
             }
         }
+    }
+
+    fn note_unmatched(&mut self, policy: UnmatchedTasks) {
+        let Some(why) = &self.unmatched else { return };
+        let consequence = match policy {
+            UnmatchedTasks::Inconclusive => {
+                "no number over rows decides a gate (`evaluate.unmatched_tasks = \"accepted\"` relies on the evaluator)"
+            }
+            UnmatchedTasks::Accepted => "the evaluator is relied on (`evaluate.unmatched_tasks`)",
+        };
+        self.notes.push(format!("whether each task was answered was not checked: {why}; {consequence}"));
     }
 
     /// What was said, and nothing computed.
     pub fn told(told: &ToldMetrics) -> Self {
         let mut judged = Self::default();
-        judged.take_told(told);
+        judged.take_told(told, None);
         judged
     }
 
-    /// Adds what the evaluator says and the rows do not; of two answers the computed one counts.
-    fn take_told(&mut self, told: &ToldMetrics) {
+    /// Adds what the evaluator says and the rows do not; of two answers the computed one counts. A metric over all rows has to cover every
+    /// task.
+    fn take_told(&mut self, told: &ToldMetrics, tasks: Option<u64>) {
+        let rows = self.assessment.as_ref().map(|assessment| assessment.coverage.rows_expected);
+        let expected = tasks.max(rows);
         for (name, estimate) in &told.metrics {
             match self.metrics.get(name) {
                 Some(own) if differ(own.value, estimate.value) => self.notes.push(format!(
-                    "`{name}`: the evaluator says {}, the rows give {}; the rows count",
+                    "`{name}`: {} reported by the evaluator, {} computed from the rows and used",
                     estimate.value, own.value
                 )),
                 Some(_) => {}
-                None => drop(self.metrics.insert(name.clone(), *estimate)),
+                None => drop(self.metrics.insert(name.clone(), covering(name, *estimate, expected))),
             }
         }
         for (name, metrics) in &told.slices {
@@ -120,7 +162,7 @@ impl Judged {
         }
     }
 
-    /// The rows of the ledger.
+    /// The rows of the ledger, in which personal data in values and predicates is masked.
     pub fn end(self, row: EvaluationRow) -> EvaluationEnd {
         let id = &row.evaluation_id;
         let mut metrics = metric_rows(id, "", &self.metrics);
@@ -130,7 +172,7 @@ impl Judged {
         let slices = self.slices.iter().map(|slice| EvaluationSliceRow {
             evaluation_id: id.clone(),
             slice: slice.name.clone(),
-            predicate: slice.predicate.clone(),
+            predicate: masked(&slice.predicate).into_owned(),
             support: slice.support,
             verdict: Some(slice.verdict.as_str().into()),
         });
@@ -139,10 +181,10 @@ impl Judged {
         let comparison = assessment.and_then(|it| it.comparison.as_ref());
         let evaluation = EvaluationRow {
             metrics_json: Some(json!(self.metrics)),
-            slices_json: Some(json!(self.slices)),
-            fairness_json: assessment.map(|it| json!(it.fairness)),
-            comparison_json: comparison.map(|it| json!(it)),
-            assessment_json: assessment.map(rest_of),
+            slices_json: Some(masked_value(json!(self.slices))),
+            fairness_json: assessment.map(|it| masked_value(json!(it.fairness))),
+            comparison_json: comparison.map(|it| masked_value(json!(it))),
+            assessment_json: with_unmatched(assessment.map(rest_of), self.unmatched.as_deref()),
             ..row.clone()
         };
         EvaluationEnd { evaluation, metrics, slices, gate_receipt: None }
@@ -197,7 +239,23 @@ fn rest_of(assessment: &Assessment) -> Json {
             members.remove(part);
         }
     }
-    rest
+    masked_value(rest)
+}
+
+/// The assessment with why the rows were not matched with the task set.
+fn with_unmatched(assessment: Option<Json>, unmatched: Option<&str>) -> Option<Json> {
+    let Some(why) = unmatched else { return assessment };
+    let mut assessment = assessment.unwrap_or_else(|| json!({}));
+    assessment[TASKS_UNMATCHED] = why.into();
+    Some(assessment)
+}
+
+/// What an evaluator says of a metric over all rows, beside the rows that there should be.
+fn covering(name: &str, estimate: Estimate, expected: Option<u64>) -> Estimate {
+    let expected = expected.filter(|_| is_over_all_rows(name) && estimate.coverage.is_known());
+    let rows_used = estimate.coverage.rows_used;
+    let coverage = expected.map(|rows| RowCoverage { rows_used, rows_expected: rows.max(rows_used) });
+    Estimate { coverage: coverage.unwrap_or(estimate.coverage), ..estimate }
 }
 
 fn told_slice(name: &str, metrics: &Metrics) -> Slice {
@@ -223,6 +281,8 @@ fn metric_rows(evaluation_id: &str, slice: &str, metrics: &Metrics) -> Vec<Evalu
         high: estimate.high,
         support: Some(estimate.support).filter(|support| *support > 0),
         method: json!(estimate.method).as_str().unwrap_or("none").into(),
+        rows_used: Some(estimate.coverage.rows_used).filter(|_| estimate.coverage.is_known()),
+        rows_expected: Some(estimate.coverage.rows_expected).filter(|_| estimate.coverage.is_known()),
     };
     metrics.iter().map(row).collect()
 }

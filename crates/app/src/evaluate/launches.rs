@@ -7,6 +7,7 @@ use trackway_core::TerminationReason;
 use trackway_ledger::{AttemptRow, Decision};
 
 use super::Case;
+use crate::checkpoints::ReadOnly;
 use crate::error::AppError;
 use crate::home::run_file;
 use crate::report::{Notice, Progress, Reporter, Stream};
@@ -45,14 +46,17 @@ impl Launches {
             let out = case.out_folder(self.count + 1)?;
             case.hold(case.section().timeout_seconds + HOLD_SLACK_SECONDS)?;
             let folder = case.verified_folder(reporter)?;
+            let read_only = ReadOnly::of(&folder);
             let rehearsal = Rehearsal {
                 environment: case.environment(&folder, &out),
                 timeout_seconds: Some(case.section().timeout_seconds),
                 ..Rehearsal::default()
             };
             let sealed = rehearse(case.app, &case.prepared, self.last.as_ref(), &rehearsal, &listening)?;
+            drop(read_only);
             self.count += 1;
             self.last = Some(sealed.row.clone());
+            case.check_unchanged()?;
             if sealed.row.termination_reason.is_some_and(TerminationReason::is_success) {
                 return Ok(Launched::Answered(out));
             }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trackway_core::RunId;
+use trackway_ledger::{EvaluationRow, QueryLimits};
 
 use super::receipt::{self, EvaluationReceipt};
 use crate::App;
@@ -10,15 +11,14 @@ use crate::assess::write_numbers;
 use crate::error::AppError;
 
 impl App {
-    /// Evaluations, newest first; of one run when one is named.
+    /// Evaluations, newest first; of one run when one is given.
     ///
     /// # Errors
-    /// [`crate::error::ErrorKind::NotFound`] when the named run does not exist.
-    pub fn evaluations(&self, run: Option<&str>, limit: u32) -> Result<Vec<EvaluationReceipt>, AppError> {
+    /// When the ledger cannot be read.
+    pub fn evaluations(&self, run: Option<RunId>, limit: u32) -> Result<Vec<EvaluationReceipt>, AppError> {
         let mut rows = match run {
             Some(run) => {
-                let run = self.find_run(run)?;
-                let mut rows = self.ledger_read(|ledger| ledger.evaluations_of_run(run.run_id))?;
+                let mut rows = self.ledger_read(|ledger| ledger.evaluations_of_run(run))?;
                 rows.reverse();
                 rows
             }
@@ -34,13 +34,12 @@ impl App {
         rows.iter().map(|row| receipt::of(self, row)).collect()
     }
 
-    /// An evaluation by its id, a unique part of it, or `last`.
+    /// The receipt of an evaluation.
     ///
     /// # Errors
-    /// [`crate::error::ErrorKind::NotFound`], also when several fit.
-    pub fn evaluation(&self, reference: &str) -> Result<EvaluationReceipt, AppError> {
-        let row = self.ledger_read(|ledger| ledger.find_evaluation(reference))?;
-        receipt::of(self, &row)
+    /// When the ledger cannot be read.
+    pub fn evaluation(&self, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
+        receipt::of(self, row)
     }
 
     /// Writes every number of an evaluation as a Parquet file, whole or not at all.
@@ -52,9 +51,9 @@ impl App {
             return write_numbers(path, &assessment);
         }
         let query = format!(
-            "select slice, metric, value, low, high, support, method from evaluation_metrics where evaluation_id = '{}' order by slice, metric",
+            "select slice, metric, value, low, high, support, method, rows_used, rows_expected from evaluation_metrics where evaluation_id = '{}' order by slice, metric",
             receipt.evaluation_id
         );
-        self.write_parquet(&self.sql(&query)?, path).map(drop)
+        self.write_parquet(&self.sql(&query, &QueryLimits::default())?, path).map(drop)
     }
 }

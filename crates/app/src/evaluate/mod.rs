@@ -31,7 +31,9 @@ pub use self::receipt::{EvaluationReceipt, EvaluatorCard, JudgeCard, LaunchCard,
 pub use self::subject::EvaluationSubject;
 
 pub(crate) use self::baseline::Candidate;
+pub(crate) use self::collect::section_of;
 use self::evaluator::{Evaluator, evaluator};
+pub(crate) use self::judge::TASKS_UNMATCHED;
 use self::launches::{Launched, Launches, variables};
 pub(crate) use self::outputs::STAGING_PREFIX;
 use self::subject::{Asked, Subject};
@@ -40,7 +42,8 @@ use crate::App;
 use crate::checkpoints::{CheckpointRef, Checkpoints, Chosen};
 use crate::error::AppError;
 use crate::report::{NotesOnly, Notice, Reporter};
-use crate::run::{Prepared, RunOutcome, Start, begin, interrupt};
+use crate::run::{Prepared, RunOutcome, Start, begin};
+use crate::stored::stored_plan;
 
 /// What is asked for with `trackway evaluate`.
 #[derive(Debug, Clone)]
@@ -74,13 +77,12 @@ impl App {
         outcome: RunOutcome,
         reporter: &dyn Reporter,
     ) -> Result<RunOutcome, AppError> {
-        if outcome.state != RunState::Completed.as_str() || interrupt::stop_requests() > 0 {
+        if outcome.state != RunState::Completed.as_str() || self.cancel.stop_requests() > 0 {
             return Ok(outcome);
         }
-        let run = self.find_run(&outcome.run_id.to_string())?;
-        let section = run.config_json.get("evaluate").cloned().unwrap_or_default();
-        let wanted = serde_json::from_value::<Option<EvaluateSection>>(section).ok().flatten();
-        if !wanted.is_some_and(|section| section.after) {
+        let run = self.run_by_id(outcome.run_id)?;
+        let section = stored_plan(&run)?.and_then(|plan| plan.evaluate);
+        if !section.is_some_and(|section| section.after) {
             return Ok(outcome);
         }
         if run.last_committed_step.is_none() {
@@ -88,7 +90,7 @@ impl App {
             reporter.notice(&Notice::Note { text });
             return Ok(outcome);
         }
-        let subject = EvaluationSubject::Run(run.run_id.to_string());
+        let subject = EvaluationSubject::Run(run.run_id);
         let subject = Subject::find(self, &subject, &[], reporter)?;
         let receipt = evaluate(self, &subject, &CheckpointRef::Latest, reporter)?;
         Ok(RunOutcome {
@@ -103,7 +105,7 @@ impl App {
 pub(crate) fn check_before_launch(app: &App, job: &crate::run::Job) -> Result<(), AppError> {
     let Some(asked) = Asked::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
     let told = |error: AppError| {
-        error.hint("the evaluation behind the run could not begin; `evaluate.after = false` leaves it to `trackway evaluate`")
+        error.hint("the evaluation after the run could not start; run it with `trackway evaluate`, or set `evaluate.after = false`")
     };
     asked.check(app).map_err(told)?;
     asked.task_set(app).map_err(told).map(drop)
@@ -133,7 +135,7 @@ fn evaluate(
     let job = asked.evaluator_job(app)?;
     let task_set = asked.task_set(app)?;
     let evaluator = evaluator(&job, asked.section.scorer.as_deref(), &asked.data_paths())?;
-    let checkpoints = app.checkpoints(&subject.run.run_id.to_string())?;
+    let checkpoints = app.checkpoints(subject.run.run_id)?;
     let chosen = checkpoints.chosen(reference)?;
     let candidate = Candidate {
         run: &subject.run,
@@ -159,7 +161,7 @@ fn evaluate(
     });
     let mut launches = Launches::default();
     let ended = case.conduct(row.clone(), &mut launches, reporter);
-    if ended.is_err() && interrupt::detach_requested() {
+    if ended.is_err() && app.cancel.is_detached() {
         // The evaluator goes on without this process; the next command finds it.
         return ended.and_then(|end| receipt::of(app, &end.evaluation));
     }
@@ -171,7 +173,7 @@ fn evaluate(
     // The receipt comes last: until it is there, the next command does all of this again.
     app.rest_launches(case.prepared.run.run_id)?;
     case.let_go(reporter);
-    let stored = app.ledger_write(|ledger| ledger.end_evaluation(&end))?;
+    let stored = app.end_evaluation(&end)?;
     match error {
         Some(error) => Err(error),
         None => receipt::of(app, &stored),
@@ -199,11 +201,14 @@ impl Case<'_> {
             "files": evaluator.files,
             "scorer": stored.evaluate.as_ref().and_then(|section| section.scorer.as_ref()),
             "task_set": section.tasks(),
+            "task_table": self.subject.asked.task_table(),
             "label": section.label,
             "positive": section.positive,
             "prediction": section.prediction,
             "score": section.score,
             "group": section.group,
+            "missing": section.missing,
+            "unmatched_tasks": section.unmatched_tasks,
             "slices": section.slices,
             "fairness": section.fairness,
             "baseline": section.baseline,
@@ -274,10 +279,16 @@ impl Case<'_> {
         self.checkpoints.verified_folder(&self.chosen, &far, &|done, total| reporter.fetching(done, total))
     }
 
+    /// Whether the evaluator left the checkpoint as it was.
+    fn check_unchanged(&self) -> Result<(), AppError> {
+        let far = self.app.home.brought_checkpoint(&self.evaluation_id);
+        self.checkpoints.check_unchanged(&self.chosen, &far)
+    }
+
     /// A pin that cannot be taken away ends by itself.
     fn let_go(&self, reporter: &dyn Reporter) {
         if let Err(error) = self.app.let_go_of(&self.checkpoints, &self.evaluation_id) {
-            let text = format!("the pin `{}` stays until its time is over: {error}", self.evaluation_id);
+            let text = format!("the pin `{}` stays until it expires: {error}", self.evaluation_id);
             reporter.notice(&Notice::Note { text });
         }
     }

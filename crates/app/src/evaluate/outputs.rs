@@ -11,6 +11,7 @@ use trackway_data::split::write_parts;
 use trackway_evaluate::failures::{Failures, Wrong, failures};
 use trackway_evaluate::told::{TOLD_BYTES_MAX, ToldEvaluation, ToldMetrics, read_evaluation, read_metrics};
 use trackway_evaluate::{Columns, Task};
+use trackway_files::TempFolder;
 use trackway_formats::runfile::EvaluateSection;
 
 use super::evaluator::file_sha256;
@@ -21,9 +22,12 @@ use crate::home::Home;
 const PREDICTIONS: [&str; 5] =
     ["predictions.parquet", "predictions.csv", "predictions.jsonl", "predictions.ndjson", "predictions.tsv"];
 const METRICS: &str = "metrics.json";
-const EVALUATION: &str = "evaluation.json";
+/// What it says of itself.
+pub const EVALUATION: &str = "evaluation.json";
 /// What the names of folders begin with in which rows are put together before they are kept.
-pub const STAGING_PREFIX: &str = ".new-";
+pub const STAGING_PREFIX: &str = ".new";
+/// Becomes, with that prefix, the name of such a folder.
+const STAGING_NAME: &str = "new";
 /// What errors call the predictions.
 const SET: &str = "predictions";
 /// A column that says by itself whether a row is right.
@@ -120,13 +124,14 @@ fn check_no_columns(section: &EvaluateSection) -> Result<(), AppError> {
     ];
     match needs.into_iter().find(|(_, needed)| *needed) {
         Some((key, _)) => Err(broken(format!(
-            "`evaluate.{key}` wants a table of predictions, and the evaluator left only `{METRICS}`"
+            "`evaluate.{key}` needs a table of predictions, but the evaluator wrote only `{METRICS}`"
         ))),
         None => Ok(()),
     }
 }
 
-fn text_of(folder: &Path, name: &str) -> Result<Option<String>, AppError> {
+/// The text of a file that the evaluator may have left.
+pub fn text_of(folder: &Path, name: &str) -> Result<Option<String>, AppError> {
     let path = folder.join(name);
     let size = match path.metadata() {
         Ok(found) => found.len(),
@@ -134,12 +139,12 @@ fn text_of(folder: &Path, name: &str) -> Result<Option<String>, AppError> {
         Err(error) => return Err(AppError::file("read", &path, &error)),
     };
     if size > TOLD_BYTES_MAX as u64 {
-        return Err(broken(format!("`{name}` has {size} bytes; at most {TOLD_BYTES_MAX} are read")));
+        return Err(broken(format!("`{name}` has {size} bytes; the limit is {TOLD_BYTES_MAX}")));
     }
     let bytes = fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         broken(format!(
-            "`{name}` is no UTF-8: byte {} is the first that is none",
+            "`{name}` is not valid UTF-8: the first invalid byte is byte {}",
             error.utf8_error().valid_up_to() + 1
         ))
     })
@@ -208,25 +213,20 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
 /// Keeps the whole table as a Parquet file that is named after its content. The same content is kept once.
 fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), AppError> {
     let folder = home.evaluation_outputs();
-    let staging = folder.join(format!("{STAGING_PREFIX}{}", std::process::id()));
-    // Of a process that had this id before, and was killed.
-    let _ = fs::remove_dir_all(&staging);
-    fs::create_dir_all(&staging).map_err(|error| AppError::file("make", &staging, &error))?;
-    let kept = (|| {
-        let parts = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];
-        let written = write_parts(&staging, source, &parts, &[SET.to_owned()], &UNWATCHED)
-            .map_err(|error| AppError::fault("the predictions cannot be kept", &error))?;
-        let written = written.into_iter().next().ok_or_else(|| broken("no row was written".into()))?;
-        let (sha256, _) = file_sha256(&written).map_err(|error| AppError::file("read", &written, &error))?;
-        let path = folder.join(format!("{sha256}.parquet"));
-        fs::rename(&written, &path).map_err(|error| AppError::file("keep", &path, &error))?;
-        let synced = fs::File::open(&folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|error| AppError::file("sync", &folder, &error))?;
-        Ok((path, sha256))
-    })();
-    // Empty by now, or left by a failure that is told.
-    let _ = fs::remove_dir_all(&staging);
-    kept
+    fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
+    let staging = TempFolder::beside(&folder.join(STAGING_NAME))
+        .map_err(|error| AppError::file("make a folder in", &folder, &error))?;
+    let parts = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];
+    let written = write_parts(staging.path(), source, &parts, &[SET.to_owned()], &UNWATCHED)
+        .map_err(|error| AppError::fault("the predictions cannot be kept", &error))?;
+    let written = written.into_iter().next().ok_or_else(|| broken("no row was written".into()))?;
+    let (sha256, _) = file_sha256(&written).map_err(|error| AppError::file("read", &written, &error))?;
+    let path = folder.join(format!("{sha256}.parquet"));
+    fs::rename(&written, &path).map_err(|error| AppError::file("keep", &path, &error))?;
+    trackway_files::tighten(&path).map_err(|error| AppError::file("keep", &path, &error))?;
+    let synced = fs::File::open(&folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| AppError::file("sync", &folder, &error))?;
+    Ok((path, sha256))
 }
 
 /// A sample of wrong rows; none where nothing tells right from wrong. `columns` is what the rows were taken for, where they

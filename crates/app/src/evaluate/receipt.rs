@@ -168,7 +168,7 @@ pub struct LaunchCard {
 /// # Errors
 /// When the ledger cannot be read.
 pub fn of(app: &App, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
-    let name = app.find_run(&row.run_id.to_string())?.name;
+    let name = app.run_by_id(row.run_id)?.name;
     let spec = |member: &str| row.spec(member).cloned().unwrap_or_default();
     let given = |json: &Option<Json>, absent: Json| json.clone().unwrap_or(absent);
     let judged = row.judge_model.is_some() || row.judge_rubric.is_some();

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use trackway_formats::runfile::{CheckpointSection, DetectSection, EvaluateSection, Plan};
+use trackway_core::RunId;
+use trackway_formats::runfile::{CheckpointSection, DataSpec, DetectSection, EvaluateSection, Plan};
 use trackway_formats::shell::words;
 use trackway_ledger::{RunFilter, RunRow};
 
@@ -24,8 +25,8 @@ const EVALUATOR_ERROR: &str = "evaluator_error";
 pub enum EvaluationSubject {
     /// The newest run of a run file that committed a checkpoint.
     File(PathBuf),
-    /// A run: its id, a part of it, its name, or `last`.
-    Run(String),
+    /// A run.
+    Run(RunId),
 }
 
 /// A run and what judges it.
@@ -58,8 +59,8 @@ impl Subject {
                 let job = Job::read(&source, &app.redactor)?;
                 (newest_run(app, &job, path, reporter)?, job)
             }
-            EvaluationSubject::Run(reference) => {
-                let run = app.find_run(reference)?;
+            EvaluationSubject::Run(run_id) => {
+                let run = app.run_by_id(*run_id)?;
                 let job = job_of(app, &run, overrides)?;
                 (run, job)
             }
@@ -168,6 +169,20 @@ impl Asked {
         self.section.tasks().map(|path| TaskSet::read(app, &self.job.base, path, version)).transpose()
     }
 
+    /// How the tasks are read as a table: by their full path, for whoever ends the evaluation.
+    pub fn task_table(&self) -> Option<DataSpec> {
+        let path = self.section.tasks()?;
+        let known = self.section.rows_spec(&self.job.plan.data).filter(|spec| spec.path == path);
+        let data = self.job.plan.data.values().find(|set| set.path == path).cloned();
+        let spec =
+            known.or(data).unwrap_or_else(|| DataSpec { path: path.to_owned(), ..DataSpec::default() });
+        let path = match path.contains("://") {
+            true => path.to_owned(),
+            false => self.job.base.join(path).to_string_lossy().into_owned(),
+        };
+        Some(DataSpec { path, ..spec })
+    }
+
     /// The judge's rubric with the hash of its file, where it names one.
     pub fn rubric(&self) -> Option<String> {
         let rubric = self.section.judge.as_ref()?.rubric.clone()?;
@@ -210,7 +225,7 @@ fn newest_run(app: &App, job: &Job, path: &Path, reporter: &dyn Reporter) -> Res
             .hint(format!("train one: trackway run {}", path.display()))
     })?;
     let text = format!(
-        "`{}` is not the config of run {} any more; its newest checkpoint is evaluated all the same",
+        "`{}` is not the config of run {} any more; its newest checkpoint is evaluated anyway",
         path.display(),
         newest.run_id
     );

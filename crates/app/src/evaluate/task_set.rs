@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use trackway_data::model::Frame;
 use trackway_data::pass::UNWATCHED;
+use trackway_data::read::Source;
 use trackway_data::{DataFormat, DataSpec, HashCache, Resolver};
+use trackway_ledger::EvaluationRow;
 
 use super::evaluator::file_sha256;
 use crate::App;
@@ -40,6 +43,58 @@ impl TaskSet {
         let version = version.map(str::to_owned).or_else(|| version_in_name(path));
         Ok(Self { path: path.to_owned(), sha256, version })
     }
+}
+
+/// The tasks of an evaluation, as far as rows can be matched with them.
+#[derive(Debug)]
+pub enum Tasks {
+    /// It has no task set.
+    None,
+    /// Each row of the table is a task.
+    Table(Frame),
+    /// They are no table, or one that cannot be read whole, and why.
+    Unreadable(String),
+}
+
+/// Reads the tasks of an evaluation as a table.
+///
+/// # Errors
+/// [`ErrorKind::Usage`]: they are not the tasks that the evaluation began with.
+pub fn tasks(row: &EvaluationRow) -> Result<Tasks, AppError> {
+    let Some(spec) = row.spec("task_table").filter(|spec| spec.is_object()) else { return Ok(Tasks::None) };
+    let spec: DataSpec = match serde_json::from_value(spec.clone()) {
+        Ok(spec) => spec,
+        Err(error) => return Ok(Tasks::Unreadable(format!("how they are read is not known: {error}"))),
+    };
+    check_unchanged(row, &spec)?;
+    Ok(frame_of(&spec).map_or_else(Tasks::Unreadable, Tasks::Table))
+}
+
+fn check_unchanged(row: &EvaluationRow, spec: &DataSpec) -> Result<(), AppError> {
+    let path = Path::new(&spec.path);
+    if path.is_file() {
+        let (sha256, _) =
+            file_sha256(path).map_err(|error| AppError::file("read the task set", path, &error))?;
+        if row.task_set_sha256.as_deref().is_some_and(|begun| begun != sha256) {
+            let message = format!("the task set `{}` changed while it was evaluated", spec.path);
+            return Err(AppError::new(ErrorKind::Usage, message).hint("evaluate the checkpoint again"));
+        }
+    }
+    Ok(())
+}
+
+/// Every row of the tasks, or why they are no table that rows can be matched with.
+fn frame_of(spec: &DataSpec) -> Result<Frame, String> {
+    let mut source = Source::open(Path::new("/"), "task set", spec).map_err(|error| error.to_string())?;
+    let (frame, coverage) =
+        Frame::sample(&mut source, None, (usize::MAX, 0), &UNWATCHED).map_err(|error| error.to_string())?;
+    if coverage.rows_rejected > 0 {
+        return Err(format!("{} of its rows cannot be read", coverage.rows_rejected));
+    }
+    if (frame.rows() as u64) < coverage.rows_read {
+        return Err(format!("its {} rows do not fit into memory", coverage.rows_read));
+    }
+    Ok(frame)
 }
 
 fn not_there(error: trackway_data::DataError) -> AppError {

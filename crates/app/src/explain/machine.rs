@@ -65,14 +65,6 @@ pub(super) fn machine_card(summaries: &[MetricSummaryRow]) -> (MachineCard, Vec<
     (card, own.into_iter().map(metric_line).collect())
 }
 
-/// Seconds in which a kernel ran, summed over the GPUs; none where no driver said so.
-pub(crate) fn gpu_busy_seconds(summaries: &[MetricSummaryRow], wall_seconds: f64) -> Option<f64> {
-    let of_gpus =
-        |row: &&MetricSummaryRow| row.name.starts_with("system/gpu/") && row.name.ends_with("/kernel_share");
-    let shares: Vec<f64> = summaries.iter().filter(of_gpus).filter_map(|row| row.mean_value).collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() * wall_seconds)
-}
-
 fn work_shares(summaries: &[MetricSummaryRow]) -> Option<WorkShares> {
     let sum = |name: &str| {
         let row = summaries.iter().find(|row| row.name == name)?;
@@ -161,7 +153,7 @@ mod tests {
         ];
         let (card, metrics) = machine_card(&summaries);
         assert_eq!((card.sample_count, card.values.len(), metrics.len()), (60, 3, 1));
-        assert_eq!(gpu_busy_seconds(&summaries, 100.0), Some(150.0));
-        assert_eq!(gpu_busy_seconds(&summaries[3..], 100.0), None);
+        assert_eq!(crate::usage::gpu_busy_seconds(&summaries, 100.0), Some(150.0));
+        assert_eq!(crate::usage::gpu_busy_seconds(&summaries[3..], 100.0), None);
     }
 }

@@ -6,8 +6,6 @@ mod machine;
 pub mod page;
 mod timeline;
 
-pub(crate) use timeline::{reason_in_words, save_reason};
-
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -20,7 +18,6 @@ use trackway_tower::next_actions;
 
 pub(crate) use self::diff::leaves;
 use self::diff::{Change, changes};
-pub(crate) use self::machine::gpu_busy_seconds;
 use self::machine::{is_of_machine, machine_card};
 use self::page::{
     ArtifactLine, AttemptCard, AttemptLine, Cost, DataCard, DataSetLine, Diff, Explanation, MachineCard,
@@ -48,9 +45,9 @@ impl App {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
-    pub fn explain(&self, reference: &str) -> Result<Explanation, AppError> {
-        let (run, attempt) = match self.find_subject(reference)? {
-            Found::Attempt(attempt) => (self.find_run(&attempt.run_id.to_string())?, *attempt),
+    pub fn explain(&self, subject: Found) -> Result<Explanation, AppError> {
+        let (run, attempt) = match subject {
+            Found::Attempt(attempt) => (self.run_by_id(attempt.run_id)?, *attempt),
             Found::Run(run) => match self.attempts_of_kind(run.run_id, run.kind)?.pop() {
                 Some(attempt) => (*run, attempt),
                 None => return self.page_without_attempt(&run),
@@ -310,11 +307,11 @@ impl App {
     /// [`ErrorKind::NotFound`]; when a log cannot be read.
     pub fn visit_logs(
         &self,
-        attempt: &str,
+        attempt: AttemptId,
         selection: LogSelection,
         visit: &mut dyn FnMut(crate::logs::LogLine) -> std::io::Result<()>,
     ) -> Result<(), AppError> {
-        let folder = self.home.attempt_folder(self.find_attempt(attempt)?.attempt_id);
+        let folder = self.home.attempt_folder(attempt);
         if !folder.is_dir() {
             let message = format!("the files of this attempt are gone: there is no `{}`", folder.display());
             return Err(AppError::new(ErrorKind::NotFound, message));
@@ -496,7 +493,7 @@ fn unlaunched_actions(preflight: &[Recorded]) -> Vec<String> {
     let action = |finding: &Value| finding.get("action").and_then(Value::as_str).map(str::to_owned);
     let mut actions: Vec<String> = findings.filter(is_block).filter_map(action).collect();
     if let Some(first) = blocking.map(|check| check.name.as_str()).next() {
-        actions.push(format!("or launch all the same: trackway run FILE --skip {first} --why REASON"));
+        actions.push(format!("or launch anyway: trackway run FILE --skip {first} --why REASON"));
     }
     actions
 }
@@ -510,12 +507,12 @@ fn actions_for(run: &RunRow, attempt: &AttemptRow, retries: &[RetryRow]) -> Vec<
     };
     let mut actions = Vec::new();
     if !run.state.is_final() && run.state != RunState::Running {
-        actions.push(format!("take the run up again: trackway resume {}", run.run_id));
+        actions.push(format!("resume the run: trackway resume {}", run.run_id));
     }
     let followed =
         retries.iter().any(|retry| retry.attempt_id == attempt.attempt_id && retry.next_attempt_id.is_some());
     if followed {
-        actions.push(format!("see what became of it: trackway explain {}", run.run_id));
+        actions.push(format!("see its result: trackway explain {}", run.run_id));
     }
     actions.extend(next_actions(reason).iter().map(|line| (*line).to_owned()));
     actions

@@ -10,7 +10,7 @@ use trackway_ledger::StageRow;
 
 use super::diff::Change;
 pub use super::machine::{MachineCard, MachineLine, WorkShares};
-use crate::checkpoints::FallBackCost;
+pub use crate::checkpoints::{CheckpointLine, FallBack};
 pub use crate::evaluate::EvaluationReceipt;
 pub use crate::preflight::Recorded;
 use crate::progressive::ProgressiveCard;
@@ -267,55 +267,6 @@ pub struct Termination {
     pub secondary: Vec<Value>,
     /// The cause without numbers and paths, to tell whether it is the same one again.
     pub fingerprint: Option<String>,
-}
-
-/// One checkpoint.
-#[derive(Debug, Clone, Serialize)]
-pub struct CheckpointLine {
-    /// Its step.
-    pub step: Step,
-    /// The attempt that wrote it.
-    pub attempt_id: Option<AttemptId>,
-    /// The epoch it was written under.
-    pub epoch: u64,
-    /// `writing`, `committed`, `superseded`, `suspect` …
-    pub state: String,
-    /// Why it was made: `cadence`, `asked`, `anomaly`, `sigterm`, `end` or `script`, with the words of whoever asked;
-    /// known once its attempt is sealed.
-    pub reason: Option<String>,
-    /// Bytes of its files.
-    pub size_bytes: Option<u64>,
-    /// SHA-256 of its manifest.
-    pub manifest_sha256: Option<String>,
-    /// Its folder, below the run's checkpoint root.
-    pub object_prefix: String,
-    /// When it was committed.
-    pub committed_at: Option<Timestamp>,
-    /// Where its bytes are, by the log: `local`, `remote`, `local+remote`, or `none` once they are deleted.
-    #[serde(rename = "where")]
-    pub location: String,
-    /// Bytes that it shares with an earlier checkpoint; none when that cannot be told.
-    pub shared_bytes: Option<u64>,
-    /// Names of the pins that hold it.
-    pub pins: Vec<String>,
-    /// Why retention keeps it; empty when it lets it go.
-    pub kept_because: Vec<String>,
-    /// Why it is suspect or abandoned.
-    pub why: Option<String>,
-}
-
-/// An attempt that resumed from an older checkpoint than the newest.
-#[derive(Debug, Clone, Serialize)]
-pub struct FallBack {
-    /// The step that was committed and passed over.
-    pub from_step: Step,
-    /// The step it resumed from.
-    pub to_step: Step,
-    /// Why the newer one was passed over.
-    pub why: String,
-    /// What it costs.
-    #[serde(flatten)]
-    pub cost: FallBackCost,
 }
 
 /// What `trackway prove` found for the run's config.

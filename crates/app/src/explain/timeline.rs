@@ -1,8 +1,8 @@
-use trackway_core::{AttemptId, Step};
 use trackway_ledger::{AttemptRow, EventRow, RetryRow};
 use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT};
 
 use super::page::Moment;
+use crate::save_reason::save_reason;
 
 /// What happened, oldest first: launches and ends of attempts, events, decisions.
 pub fn timeline(attempts: &[AttemptRow], events: &[EventRow], retries: &[RetryRow]) -> Vec<Moment> {
@@ -47,26 +47,12 @@ fn of_attempt(attempt: &AttemptRow) -> Vec<Moment> {
         let status = match (attempt.exit_code, attempt.signal) {
             (Some(code), _) => format!("with code {code}"),
             (None, Some(signal)) => format!("by signal {signal}"),
-            (None, None) => "nobody saw how".into(),
+            (None, None) => "in an unknown way".into(),
         };
         let reason = attempt.termination_reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         moments.push(moment(at, "ended", attempt.last_step, format!("ended {status}{reason}")));
     }
     moments
-}
-
-/// Why a checkpoint was made, beside the news that it was: `cadence`, `asked: …`.
-pub fn save_reason(events: &[EventRow], attempt_id: Option<AttemptId>, step: Option<Step>) -> Option<String> {
-    let told = events.iter().find(|event| {
-        event.kind == CHECKPOINT_REASON_EVENT && event.attempt_id == attempt_id && event.step == step
-    })?;
-    let field = |name| told.fields_json.as_ref()?.get(name)?.as_str();
-    Some(reason_in_words(field("reason")?, field("why")))
-}
-
-/// `cadence`, or `asked: …` with the words of whoever asked.
-pub fn reason_in_words(reason: &str, why: Option<&str>) -> String {
-    why.map_or_else(|| reason.into(), |why| format!("{reason}: {why}"))
 }
 
 fn reason_text(event: &EventRow, events: &[EventRow]) -> String {

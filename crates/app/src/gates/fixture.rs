@@ -7,10 +7,10 @@ use serde_json::json;
 use trackway_core::Clock as _;
 use trackway_core::registry::GateVerdict;
 use trackway_formats::runfile::{canonical_json, sha256_hex};
-use trackway_ledger::GateTestRow;
-use trackway_tower::gate::{Evidence, Measured, judge};
+use trackway_ledger::{EvaluationRow, GateTestRow, KeptRows};
+use trackway_tower::gate::{Evidence, judge};
 
-use super::read_gates;
+use super::{completed, read_gates};
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::registry::is_armed;
@@ -67,8 +67,8 @@ impl Fixture {
         }
         let text = std::fs::read_to_string(path).map_err(|error| AppError::file("read", path, &error))?;
         serde_json::from_str(&text).map_err(|error| {
-            AppError::new(ErrorKind::Usage, format!("`{shown}` is no fixture: {error}"))
-                .hint("write one with: trackway gates fixture EVALUATION --out FILE --set accuracy=0.5")
+            AppError::new(ErrorKind::Usage, format!("invalid fixture `{shown}`: {error}"))
+                .hint("create one with: trackway gates fixture EVALUATION --out FILE --set accuracy=0.5")
         })
     }
 
@@ -85,21 +85,14 @@ impl Fixture {
                     AppError::new(ErrorKind::NotFound, message).hint(format!("it has {}", known.join(", ")))
                 );
             };
-            let moved = |end: Option<f64>| Some(end? - measured.value? + value);
-            let (low, high) = (moved(measured.low), moved(measured.high));
-            *measured = Measured { value: Some(*value), low, high, ..*measured };
-            if let Some(difference) = self.evidence.differences.remove(name) {
-                let baseline = self.evidence.baseline.as_ref().and_then(|numbers| numbers.get(name)?.value);
-                let by = baseline.zip(difference.value).map(|(baseline, was)| value - baseline - was);
-                let shifted = |end: Option<f64>| Some(end? + by?);
-                let shifted = Measured {
-                    value: shifted(difference.value),
-                    low: shifted(difference.low),
-                    high: shifted(difference.high),
-                    ..difference
-                };
-                self.evidence.differences.insert(name.clone(), shifted);
+            *measured = measured.moved_to(*value);
+            if let Some(difference) = self.evidence.differences.get_mut(name) {
+                let baseline = self.evidence.baseline.as_ref().and_then(|numbers| numbers.get(name)?.value());
+                if let Some(baseline) = baseline {
+                    *difference = difference.moved_to(value - baseline);
+                }
             }
+            self.evidence.inconclusive.remove(name);
         }
         Ok(self)
     }
@@ -115,10 +108,9 @@ impl App {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; [`ErrorKind::Usage`] when it did not complete.
-    pub fn fixture_of(&self, evaluation: &str, name: Option<&str>) -> Result<Fixture, AppError> {
-        let row = self.completed_evaluation(evaluation)?;
-        let baseline =
-            row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose()?;
+    pub fn fixture_of(&self, evaluation: EvaluationRow, name: Option<&str>) -> Result<Fixture, AppError> {
+        let row = completed(evaluation)?;
+        let baseline = self.baseline_made_with(&row)?;
         let (evidence, _) = self.evidence_of(&row, Some(baseline.as_ref().unwrap_or(&row)))?;
         let named = name.map_or_else(|| format!("evaluation {}", row.evaluation_id), String::from);
         Ok(Fixture { name: named, evidence })
@@ -151,6 +143,12 @@ impl App {
             }
         }
         self.ledger_write(|ledger| ledger.insert_gate_tests(&rows))?;
+        if let Some(first) = rows.first() {
+            self.keep_in_registry(
+                &format!("gate-tests-{}", first.gate_test_id),
+                &KeptRows::of_gate_tests(&rows),
+            );
+        }
         let unarmed = self.unarmed(rules)?;
         let armed = rules.iter().filter(|rule| !unarmed.contains(rule)).cloned().collect();
         Ok(GateTests { tests, armed, unarmed })

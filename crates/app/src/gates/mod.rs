@@ -14,14 +14,15 @@ use trackway_formats::checkpoint_manifest::Kind;
 use trackway_formats::gate::Gate;
 use trackway_formats::rule::RuleError;
 use trackway_formats::runfile::{canonical_json, sha256_hex};
-use trackway_ledger::{EvaluationRow, EvaluationState, GateReceiptRow};
+use trackway_ledger::{EvaluationRow, EvaluationState, GateReceiptRow, KeptRows};
 use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
-use crate::evaluate::Candidate;
+use crate::evaluate::{Candidate, section_of};
 use crate::registry::person;
 use crate::run::{Job, Source};
+use crate::stored::stored_plan;
 use evidence::Facts;
 
 pub use fixture::{Fixture, GateTest, GateTests};
@@ -48,10 +49,10 @@ pub struct GateReceipt {
 }
 
 /// What is to be judged.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct JudgeRequest {
-    /// The evaluation's id.
-    pub evaluation: String,
+    /// The evaluation.
+    pub evaluation: EvaluationRow,
     /// The gates; empty: those of the run file.
     pub rules: Vec<String>,
     /// The evaluation that `baseline` means; `None`: the one it was compared with.
@@ -65,7 +66,7 @@ impl App {
     /// [`ErrorKind::NotFound`]: no such evaluation. [`ErrorKind::Usage`]: it did not complete, there is no gate, or one that cannot be
     /// read.
     pub fn judge_gates(&self, request: &JudgeRequest) -> Result<GateReceipt, AppError> {
-        let row = self.completed_evaluation(&request.evaluation)?;
+        let row = completed(request.evaluation.clone())?;
         let rules = if request.rules.is_empty() { self.rules_of(&row)? } else { request.rules.clone() };
         if rules.is_empty() {
             let message = format!("evaluation {} has no gates", row.evaluation_id);
@@ -95,7 +96,7 @@ impl App {
         if rules.is_empty() {
             return Ok((Vec::new(), None));
         }
-        self.judged(&as_read(row), &rules, None).map(|(judged, receipt, _)| (judged, Some(receipt)))
+        self.judged(row, &rules, None).map(|(judged, receipt, _)| (judged, Some(receipt)))
     }
 
     /// What gates say of an evaluation beside a named baseline, or the one it was compared with, and what a reader should know.
@@ -121,7 +122,14 @@ impl App {
         let known = self.ledger_read(|ledger| ledger.gate_receipt(&receipt.gate_receipt_id))?;
         match known {
             Some(_) => Ok(()),
-            None => self.ledger_write(|ledger| ledger.insert_gate_receipt(receipt)).map(drop),
+            None => {
+                self.ledger_write(|ledger| ledger.insert_gate_receipt(receipt))?;
+                self.keep_in_registry(
+                    &format!("gates-{}", receipt.gate_receipt_id),
+                    &KeptRows::of_gate_receipt(receipt),
+                );
+                Ok(())
+            }
         }
     }
 
@@ -174,7 +182,7 @@ impl App {
             Some(Err(why)) => (None, Some(format!("not compared with the baseline row by row: {why}"))),
             None => (None, None),
         };
-        let evidence = evidence::evidence((row, self.facts(row)?), of_baseline, compared.as_ref());
+        let evidence = evidence::evidence((row, self.facts(row)?), of_baseline, compared.as_ref())?;
         Ok((evidence, note.into_iter().collect()))
     }
 
@@ -185,7 +193,7 @@ impl App {
         baseline: &EvaluationRow,
     ) -> Result<Result<Option<Comparison>, String>, AppError> {
         if row.baseline_evaluation_id.as_ref() == Some(&baseline.evaluation_id) {
-            return Ok(Ok(evidence::stored_comparison(row)));
+            return Ok(Ok(evidence::stored_comparison(row)?));
         }
         if row.evaluation_id == baseline.evaluation_id {
             return Ok(Ok(None));
@@ -194,7 +202,7 @@ impl App {
     }
 
     fn facts(&self, row: &EvaluationRow) -> Result<Facts, AppError> {
-        let run = self.find_run(&row.run_id.to_string())?;
+        let run = self.run_by_id(row.run_id)?;
         let stage = self.stage_now(&run)?;
         let (seconds, gpu_seconds, cost_usd) = (run.wall_seconds, run.gpu_seconds, run.cost_usd);
         let opened = self.checkpoints_at(run, stage)?.open_manifest(&row.checkpoint_manifest_sha256).ok();
@@ -233,10 +241,10 @@ impl App {
         named: Option<&str>,
     ) -> Result<Option<EvaluationRow>, AppError> {
         let Some(named) = named else {
-            return row.baseline_evaluation_id.as_deref().map(|id| self.completed_evaluation(id)).transpose();
+            return self.baseline_made_with(row);
         };
         let candidate = Candidate {
-            run: &self.find_run(&row.run_id.to_string())?,
+            run: &self.run_by_id(row.run_id)?,
             manifest_sha256: &row.checkpoint_manifest_sha256,
             task_set_sha256: row.task_set_sha256.as_deref(),
             evaluator_name: &row.evaluator_name,
@@ -244,40 +252,29 @@ impl App {
         self.baseline(named, &candidate)
     }
 
-    pub(crate) fn completed_evaluation(&self, id: &str) -> Result<EvaluationRow, AppError> {
-        let row = self.ledger_read(|ledger| ledger.find_evaluation(id))?;
-        if row.state == EvaluationState::Completed {
-            return Ok(row);
-        }
-        let message = format!("evaluation {id} is {}: gates need a complete one", row.state.as_str());
-        Err(AppError::new(ErrorKind::Usage, message))
+    /// The evaluation that one was compared with when it was made.
+    fn baseline_made_with(&self, row: &EvaluationRow) -> Result<Option<EvaluationRow>, AppError> {
+        let Some(id) = row.baseline_evaluation_id.as_deref() else { return Ok(None) };
+        completed(self.evaluation_by_id(id)?).map(Some)
     }
 
     /// The gates that an evaluation was made with, else those of its run.
     pub(crate) fn rules_of(&self, row: &EvaluationRow) -> Result<Vec<String>, AppError> {
-        let texts = |json: Option<&Value>| {
-            let texts = json.and_then(|json| json.get("gates")).and_then(Value::as_array);
-            texts.map(|texts| texts.iter().filter_map(Value::as_str).map(String::from).collect::<Vec<_>>())
-        };
-        if let Some(rules) = texts(row.spec_json.as_ref()) {
-            return Ok(rules);
+        if row.spec("gates").is_some() {
+            return Ok(section_of(row)?.gates);
         }
-        let run = self.find_run(&row.run_id.to_string())?;
-        Ok(texts(run.config_json.get("evaluate")).unwrap_or_default())
+        let section = stored_plan(&self.run_by_id(row.run_id)?)?.and_then(|plan| plan.evaluate);
+        Ok(section.map(|section| section.gates).unwrap_or_default())
     }
 }
 
-/// The row as it will be read: a number may come back from its text one bit off, and the receipt of the same evidence must be the same.
-fn as_read(row: &EvaluationRow) -> EvaluationRow {
-    let read =
-        |json: &Option<Value>| json.as_ref().and_then(|json| serde_json::from_str(&json.to_string()).ok());
-    EvaluationRow {
-        metrics_json: read(&row.metrics_json),
-        slices_json: read(&row.slices_json),
-        fairness_json: read(&row.fairness_json),
-        comparison_json: read(&row.comparison_json),
-        ..row.clone()
+fn completed(row: EvaluationRow) -> Result<EvaluationRow, AppError> {
+    if row.state == EvaluationState::Completed {
+        return Ok(row);
     }
+    let EvaluationRow { evaluation_id, state, .. } = &row;
+    let message = format!("evaluation {evaluation_id} is {}: gates need a complete one", state.as_str());
+    Err(AppError::new(ErrorKind::Usage, message))
 }
 
 /// Whether an evaluation was made with a baseline, be it one that there is not yet. Without one a gate that compares has nothing

@@ -55,7 +55,7 @@ pub fn execute(
 }
 
 fn faulty(step: &Planned) -> Vec<CheckResult> {
-    let why = "a fault of Trackway's own: the message above says where; please report it";
+    let why = "internal error: see the message above; please report it";
     step.spec.checks.iter().map(|check| CheckResult::not_run(check, why)).collect()
 }
 

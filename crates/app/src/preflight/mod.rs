@@ -17,10 +17,10 @@ mod steps;
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use serde::Serialize;
 use trackway_core::Clock as _;
+use trackway_core::checks::Example;
 pub use trackway_core::checks::{CheckResult, Finding, Severity, Verdict};
 use trackway_tower::cost::CostEstimate;
 use trackway_tower::imbalance::ImbalanceReport;
@@ -37,10 +37,7 @@ use crate::App;
 use crate::capture::Capture;
 use crate::error::AppError;
 use crate::report::Reporter;
-use crate::run::{Job, Source, Start, interrupt, read};
-
-/// How often a request to stop is looked for.
-const STOP_TURN: Duration = Duration::from_millis(50);
+use crate::run::{Job, Source, Start, read};
 
 /// What is asked for with `trackway preflight`.
 #[derive(Debug, Clone)]
@@ -181,12 +178,13 @@ pub(crate) fn check(
     let planned = plan::plan(steps::STEPS, &sets.facts(&job.plan), &policy);
     let quote = quote::quote(&planned, &sets);
     reporter.preflight(&Told::Quote(&quote));
-    let cancelled = AtomicBool::new(false);
+    let cancelled: &AtomicBool = app.cancel.is_stopped();
     let shared = Shared::default();
-    let work =
-        Work { app, job, capture, start, sets: &sets, shared: &shared, cancelled: &cancelled, reporter };
-    let results = watched(&cancelled, || graph::execute(&planned, &|step| steps::run(&work, step)));
-    let checks = policy.judge(&planned, results);
+    let work = Work { app, job, capture, start, sets: &sets, shared: &shared, cancelled, reporter };
+    let results = graph::execute(&planned, &|step| steps::run(&work, step));
+    let clean = |text: String| app.redactor.text(&text).into_owned();
+    let checks: Vec<_> =
+        policy.judge(&planned, results).into_iter().map(|it| with_texts(it, &clean)).collect();
     let stopped = cancelled.load(Ordering::Relaxed);
     let profiles = charts::in_order(sets.profiles(&shared.evidence));
     Ok(PreflightReport {
@@ -194,7 +192,7 @@ pub(crate) fn check(
         verdict: policy.verdict(&checks),
         stopped,
         checks,
-        skipped: policy.skipped(),
+        skipped: policy.skipped().into_iter().map(|it| Skipped { why: clean(it.why), ..it }).collect(),
         required: policy.required(),
         quote,
         cost: shared.cost.into_inner(),
@@ -205,20 +203,17 @@ pub(crate) fn check(
     })
 }
 
-/// Sets `cancelled` as soon as a person asks for a stop, while `work` goes on.
-fn watched<T>(cancelled: &AtomicBool, work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                if interrupt::stop_requests() > 0 {
-                    cancelled.store(true, Ordering::Relaxed);
-                }
-                std::thread::park_timeout(STOP_TURN);
-            }
-        });
-        let answer = work();
-        done.store(true, Ordering::Relaxed);
-        answer
+/// The same with every text put through `clean`: reasons come from run files and command lines, findings from data.
+fn with_texts(mut check: CheckResult, clean: &dyn Fn(String) -> String) -> CheckResult {
+    check.why = check.why.map(clean);
+    check.reworded(|finding| Finding {
+        message: clean(finding.message),
+        action: finding.action.map(clean),
+        examples: finding
+            .examples
+            .into_iter()
+            .map(|example| Example { value: example.value.map(clean), ..example })
+            .collect(),
+        ..finding
     })
 }

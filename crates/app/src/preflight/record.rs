@@ -3,11 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 use trackway_core::{Clock as _, RunId};
-use trackway_ledger::PreflightCheckRow;
+use trackway_data::personal::masked_value;
+use trackway_ledger::{KeptRows, PreflightCheckRow};
 
 use super::{PreflightReport, Verdict};
 use crate::App;
 use crate::error::AppError;
+use crate::kept::Kept;
 
 /// A check as the ledger keeps it.
 #[derive(Debug, Clone, Serialize)]
@@ -28,7 +30,7 @@ pub struct Recorded {
     pub findings: Vec<Value>,
 }
 
-/// Writes down what was checked before a run.
+/// Writes down what was checked before a run; personal data in examples of values is masked.
 pub fn record(app: &App, run_id: RunId, report: &PreflightReport) -> Result<(), AppError> {
     let now = app.clock.now();
     let row = |(place, check): (usize, &super::CheckResult)| PreflightCheckRow {
@@ -45,11 +47,13 @@ pub fn record(app: &App, run_id: RunId, report: &PreflightReport) -> Result<(), 
             .find(|skipped| skipped.check == check.name)
             .map(|skipped| skipped.why.clone()),
         finding_count: u32::try_from(check.findings.len()).unwrap_or(u32::MAX),
-        findings_json: (!check.findings.is_empty()).then(|| serde_json::json!(check.findings)),
+        findings_json: (!check.findings.is_empty()).then(|| masked_value(serde_json::json!(check.findings))),
         at: now,
     };
     let rows: Vec<PreflightCheckRow> = report.checks.iter().enumerate().map(row).collect();
-    app.ledger_write(|ledger| ledger.insert_preflight_checks(&rows))
+    app.ledger_write(|ledger| ledger.insert_preflight_checks(&rows))?;
+    app.keep(run_id, Kept::Checks, &KeptRows::of_checks(&rows));
+    Ok(())
 }
 
 /// What was checked before a run, in the order of the report; empty without pre-flight.

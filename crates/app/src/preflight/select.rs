@@ -24,6 +24,8 @@ pub struct Selection {
 
 /// Findings of these checks warn at most, unless the run file says how bad they are: they may be meant.
 const NEVER_CERTAIN: [&str; 2] = ["leakage", "data.drift"];
+/// Findings of theirs that are: a file is what it is.
+const CERTAIN: [&str; 2] = ["leakage.same_file", "leakage.no_rows"];
 
 /// The rules by which results are judged.
 pub struct Policy {
@@ -104,7 +106,7 @@ impl Policy {
             // A step answers for each of its checks, or says nothing about it: then it did not run.
             for check in step.spec.checks.iter().filter(|check| self.wants(check)) {
                 if judged.iter().all(|result| result.name != *check) {
-                    judged.push(CheckResult::not_run(check, "it gave no answer"));
+                    judged.push(CheckResult::not_run(check, "no result"));
                 }
             }
         }
@@ -119,16 +121,17 @@ impl Policy {
             && result.verdict == Verdict::NotApplicable
             && result.why.as_deref().is_some_and(|why| why.ends_with(NOT_TOLD))
         {
-            return CheckResult { verdict: Verdict::NotRun, ..result };
+            return result.left_open();
         }
         if result.findings.is_empty() {
             return result;
         }
-        let CheckResult { name, seconds, why, findings, verdict } = result;
-        let findings = findings.into_iter().map(|finding| self.weigh_finding(&name, finding)).collect();
-        let weighed = CheckResult { seconds, why, ..CheckResult::of(&name, findings) };
+        let weighed = |finding: &Finding| self.weigh_finding(&result.name, finding.clone());
+        let findings = result.findings.iter().map(weighed).collect();
+        let is_open = result.verdict == Verdict::NotRun;
+        let weighed = result.with_findings(findings);
         // What is open stays open, whatever was found on the way.
-        if verdict == Verdict::NotRun { CheckResult { verdict, ..weighed } } else { weighed }
+        if is_open { weighed.left_open() } else { weighed }
     }
 
     fn weigh_finding(&self, check: &str, finding: Finding) -> Finding {
@@ -136,7 +139,10 @@ impl Policy {
             match (self.severity_of(&finding.check).or_else(|| self.severity_of(check)), finding.severity) {
                 (_, Severity::Note) => Severity::Note,
                 (Some(severity), _) => severity,
-                (None, Severity::Block) if NEVER_CERTAIN.iter().any(|family| covers(family, check)) => {
+                (None, Severity::Block)
+                    if NEVER_CERTAIN.iter().any(|family| covers(family, check))
+                        && !CERTAIN.contains(&finding.check.as_str()) =>
+                {
                     Severity::Warn
                 }
                 (None, severity) => severity,
@@ -159,7 +165,7 @@ impl Policy {
 }
 
 /// Why a check of settings does not apply where the run file has no `[training]`.
-pub const NOT_TOLD: &str = "(`[training]` tells such things)";
+pub const NOT_TOLD: &str = "(checked only with a `[training]` section)";
 
 /// Whether a name is that of the check or of a family it belongs to.
 fn covers(name: &str, check: &str) -> bool {

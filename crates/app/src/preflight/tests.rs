@@ -103,7 +103,7 @@ fn judged(text: &str, selection: &Selection, severity: Severity) -> (Vec<(String
     let policy = policy(&read, selection);
     let planned = plan(STEPS, &facts(&read), &policy);
     let results = graph::execute(&planned, &|step| {
-        let found = |check: &&str| CheckResult::of(check, vec![Finding::new(check, severity, "x")]);
+        let found = |check: &&str| CheckResult::of_rows(check, 1, vec![Finding::new(check, severity, "x")]);
         step.spec.checks.iter().map(found).collect()
     });
     let checks = policy.judge(&planned, results);

@@ -8,7 +8,7 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 use trackway_evaluate::debug::{Model, ProbeAnswer, ProbeError, ProbePart, ProbeSettings, probe as ask};
 use trackway_evaluate::search::Loss;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 pub use trackway_evaluate::debug as parts;
 
@@ -111,7 +111,7 @@ fn of_class(truth: &FrameColumn, positive: &str) -> Result<FrameColumn, AppError
     let none = || {
         let message = format!("no row's `{}` is `{positive}`", truth.name);
         Err(AppError::new(ErrorKind::Usage, message)
-            .hint("--positive names a value as it stands in the data"))
+            .hint("--positive takes a value exactly as it appears in the data"))
     };
     let is_class: Vec<f64> = match &truth.cells {
         Cells::Numbers(numbers) => {
@@ -144,7 +144,7 @@ fn probe_error(error: &ProbeError) -> AppError {
     let told = AppError::new(kind, error.to_string());
     match error {
         ProbeError::Scoring(_) | ProbeError::Refused(_) => {
-            told.hint("what a scoring command must do stands in docs/scoring.md")
+            told.hint("docs/scoring.md describes what a scoring command must do")
         }
         _ => told,
     }

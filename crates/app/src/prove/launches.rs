@@ -9,7 +9,6 @@ use crate::actions::{self, ActionKind};
 use crate::checkpoints::view;
 use crate::error::AppError;
 use crate::report::{NotesOnly, Notice, Reporter};
-use crate::run::interrupt;
 use crate::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
 use crate::seal::Sealed;
 use crate::{App, FULL_STAGE};
@@ -215,8 +214,8 @@ impl<'a> Launches<'a> {
             last_committed_step: row.last_committed_step,
             wall_seconds: row.wall_seconds,
         });
-        if interrupt::stop_requests() > 0 {
-            return Err(not_proved(format!("stopped by {}", interrupt::last_stop_signal())));
+        if self.app.cancel.stop_requests() > 0 {
+            return Err(not_proved(format!("stopped by {}", self.app.cancel.last_signal())));
         }
         self.spoke(row)?;
         Ok(sealed)
@@ -248,7 +247,9 @@ impl<'a> Launches<'a> {
         let loaded = view(&root)?.load(info.number).map_err(|error| not_proved(error.to_string()))?;
         let digest = loaded.manifest.state_digest.clone();
         if loaded.manifest.files.iter().all(|file| file.kind == trackway_checkpoint::Kind::Other) {
-            return Err(not_proved("the checkpoint holds no training state: every file is of kind `other`"));
+            return Err(not_proved(
+                "the checkpoint contains no training state: every file is of kind `other`",
+            ));
         }
         let took = sealed.row.wall_seconds.unwrap_or(0.0);
         let step = info.step;
@@ -266,7 +267,7 @@ impl<'a> Launches<'a> {
         let last = row.last_step.map_or("no step".into(), |step| format!("step {step}"));
         match (row.last_step, row.last_committed_step) {
             (last_step, _) if last_step < Some(steps) || failed => {
-                format!("the script {} at {last}, and was to go on to step {steps}", ending(sealed))
+                format!("the script {} at {last}, but should have continued to step {steps}", ending(sealed))
             }
             (_, None) => format!("the script reached {last} and committed no checkpoint"),
             (_, Some(committed)) => format!(
@@ -305,10 +306,10 @@ impl<'a> Launches<'a> {
 fn went_on(row: &AttemptRow, half: Step) -> Result<(), Halt> {
     match (row.resumed_from_step, row.first_step) {
         (None, _) => Err(not_proved(format!(
-            "step {half} was committed, and the next launch began anew: does the script call `resume`?"
+            "step {half} was committed, but the next launch started from the beginning: does the script call `resume`?"
         ))),
         (Some(resumed), Some(first)) if first < resumed => Err(not_proved(format!(
-            "the script took up the checkpoint of step {resumed}, and trained from step {first} all the same"
+            "the script resumed the checkpoint of step {resumed}, but trained from step {first}"
         ))),
         _ => Ok(()),
     }

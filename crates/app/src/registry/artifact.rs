@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,8 +20,8 @@ const COPY_BYTES: usize = 1 << 20;
 impl App {
     /// The checkpoints that a version is one of.
     pub(super) fn checkpoints_of(&self, version: &ModelVersionRow) -> Result<Checkpoints, AppError> {
-        let run = self.find_run(&version.run_id.to_string())?;
-        let stage = Stage::from_str(&version.stage).unwrap_or(Stage::FULL);
+        let run = self.run_by_id(version.run_id)?;
+        let stage = Stage::from_str(&version.rung).unwrap_or(Stage::FULL);
         self.checkpoints_at(run, stage)
     }
 
@@ -88,7 +88,7 @@ fn copy_file(
     if hash.to_hex().as_str() == file.blake3 {
         return Ok(());
     }
-    let message = format!("`{}` is not what its manifest says", source.display());
+    let message = format!("`{}` does not match its manifest", source.display());
     Err(AppError::new(ErrorKind::Integrity, message).hint("find out more with: trackway checkpoint doctor"))
 }
 
@@ -116,14 +116,4 @@ fn copy_bytes(source: &Path, target: &Path, told: &(dyn Fn(u64) + Sync)) -> Resu
 pub(super) fn sync_folder(folder: &Path) -> Result<(), AppError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|error| AppError::file("sync", folder, &error))
-}
-
-/// Writes a file whole or not at all.
-pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), AppError> {
-    let mut aside = PathBuf::from(path);
-    aside.as_mut_os_string().push(".part");
-    let failed = |error| AppError::file("write", path, &error);
-    let mut file = File::create(&aside).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    fs::rename(&aside, path).map_err(failed)
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{Clock as _, Timestamp};
 use trackway_formats::runfile::sha256_hex;
-use trackway_ledger::{ApprovalRow, ModelVersionRow};
+use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Refusal, Version, refusals};
 
 use super::deploy::Deployed;
@@ -207,11 +208,16 @@ impl App {
         answer.was_version = draft.was_version;
         answer.gate_receipt_id.clone_from(&draft.gate_receipt_id);
         answer.approvals = draft.approvals.clone().unwrap_or_default();
-        if !stands {
-            answer.change_number = Some(self.change_model(model, draft, None)?.number);
-        }
-        if let Some(deployed) = &mut deployed {
-            deployed.point_to()?;
+        let released_by = if stands {
+            self.keep_missing(model);
+            model.newest_release()
+        } else {
+            let number = self.change_model(model, draft, None)?.number;
+            answer.change_number = Some(number);
+            Some(number)
+        };
+        if let (Some(deployed), Some(version), Some(number)) = (&mut deployed, version, released_by) {
+            deployed.point_to(&model.name, version.version, number)?;
         }
         let copy_seconds = deployed.as_ref().map_or(0.0, |deployed| deployed.copy_seconds);
         answer.deployed = deployed;
@@ -240,8 +246,11 @@ impl App {
     /// not hold, or the model changed meanwhile.
     pub fn set_model_alias(&self, request: &AliasRequest) -> Result<Changed, AppError> {
         let model = self.model(&request.model)?;
-        check_alias(&request.alias)?;
         let was_version = model.standing.aliases.get(&request.alias).copied();
+        // One that an older program set may go, and point elsewhere until then.
+        if was_version.is_none() {
+            check_name(Named::Alias, &request.alias)?;
+        }
         expected(&format!("alias `{}`", request.alias), was_version, request.expect)?;
         let version = request.version.as_deref().map(|text| model.named(text)).transpose()?;
         let number = version.map(|row| row.version);
@@ -284,14 +293,13 @@ impl App {
         let model = self.model(&request.model)?;
         let version = model.named(&request.version)?;
         let approver = request.by.clone().or_else(person).ok_or_else(|| {
-            AppError::new(ErrorKind::Usage, "nobody approves").hint("say who with --by NAME")
+            AppError::new(ErrorKind::Usage, "no approver given").hint("name one with --by NAME")
         })?;
         let evidence = self.evidence(&model, version, None)?;
         let gates = evidence.gates.as_ref().ok_or_else(|| {
             let message =
-                format!("no gate was judged for version {}: there is nothing to approve", version.version);
-            AppError::new(ErrorKind::NotFound, message)
-                .hint("judge them with: trackway gates judge EVALUATION")
+                format!("no gate was evaluated for version {}: there is nothing to approve", version.version);
+            AppError::new(ErrorKind::NotFound, message).hint("run: trackway gates judge EVALUATION")
         })?;
         let at = self.clock.now();
         let digest = approval_digest(version, Some(gates));
@@ -308,6 +316,10 @@ impl App {
             why: request.why.as_ref().map(|why| self.redactor.text(why).into_owned()),
         };
         self.ledger_write(|ledger| ledger.insert_approval(&approval))?;
+        self.keep_in_registry(
+            &format!("approval-{}", approval.approval_id),
+            &KeptRows::of_approval(&approval),
+        );
         let dossier = self.evidence(&model, version, None)?.dossier;
         let refusals = refusals(ModelStage::Production, &dossier, &model.standing.policy, at);
         Ok(Approved { approval, refusals })
@@ -348,6 +360,12 @@ impl Evidence {
 }
 
 impl Model {
+    /// The number of the change that put into production what is there.
+    fn newest_release(&self) -> Option<u64> {
+        let releases = self.rows.iter().filter(|change| change.stage == Some(ModelStage::Production));
+        releases.map(|change| change.number).max()
+    }
+
     /// The version to go back to: one that was in production before.
     fn version_before(&self, named: Option<&str>) -> Result<&ModelVersionRow, AppError> {
         let Some(text) = named else {
@@ -373,20 +391,7 @@ impl Model {
 fn expected(what: &str, is: Option<Version>, expect: Option<Option<Version>>) -> Result<(), AppError> {
     let Some(expect) = expect.filter(|expect| *expect != is) else { return Ok(()) };
     let named = |version: Option<Version>| version.map_or("nothing".into(), |it| format!("version {it}"));
-    let message = format!("{what} is {} and not {}", named(is), named(expect));
-    Err(AppError::new(ErrorKind::Integrity, message).hint("somebody else was here: look, and decide again"))
-}
-
-/// Aliases share the names of models, but for words that mean something else.
-fn check_alias(alias: &str) -> Result<(), AppError> {
-    check_name("alias", alias)?;
-    let is_stage = ModelStage::ALL.iter().any(|stage| stage.as_str() == alias);
-    let is_number = alias.strip_prefix('v').unwrap_or(alias).parse::<Version>().is_ok();
-    if is_stage || is_number || alias == "latest" {
-        let message = format!("`{alias}` means something else already");
-        return Err(
-            AppError::new(ErrorKind::Usage, message).hint("stages change with: trackway registry promote")
-        );
-    }
-    Ok(())
+    let message = format!("{what} is {}, not {}", named(is), named(expect));
+    Err(AppError::new(ErrorKind::Integrity, message)
+        .hint("it was changed in the meantime: check it, then try again"))
 }

@@ -14,6 +14,7 @@ use trackway_tower::registry::{Approval, Dossier, EvaluationFacts, GateFacts};
 use super::Model;
 use crate::App;
 use crate::error::AppError;
+use crate::stored::read_stored;
 
 /// The rows behind a [`Dossier`].
 pub(super) struct Evidence {
@@ -54,15 +55,17 @@ impl App {
     fn newest_gates(&self, row: &EvaluationRow) -> Result<Option<GateReceiptRow>, AppError> {
         let needed = self.rules_of(row)?;
         let receipts = self.ledger_read(|ledger| ledger.gate_receipts_of_evaluation(&row.evaluation_id))?;
-        let is_whole = |receipt: &GateReceiptRow| {
-            let judged = judged(receipt);
-            needed.iter().all(|rule| judged.iter().any(|gate| gate.rule == *rule))
-        };
-        Ok(receipts.into_iter().find(is_whole))
+        for receipt in receipts {
+            let judged = judged(&receipt)?;
+            if needed.iter().all(|rule| judged.iter().any(|gate| gate.rule == *rule)) {
+                return Ok(Some(receipt));
+            }
+        }
+        Ok(None)
     }
 
     fn gate_facts(&self, model: &Model, row: &GateReceiptRow) -> Result<GateFacts, AppError> {
-        let judged = judged(row);
+        let judged = judged(row)?;
         let mut unarmed = Vec::new();
         for gate in &judged {
             let tests = self.ledger_read(|ledger| ledger.gate_tests_of_rule(&gate.rule))?;
@@ -85,8 +88,10 @@ impl App {
 }
 
 /// What each gate of a receipt said.
-pub(super) fn judged(receipt: &GateReceiptRow) -> Vec<JudgedGate> {
-    serde_json::from_value(receipt.gates_json.clone()).unwrap_or_default()
+pub(super) fn judged(receipt: &GateReceiptRow) -> Result<Vec<JudgedGate>, AppError> {
+    read_stored(&receipt.gates_json, "gate_receipts.gates_json", || {
+        format!("gate receipt {}", receipt.gate_receipt_id)
+    })
 }
 
 /// The newest that completed; else the newest at all. What crashed afterwards takes nothing away.

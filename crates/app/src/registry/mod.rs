@@ -8,18 +8,21 @@ mod card;
 mod change;
 mod deploy;
 mod dossier;
+mod place;
 mod register;
 mod views;
 
 use std::str::FromStr as _;
 
+use trackway_core::name::{Name, NameError, Named};
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{Clock as _, Timestamp};
-use trackway_ledger::{ModelChangeRow, ModelRow, ModelVersionRow};
+use trackway_ledger::{KeptRows, ModelChangeRow, ModelRow, ModelVersionRow};
 use trackway_tower::registry::{Change, Policy, Standing, Version};
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
+use crate::stored::read_stored;
 
 pub(crate) use dossier::is_armed;
 
@@ -27,9 +30,6 @@ pub use change::{AliasRequest, Approve, Approved, Changed, PolicyRequest, Promot
 pub use deploy::Deployed;
 pub use register::{RegisterRequest, Registered};
 pub use views::{HistoryEntry, ModelView, RegisteredVersion, StandingAt, VersionView};
-
-/// A longer name is no model's.
-pub const MODEL_NAME_BYTES_MAX: usize = 100;
 
 /// A model and everything that happened to it.
 #[derive(Debug, Clone)]
@@ -103,18 +103,25 @@ impl App {
         Err(AppError::new(ErrorKind::NotFound, format!("there is no model `{name}`")).hint(hint))
     }
 
+    /// A model, new ones under a name that is free to give.
+    fn model_to_register(&self, name: &str) -> Result<Model, AppError> {
+        let model = self.model_or_new(name)?;
+        if model.row.is_none() {
+            check_name(Named::Model, name)?;
+        }
+        Ok(model)
+    }
+
     /// A model, with nothing in it where it does not exist yet.
     fn model_or_new(&self, name: &str) -> Result<Model, AppError> {
-        check_name("model", name)?;
-        self.ledger_read(|ledger| {
+        let (rows, row, versions) = self.ledger_read(|ledger| {
             // The changes first: what is registered meanwhile is missing from both then, and the swap refuses.
             let rows = ledger.changes_of_model(name)?;
-            let row = ledger.model(name)?;
-            let versions = ledger.versions_of_model(name)?;
-            let changes: Vec<Change> = rows.iter().map(change_of).collect();
-            let standing = Standing::after(&changes);
-            Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
-        })
+            Ok((rows, ledger.model(name)?, ledger.versions_of_model(name)?))
+        })?;
+        let changes = rows.iter().map(change_of).collect::<Result<Vec<Change>, AppError>>()?;
+        let standing = Standing::after(&changes);
+        Ok(Model { name: name.to_owned(), row, versions, changes, rows, standing })
     }
 
     /// Adds a change to a model that stood as `model` says.
@@ -139,11 +146,33 @@ impl App {
             person: person(),
             why: change.why.map(|why| self.redactor.text(&why).into_owned()),
         };
-        let changes = model.changes.iter().cloned().chain([change_of(&row)]);
+        let changes = model.changes.iter().cloned().chain([change_of(&row)?]);
         let standing = Standing::after(&changes.collect::<Vec<_>>());
         let standing = standing_row(model, &standing, row.at, version.is_some());
         self.ledger_write(|ledger| ledger.change_model(&row, &standing, version))?;
+        self.keep_in_registry(&kept_name(&row), &KeptRows::of_change(&row, &standing, version));
+        self.keep_missing(model);
         Ok(row)
+    }
+
+    /// Keeps changes of a model that are in the ledger alone, because a kill came between both.
+    fn keep_missing(&self, model: &Model) {
+        if model.rows.iter().all(|row| self.is_kept_in_registry(&kept_name(row))) {
+            return;
+        }
+        let mut past = Model { row: None, versions: Vec::new(), changes: Vec::new(), ..model.clone() };
+        for row in &model.rows {
+            let Ok(change) = change_of(row) else { return };
+            past.changes.push(change);
+            let registers = row.kind == ModelChange::Register;
+            let version = model.versions.iter().find(|it| registers && Some(it.version) == row.version);
+            let standing = standing_row(&past, &Standing::after(&past.changes), row.at, version.is_some());
+            if !self.is_kept_in_registry(&kept_name(row)) {
+                self.keep_in_registry(&kept_name(row), &KeptRows::of_change(row, &standing, version));
+            }
+            past.versions.extend(version.cloned());
+            past.row = Some(standing);
+        }
     }
 
     fn draft(&self, kind: ModelChange) -> Draft {
@@ -180,6 +209,11 @@ impl Draft {
     };
 }
 
+/// The name under which a change is kept.
+fn kept_name(row: &ModelChangeRow) -> String {
+    format!("change-{}-{}", row.model, row.number)
+}
+
 fn standing_row(model: &Model, standing: &Standing, at: Timestamp, registers: bool) -> ModelRow {
     let before = model.row.as_ref();
     let stays = before.is_some_and(|row| row.production_version == standing.production());
@@ -197,16 +231,19 @@ fn standing_row(model: &Model, standing: &Standing, at: Timestamp, registers: bo
     }
 }
 
-fn change_of(row: &ModelChangeRow) -> Change {
-    Change {
+fn change_of(row: &ModelChangeRow) -> Result<Change, AppError> {
+    let owner = || format!("change {} of model `{}`", row.number, row.model);
+    let policy =
+        row.policy_json.as_ref().map(|policy| read_stored(policy, "model_changes.policy_json", owner));
+    Ok(Change {
         number: row.number,
         at: row.at,
         kind: row.kind,
         version: row.version,
         stage: row.stage,
         alias: row.alias.clone(),
-        policy: row.policy_json.clone().and_then(|policy| serde_json::from_value(policy).ok()),
-    }
+        policy: policy.transpose()?,
+    })
 }
 
 /// Whoever is logged in.
@@ -218,14 +255,8 @@ pub fn person() -> Option<String> {
     named.into_iter().find(|name| !name.trim().is_empty()).or_else(of_process)
 }
 
-/// Names become names of folders and pins.
-fn check_name(what: &str, name: &str) -> Result<(), AppError> {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let begins = name.starts_with(|first: char| first.is_ascii_alphanumeric());
-    if begins && name.len() <= MODEL_NAME_BYTES_MAX && name.chars().all(plain) {
-        return Ok(());
-    }
-    let message = format!("`{name}` is no name of a {what}");
-    Err(AppError::new(ErrorKind::Usage, message)
-        .hint("letters, digits, `-`, `_` and `.`, the first a letter or a digit, at most 100 of them"))
+/// Refuses a name that a person gives and that means something else already, or cannot be part of a name of a folder.
+fn check_name(named: Named, name: &str) -> Result<(), AppError> {
+    let refused = |error: NameError| AppError::new(ErrorKind::Usage, error.to_string()).hint(error.hint());
+    Name::new(named, name).map(drop).map_err(refused)
 }

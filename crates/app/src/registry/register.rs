@@ -11,6 +11,7 @@ use super::{Draft, person};
 use crate::App;
 use crate::checkpoints::{CheckedCheckpoint, Watch, Which};
 use crate::error::{AppError, ErrorKind};
+use crate::model_pin::pin_name;
 
 /// How often a version is numbered anew because somebody else registered one at the same moment.
 const NUMBERINGS_MAX: usize = 20;
@@ -21,7 +22,7 @@ pub struct RegisterRequest {
     /// The model.
     pub model: String,
     /// The run whose checkpoint it is.
-    pub run: String,
+    pub run: RunId,
     /// Which checkpoint.
     pub which: Which,
     /// What the model takes and gives, as JSON.
@@ -51,8 +52,8 @@ impl App {
     /// name for a model, or no signature.
     pub fn register_model(&self, request: &RegisterRequest, watch: &Watch) -> Result<Registered, AppError> {
         check_signature(request.signature.as_ref())?;
-        let model = self.model_or_new(&request.model)?;
-        let run = self.find_run(&request.run)?;
+        let model = self.model_to_register(&request.model)?;
+        let run = self.run_by_id(request.run)?;
         let stage = self.stage_now(&run)?;
         let checkpoints = self.checkpoints_at(run.clone(), stage)?;
         let checked = checkpoints.load(request.which, watch)?;
@@ -69,12 +70,16 @@ impl App {
             return Ok(Registered { version: known.clone(), known: true, pin });
         }
         let lineage = self.lineage(&run, &stage.to_string(), &checked, manifest_sha256)?;
-        let version = self.numbered(request, &lineage)?;
-        Ok(Registered { version, known: false, pin })
+        let (version, known) = self.numbered(request, &lineage)?;
+        Ok(Registered { version, known, pin })
     }
 
-    /// Stores it under the next free number.
-    fn numbered(&self, request: &RegisterRequest, lineage: &Lineage) -> Result<ModelVersionRow, AppError> {
+    /// Stores it under the next free number. True: somebody else stored these weights meanwhile.
+    fn numbered(
+        &self,
+        request: &RegisterRequest,
+        lineage: &Lineage,
+    ) -> Result<(ModelVersionRow, bool), AppError> {
         for _ in 1..NUMBERINGS_MAX {
             match self.number(request, lineage) {
                 Err(error) if error.kind == ErrorKind::Integrity => {}
@@ -84,13 +89,20 @@ impl App {
         self.number(request, lineage)
     }
 
-    fn number(&self, request: &RegisterRequest, lineage: &Lineage) -> Result<ModelVersionRow, AppError> {
+    fn number(
+        &self,
+        request: &RegisterRequest,
+        lineage: &Lineage,
+    ) -> Result<(ModelVersionRow, bool), AppError> {
         let model = self.model_or_new(&request.model)?;
+        if let Some(known) = model.with_weights(&lineage.manifest_sha256) {
+            return Ok((known.clone(), true));
+        }
         let number = model.versions.last().map_or(0, |last| last.version) + 1;
         let row = self.version_row(request, lineage, number);
         let draft = Draft { version: Some(number), ..self.draft(ModelChange::Register) };
         self.change_model(&model, draft, Some(&row))?;
-        Ok(row)
+        Ok((row, false))
     }
 
     fn version_row(&self, request: &RegisterRequest, lineage: &Lineage, version: u32) -> ModelVersionRow {
@@ -101,7 +113,7 @@ impl App {
             version,
             run_id: lineage.run_id,
             attempt_id: attempt.map(|attempt| attempt.attempt_id),
-            stage: lineage.stage.clone(),
+            rung: lineage.stage.clone(),
             step: Some(lineage.step),
             object_prefix: lineage.object_prefix.clone(),
             checkpoint_manifest_sha256: lineage.manifest_sha256.clone(),
@@ -116,6 +128,7 @@ impl App {
             description: text(&request.description),
             registered_at: self.clock.now(),
             registered_by: person(),
+            duplicate_of: None,
         }
     }
 
@@ -177,12 +190,6 @@ impl Lineage {
     }
 }
 
-/// The pin of these weights.
-fn pin_name(model: &str, manifest_sha256: &str) -> String {
-    let digest: String = manifest_sha256.chars().take(12).collect();
-    format!("model-{model}-{digest}")
-}
-
 pub(super) fn manifest_of(checked: &CheckedCheckpoint) -> Result<String, AppError> {
     let missing = || {
         AppError::new(
@@ -197,15 +204,15 @@ pub(super) fn manifest_of(checked: &CheckedCheckpoint) -> Result<String, AppErro
 fn check_signature(signature: Option<&Value>) -> Result<(), AppError> {
     let Some(signature) = signature else { return Ok(()) };
     let wrong = |why: String| {
-        AppError::new(ErrorKind::Usage, format!("the signature is wrong: {why}"))
+        AppError::new(ErrorKind::Usage, format!("invalid signature: {why}"))
             .hint(r#"such as {"inputs": [{"name": "age", "type": "integer"}], "outputs": [{"name": "income", "type": "text"}]}"#)
     };
-    let object = signature.as_object().ok_or_else(|| wrong("it is no object".into()))?;
+    let object = signature.as_object().ok_or_else(|| wrong("it is not a JSON object".into()))?;
     for part in ["inputs", "outputs"] {
         let list = object
             .get(part)
             .and_then(Value::as_array)
-            .ok_or_else(|| wrong(format!("`{part}` is no list")))?;
+            .ok_or_else(|| wrong(format!("`{part}` is not a list")))?;
         let is_named =
             |entry: &Value| entry.get("name").is_some_and(Value::is_string) && entry.get("type").is_some();
         if let Some(at) = list.iter().position(|entry| !is_named(entry)) {

@@ -85,7 +85,7 @@ pub struct HistoryEntry {
     #[serde(flatten)]
     pub row: ModelChangeRow,
     /// In words.
-    pub told: String,
+    pub summary: String,
 }
 
 impl App {
@@ -152,7 +152,7 @@ impl App {
     /// [`crate::error::ErrorKind::NotFound`].
     pub fn model_history(&self, name: &str) -> Result<Vec<HistoryEntry>, AppError> {
         let model = self.model(name)?;
-        Ok(model.rows.into_iter().map(|row| HistoryEntry { told: told(&row), row }).collect())
+        Ok(model.rows.into_iter().map(|row| HistoryEntry { summary: told(&row), row }).collect())
     }
 
     /// Where a model stood at a moment.

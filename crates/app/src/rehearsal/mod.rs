@@ -26,8 +26,9 @@ use trackway_tower::rehearsal::{
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::report::{NotesOnly, Notice, Reporter};
-use crate::run::{Prepared, Rehearsal, Source, Start, begin, interrupt, read, rehearse as launch};
+use crate::run::{Prepared, Rehearsal, Source, Start, begin, read, rehearse as launch};
 use crate::seal::Sealed;
+use trackway_system::Cancel;
 
 /// Steps of a rehearsal at most: a batch that is not learned by then is not going to be.
 pub const STEPS_MAX: Step = 200;
@@ -199,7 +200,7 @@ pub(crate) fn rehearse(
         target_loss: settings.target_loss,
     };
     let done = launches.done;
-    let mut result = answer(&evidence, settings, &done);
+    let mut result = answer(&evidence, settings, &app.cancel, &done);
     result.seconds = Some((app.clock.monotonic_micros() - began_micros) as f64 / 1e6);
     redact(app, &mut result);
     Ok(outcome(&prepared, result, &evidence, &done))
@@ -209,11 +210,12 @@ pub(crate) fn rehearse(
 fn answer(
     evidence: &RehearsalEvidence,
     settings: &RehearsalSettings,
+    cancel: &Cancel,
     done: &[(&str, AttemptRow)],
 ) -> CheckResult {
     let name = check_name(evidence.kind);
-    if interrupt::stop_requests() > 0 {
-        return CheckResult::not_run(name, format!("stopped by {}", interrupt::last_stop_signal()));
+    if cancel.stop_requests() > 0 {
+        return CheckResult::not_run(name, format!("stopped by {}", cancel.last_signal()));
     }
     let silent = evidence.learned.facts.sdk.is_none();
     let ended = done.first().and_then(|(_, row)| row.termination_reason);
@@ -283,7 +285,7 @@ impl Launches<'_> {
 
     /// One step behind the checkpoint; none where nothing was committed.
     fn resume(&mut self, learned: &AttemptRow) -> Result<Option<LaunchEvidence>, AppError> {
-        let Some(step) = learned.last_committed_step.filter(|_| interrupt::stop_requests() == 0) else {
+        let Some(step) = learned.last_committed_step.filter(|_| self.app.cancel.stop_requests() == 0) else {
             return Ok(None);
         };
         self.say(format!("rehearsal: resuming from the checkpoint of step {step}"));

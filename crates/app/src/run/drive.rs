@@ -1,13 +1,17 @@
 //! The loop of a run: launch, supervise, seal, decide, and again until it is at rest.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Stage};
 use trackway_launch::Launcher as _;
-use trackway_ledger::{AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunState};
+use trackway_ledger::{
+    AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
+};
 
+use super::RunOutcome;
 use super::detect::{Desk, Detecting};
 use super::inject::Injection;
 use super::launch::{Additions, Launched, launch_next};
@@ -19,7 +23,6 @@ use super::remote::replication::Replication;
 use super::stages::{Ladder, stage_of};
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::watchdog::Limits;
-use super::{RunOutcome, interrupt};
 use crate::App;
 use crate::actions::{self, ActionKind};
 use crate::error::{AppError, ErrorKind};
@@ -47,6 +50,7 @@ pub fn drive(
     injection: Option<Injection>,
     reporter: &dyn Reporter,
 ) -> Result<RunOutcome, AppError> {
+    app.become_supervisor();
     let run_id = prepared.run.run_id;
     let mut injection = injection;
     let stage = app.stage_now(&prepared.run)?;
@@ -81,14 +85,15 @@ pub fn drive(
             Ended::Detached => {
                 reporter.notice(&Notice::Note {
                     text: format!(
-                        "let go of the run; the attempt goes on. Take it up with: trackway resume {run_id}"
+                        "detached; the attempt keeps running. Reattach with: trackway resume {run_id}"
                     ),
                 });
                 return app.outcome(run_id);
             }
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
         }
-        let sealed = seal_patiently(app, &launched, reporter)?;
+        let sealed = seal_patiently(app, &launched)?;
+        tell_other_resume(&launched.row, &sealed.row, reporter);
         report_end(&sealed, reporter);
         if sealed.decision.rule.starts_with("roll_back.") {
             // What they know is of the state that is left; one that fired would not be armed.
@@ -139,8 +144,8 @@ fn stage_after(
 }
 
 fn out_of_sight(launched: &Launched, why: &str) -> AppError {
-    let message = format!("attempt {} cannot be seen from here: {why}", launched.row.attempt_id);
-    AppError::new(ErrorKind::Fault, message).hint("it is not declared dead; look again with `trackway runs`")
+    let message = format!("attempt {} cannot be observed from here: {why}", launched.row.attempt_id);
+    AppError::new(ErrorKind::Fault, message).hint("it is not declared dead; check again with `trackway runs`")
 }
 
 /// One launch that is no training attempt of its own.
@@ -167,13 +172,16 @@ pub fn rehearse(
     rehearsal: &Rehearsal,
     reporter: &dyn Reporter,
 ) -> Result<Sealed, AppError> {
+    app.become_supervisor();
     app.set_run_state(prepared.run.run_id, RunState::Running)?;
     let additions = Additions { own: rehearsal.environment.clone(), ..Additions::default() };
     let launched = launch_next(app, prepared, previous, &additions, true, reporter)?;
     let looks = Looks { rehearsal: Some(rehearsal), ..Looks::default() };
     match watch(app, prepared, &launched, rehearsal.injection, looks, reporter)? {
-        Ended::Attempt => seal_patiently(app, &launched, reporter),
-        Ended::Detached => Err(AppError::new(ErrorKind::Fault, "let go of the rehearsal before it ended")),
+        Ended::Attempt => seal_patiently(app, &launched),
+        Ended::Detached => {
+            Err(AppError::new(ErrorKind::Fault, "detached from the rehearsal before it ended"))
+        }
         Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
     }
 }
@@ -206,7 +214,9 @@ fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result
     reporter.notice(&Notice::Note {
         text: format!("attached to attempt {} ({})", last.attempt_number, last.attempt_id),
     });
-    Ok(Next::Watch(Box::new(Launched { row: last, placement, attached: true })))
+    let run = prepared.run.clone();
+    let launched = Launched { row: last, placement, run, attached: true, noted: Cell::new(true) };
+    Ok(Next::Watch(Box::new(launched)))
 }
 
 /// What an attempt is watched with, beside its limits.
@@ -236,12 +246,13 @@ fn watch(
     let watched = Watched {
         placement: &launched.placement,
         files,
-        limits: limits_of(limits(app, prepared)?, rehearsal),
+        limits: limits_of(limits(&launched.run, prepared), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         injection,
         attached: launched.attached,
         running_seconds,
         fenced: &|| replication.and_then(|replication| replication.fenced(row)),
+        cancel: &app.cancel,
     };
     let mut told = false;
     let mut told_let_go = false;
@@ -253,7 +264,7 @@ fn watch(
             reporter.notice(&Notice::Note { text });
         }
         let facts = &record.facts;
-        let touched = app.ledger_write(|ledger| {
+        let touched = launched.note_now(app).and_then(|()| {
             let progress = AttemptProgress {
                 first_step: facts.first_step,
                 last_step: facts.last_step,
@@ -261,7 +272,7 @@ fn watch(
                 heartbeat_at: facts.heartbeat_at,
                 ..AttemptProgress::default()
             };
-            ledger.touch_attempt(row.attempt_id, row.kind, &progress)
+            app.ledger_write_now(|ledger| ledger.touch_attempt(row.attempt_id, row.kind, &progress))
         });
         // Progress in the ledger is a convenience; the flight record has it all.
         if let (Err(error), false) = (touched, told) {
@@ -270,7 +281,8 @@ fn watch(
                 .notice(&Notice::Note { text: format!("progress is not in the ledger for now: {error}") });
         }
     };
-    let detection = detecting.map(|detecting| Detection { detecting, desk: Desk::open(app, row) });
+    let detection =
+        detecting.map(|detecting| Detection { detecting, desk: Desk::open(app, row, launched.attached) });
     Ok(supervise(watched, detection, &app.launcher, &app.clock, reporter, &mut touch))
 }
 
@@ -287,7 +299,7 @@ fn remember_let_go(app: &App, row: &AttemptRow, text: &str) {
         fields_json: None,
         source: "supervisor".into(),
     };
-    let _ = app.ledger_write(|ledger| ledger.append_event(&event));
+    let _ = app.ledger_write_now(|ledger| ledger.append_event(&event));
 }
 
 /// A rehearsal has bounds of its own; the shorter time limit counts.
@@ -299,45 +311,29 @@ fn limits_of(limits: Limits, rehearsal: Option<&Rehearsal>) -> Limits {
 }
 
 /// What the run may still take, from its budgets and what its sealed attempts took.
-fn limits(app: &App, prepared: &Prepared) -> Result<Limits, AppError> {
+fn limits(run: &RunRow, prepared: &Prepared) -> Limits {
     let plan = &prepared.job.plan;
-    let run = app.find_run(&prepared.run.run_id.to_string())?;
     let gpus = f64::from(plan.resources.gpus);
     let usd_per_second = plan.resources.usd_per_gpu_hour.unwrap_or(0.0) * gpus / 3600.0;
-    Ok(Limits {
+    Limits {
         timeout_seconds: plan.supervise.timeout_seconds,
         hang_after_seconds: plan.supervise.hang_after_seconds,
         usd_left: plan.retry.max_usd.map(|limit| limit - run.cost_usd.unwrap_or(0.0)),
         usd_per_second,
         gpu_seconds_left: plan.retry.max_gpu_hours.map(|limit| limit * 3600.0 - run.gpu_seconds),
+        seconds_left: plan.retry.max_hours.map(|limit| limit * 3600.0 - run.wall_seconds),
         gpus,
         handshake_seconds: None,
-    })
+    }
 }
 
-/// How long a ledger that is locked by another process is waited for at the end of an attempt.
-const SEAL_PATIENCE_SECONDS: f64 = 600.0;
-
-/// Seals, and where the ledger is locked tries again for minutes: the retries of a night must not end there.
-fn seal_patiently(app: &App, launched: &Launched, reporter: &dyn Reporter) -> Result<Sealed, AppError> {
-    let deadline = app.clock.monotonic_micros() + (SEAL_PATIENCE_SECONDS * 1e6) as i64;
-    let mut told = false;
-    loop {
-        let error = match seal::seal(app, &launched.row.attempt_id) {
-            Err(error) if error.kind == ErrorKind::Locked => error,
-            sealed => return sealed,
-        };
-        let over = app.clock.monotonic_micros() >= deadline || interrupt::stop_requests() > 0;
-        if over {
-            let run_id = launched.row.run_id;
-            return Err(error.hint(format!("nothing is lost; later: trackway resume {run_id}")));
-        }
-        if !told {
-            told = true;
-            reporter.notice(&Notice::Note { text: format!("the attempt ended; its receipt waits: {error}") });
-        }
-        std::thread::sleep(WAIT_TURN);
-    }
+/// Seals, and waits for a ledger that is locked or away: the retries of a night must not end there.
+fn seal_patiently(app: &App, launched: &Launched) -> Result<Sealed, AppError> {
+    let sealed = launched.note(app).and_then(|()| seal::seal(app, &launched.row.attempt_id));
+    sealed.map_err(|error| match error.kind.is_passing() {
+        true => error.hint(format!("later: trackway resume {}", launched.row.run_id)),
+        false => error,
+    })
 }
 
 /// A rehearsal that never happened is told: it proved nothing.
@@ -346,9 +342,22 @@ fn tell_unreached(app: &App, launched: &Launched, asked: Option<Injection>, repo
     let done = actions::read(&app.home.attempt_folder(launched.row.attempt_id)).unwrap_or_default();
     let kinds = [ActionKind::InjectedKill, ActionKind::InjectedTerm];
     if !done.iter().any(|action| kinds.contains(&action.kind)) {
-        let text = format!("`--inject {injection}` did not happen: the attempt ended before that moment");
+        let text = format!("`--inject {injection}` did not happen: the attempt ended before");
         reporter.notice(&Notice::Note { text });
     }
+}
+
+/// The log of checkpoints may show less at the launch than the script finds: an entry that was removed is written again when the
+/// script opens its root.
+fn tell_other_resume(launched: &AttemptRow, sealed: &AttemptRow, reporter: &dyn Reporter) {
+    let expected = launched.resumed_from_step;
+    let Some(step) = sealed.resumed_from_step.filter(|step| expected != Some(*step)) else { return };
+    let expected = expected.map_or_else(|| "the start".into(), |step| format!("step {step}"));
+    let text = format!(
+        "the script resumed from step {step} and not from {expected}: the checkpoint log did not show that step when it was launched; see `trackway checkpoint doctor {}`",
+        sealed.run_id
+    );
+    reporter.notice(&Notice::Note { text });
 }
 
 fn report_end(sealed: &Sealed, reporter: &dyn Reporter) {
@@ -383,17 +392,17 @@ fn after(
     }
     let asked = app.home.run_folder(prepared.run.run_id).join(run_file::STOP);
     if !wait(app, decision.delay_seconds.unwrap_or(0.0), &asked) {
-        let _ = std::fs::remove_file(&asked);
+        let _ = trackway_files::unlink(&asked);
         app.set_run_state(prepared.run.run_id, RunState::Stopped)?;
         reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
         return Ok(Next::Rest);
     }
-    Ok(Next::Launch(Changes::of(decision)))
+    Ok(Next::Launch(Changes::of(decision)?))
 }
 
 /// Waits; false when a stop was asked for meanwhile.
 pub fn wait(app: &App, seconds: f64, asked: &Path) -> bool {
-    let stop_asked = || interrupt::stop_requests() > 0 || asked.exists();
+    let stop_asked = || app.cancel.stop_requests() > 0 || asked.exists();
     let until = app.clock.monotonic_micros() + (seconds * 1e6) as i64;
     while app.clock.monotonic_micros() < until {
         if stop_asked() {

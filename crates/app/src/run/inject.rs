@@ -44,7 +44,7 @@ pub struct Injection {
 /// Why a text is no injection.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{0}` is no fault: expected `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`, such as `kill@step=120`"
+    "invalid fault `{0}`: expected `kill@step=N`, `kill@save=N`, `term@step=N` or `term@save=N`, such as `kill@step=120`"
 )]
 pub struct InjectionError(String);
 

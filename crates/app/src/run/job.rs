@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::RunId;
+use trackway_core::name::Name;
 use trackway_formats::runfile::{self, Plan, canonical_json, sha256_hex};
-use trackway_launch::Redactor;
+use trackway_redact::Redactor;
 
 use crate::error::{AppError, ErrorKind};
 
@@ -25,7 +26,7 @@ pub enum Source {
         /// The command.
         argv: Vec<String>,
         /// What to call the run; the script's name when absent.
-        name: Option<String>,
+        name: Option<Name>,
     },
 }
 
@@ -80,7 +81,7 @@ impl Job {
             Source::Command { argv, name } => {
                 let mut plan = Plan::for_command(argv);
                 if let Some(name) = name {
-                    plan.run.name.clone_from(name);
+                    plan.run.name = name.to_string();
                 }
                 let base = std::env::current_dir()
                     .map_err(|error| AppError::file("find", Path::new("."), &error))?;
@@ -90,19 +91,20 @@ impl Job {
     }
 
     fn read_file(path: &Path, overrides: &[String], redactor: &Redactor) -> Result<Self, AppError> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let bytes = std::fs::read(path).map_err(|error| {
             AppError::new(ErrorKind::Usage, format!("cannot read the run file `{}`: {error}", path.display()))
                 .hint("for a command without a run file: trackway run -- COMMAND …")
         })?;
         let name = path.to_string_lossy();
-        let file =
-            runfile::parse(&text, &name, overrides).map_err(|errors| AppError::run_file(&errors, &text))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let file = runfile::parse_bytes(&bytes, &name, overrides)
+            .map_err(|errors| AppError::run_file(&errors, &text))?;
         let unsupported = file.unsupported();
         if let Some(first) = unsupported.first() {
             let wanted: Vec<String> = unsupported.iter().map(|part| format!("`{}`", part.what)).collect();
             let line = text.get(..first.span.start).map_or(1, |before| before.matches('\n').count() + 1);
             let message = format!(
-                "{name}:{line}: this version does not do {}: nothing was launched",
+                "{name}:{line}: this version does not support {}: nothing was launched",
                 wanted.join(", ")
             );
             let error = AppError::new(ErrorKind::Usage, message);
@@ -202,7 +204,7 @@ impl Job {
 
 fn no_program(program: &str, folder: &Path) -> AppError {
     let message = if program.contains('/') {
-        format!("the command `{program}` is no executable file (looked in `{}`)", folder.display())
+        format!("the command `{program}` is not an executable file (looked in `{}`)", folder.display())
     } else {
         format!("the command `{program}` is not in the PATH")
     };

@@ -1,5 +1,6 @@
 //! Puts the next attempt of a run in place.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Stage};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
-use trackway_ledger::{AttemptRow, AttemptState, RunState};
+use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::prepare::Prepared;
 use super::remote::RemotePlan;
@@ -20,6 +21,7 @@ use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
+use crate::kept::Kept;
 use crate::report::{Notice, Reporter};
 
 /// What the script passes over since the run was rolled back: `docs/detectors.md`.
@@ -31,8 +33,37 @@ pub struct Launched {
     pub row: AttemptRow,
     /// Where it is.
     pub placement: Placement,
+    /// Its run, as it was then.
+    pub run: RunRow,
     /// Whether it was already running when this supervisor came.
     pub attached: bool,
+    /// Whether the ledger knows where it is.
+    pub noted: Cell<bool>,
+}
+
+impl Launched {
+    /// Notes where the attempt is, unless the ledger knows it: once it runs it is not left alone to wait for a ledger.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written now.
+    pub fn note_now(&self, app: &App) -> Result<(), AppError> {
+        if !self.noted.get() {
+            app.ledger_write_now(|ledger| ledger.update_attempt(&self.row))?;
+            self.noted.set(true);
+        }
+        Ok(())
+    }
+
+    /// The same when it has ended, and for as long as the ledger is away.
+    ///
+    /// # Errors
+    /// When the ledger cannot be written.
+    pub fn note(&self, app: &App) -> Result<(), AppError> {
+        if !self.noted.replace(true) {
+            app.ledger_write(|ledger| ledger.update_attempt(&self.row))?;
+        }
+        Ok(())
+    }
 }
 
 /// What a launch has in its environment beyond the plan.
@@ -89,6 +120,7 @@ pub fn launch_next(
     };
     let spec = spec_of(app, prepared, &row, additions, warm_start.as_ref());
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
+    app.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     if let Some(previous) = previous {
         app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
     }
@@ -97,25 +129,32 @@ pub fn launch_next(
     if let Some(warm_start) = &warm_start {
         warm_start.write(app, row.attempt_id)?;
     }
-    let mut run = app.find_run(&row.run_id.to_string())?;
+    let mut run = app.run_by_id(row.run_id)?;
     run.attempt_count = row.attempt_number;
     run.started_at = run.started_at.or(row.started_at);
     app.ledger_write(|ledger| ledger.update_run(&run))?;
+    let named = Ladder::of(&prepared.run)?.named;
     let placement = app
         .launcher
         .launch(&spec, &app.redactor)
         .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
     row.state = AttemptState::Running;
     note_placement(&mut row, &placement);
-    app.ledger_write(|ledger| ledger.update_attempt(&row))?;
+    app.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
+    let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
+    match launched.note_now(app) {
+        Err(error) if !error.kind.is_passing() => return Err(error),
+        _ => {}
+    }
+    let row = &launched.row;
     reporter.notice(&Notice::AttemptStarted {
         attempt_id: row.attempt_id,
         attempt_number: row.attempt_number,
-        stage: Ladder::of(&prepared.run)?.named.then(|| row.stage.clone()),
+        stage: named.then(|| row.stage.clone()),
         resumed_from_step: row.resumed_from_step,
         warm_start: warm_start.map(|warm_start| warm_start.sentence()),
     });
-    Ok(Launched { row, placement, attached: false })
+    Ok(launched)
 }
 
 /// What the attempt started from, as `capture.json` holds it.
@@ -139,10 +178,11 @@ fn store_capture(app: &App, prepared: &Prepared, spec: &LaunchSpec) -> Result<()
     environment.extend(app.redactor.settings(&named.collect()));
     let stored = StoredCapture { capture: &prepared.capture, environment };
     let path = spec.directory.join(attempt_file::CAPTURE);
-    let text = serde_json::to_vec_pretty(&stored)
-        .map_err(|error| AppError::fault("the capture is no JSON", &error))?;
-    std::fs::create_dir_all(&spec.directory)
-        .and_then(|()| std::fs::write(&path, text))
+    let mut stored = serde_json::to_value(&stored)
+        .map_err(|error| AppError::fault("the capture cannot be written as JSON", &error))?;
+    app.redactor.json(&mut stored);
+    trackway_files::make_folders(&spec.directory)
+        .and_then(|()| trackway_files::write_own(&path, format!("{stored:#}").as_bytes()))
         .map_err(|error| AppError::file("write", &path, &error))
 }
 
@@ -182,7 +222,7 @@ fn planned_row(
 
 /// A stage begins with no committed step, whatever the one before had.
 fn begin_stage(app: &App, row: &AttemptRow) -> Result<(), AppError> {
-    let mut run = app.find_run(&row.run_id.to_string())?;
+    let mut run = app.run_by_id(row.run_id)?;
     if run.last_committed_step.take().is_some() {
         app.ledger_write(|ledger| ledger.update_run(&run))?;
     }
@@ -206,13 +246,14 @@ fn stage_in_for(
     reporter: &dyn Reporter,
 ) -> Result<(), AppError> {
     let staged = stage_in(app, remote, row, follows, reporter)?;
-    let run = app.find_run(&row.run_id.to_string())?;
+    let run = app.run_by_id(row.run_id)?;
     if staged.step.is_none() && run.last_committed_step.is_some() {
         app.set_run_state(run.run_id, RunState::Failed)?;
         let message =
             format!("not launched: the ledger knows a committed step, and {} has none", staged.location);
-        return Err(AppError::new(ErrorKind::Integrity, message)
-            .hint("bring the checkpoints back, or start a new run"));
+        return Err(
+            AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run")
+        );
     }
     row.epoch = Some(staged.epoch);
     row.resumed_from_step = staged.step;
@@ -228,13 +269,16 @@ fn resume_target(
     row: &AttemptRow,
     reporter: &dyn Reporter,
 ) -> Result<Option<CheckpointInfo>, AppError> {
-    let run = app.find_run(&prepared.run.run_id.to_string())?;
+    let run = app.run_by_id(prepared.run.run_id)?;
     let root = app.home.checkpoint_root(run.run_id, run.kind, &row.stage);
     let why = match view(&root)?.resume_target() {
-        Ok(None) if run.last_committed_step.is_some() => {
-            format!("the ledger knows a committed step, and `{}` has none", root.display())
-        }
-        Ok(None) => return Ok(None),
+        Ok(None) => match run.last_committed_step {
+            Some(step) => format!(
+                "step {step} was committed, as the ledger and the attempts' records have it, and `{}` has no committed step",
+                root.display()
+            ),
+            None => return Ok(None),
+        },
         Ok(Some(loaded)) => {
             let pace = Pace::measured(&app.attempts_of_kind(run.run_id, run.kind)?);
             if let Some(text) = fall_back_notice(&loaded, pace) {
@@ -247,7 +291,7 @@ fn resume_target(
     app.set_run_state(run.run_id, RunState::Failed)?;
     Err(AppError::new(ErrorKind::Integrity, format!("not launched: {why}"))
         .hint(format!("see what is wrong with: trackway checkpoint doctor {}", run.run_id))
-        .hint("bring the checkpoints back, or start a new run"))
+        .hint("restore the checkpoints, or start a new run"))
 }
 
 /// A checkpoint that crashed the last two attempts is marked before the next one looks for where to resume. When that
@@ -257,7 +301,7 @@ fn tell_step_back(app: &App, prepared: &Prepared, reporter: &dyn Reporter) {
         Ok(None) => {}
         Ok(Some(text)) => reporter.notice(&Notice::Note { text }),
         Err(error) => reporter.notice(&Notice::Note {
-            text: format!("whether to step back to an older checkpoint could not be found out: {error}"),
+            text: format!("could not determine whether to fall back to an older checkpoint: {error}"),
         }),
     }
 }

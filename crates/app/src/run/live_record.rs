@@ -16,8 +16,8 @@ use trackway_tower::detect::DataCursor;
 use trackway_tower::progressive::{Estimate, Progressive};
 
 use super::curves::{Curves, LiveCurve};
-use crate::explain::reason_in_words;
 use crate::report::Progress;
+use crate::save_reason;
 
 /// Most bytes read of one segment in one look, so that a look stays short however much was written meanwhile.
 const LOOK_BYTES_MAX: u64 = 4 << 20;
@@ -285,7 +285,7 @@ impl Facts {
         else {
             return;
         };
-        self.save_reasons.insert(step, reason_in_words(reason, field("why")));
+        self.save_reasons.insert(step, save_reason::in_words(reason, field("why")));
         if self.save_reasons.len() > SAVE_REASONS_MAX {
             self.save_reasons.pop_first();
         }

@@ -5,7 +5,6 @@ pub mod detect;
 mod drive;
 mod echo;
 mod inject;
-pub mod interrupt;
 mod job;
 mod launch;
 pub(crate) mod live_record;
@@ -23,6 +22,7 @@ pub(crate) use drive::{Rehearsal, rehearse, wait};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub(crate) use job::Job;
 pub use job::{Source, StoredJob};
+pub(crate) use launch::note_placement;
 pub(crate) use policy::{Decided, budget_limits, decide};
 pub(crate) use prepare::{Prepared, Start, begin, capture_surroundings, read};
 
@@ -189,10 +189,10 @@ impl App {
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`]; `Usage` when another supervisor has it or it is at its end.
-    pub fn resume(&self, run: &str, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
-        let row = self.find_run(run)?;
+    pub fn resume(&self, run: RunId, reporter: &dyn Reporter) -> Result<RunOutcome, AppError> {
+        let row = self.run_by_id(run)?;
         if row.state == RunState::Completed
-            && let Some(remote) = self.settle_remote(&row, reporter)
+            && let Some(remote) = self.settle_remote(&row, reporter)?
         {
             return Ok(RunOutcome { remote: Some(remote), ..self.outcome(row.run_id)? });
         }
@@ -206,7 +206,7 @@ impl App {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn outcome(&self, run_id: RunId) -> Result<RunOutcome, AppError> {
-        let run = self.find_run(&run_id.to_string())?;
+        let run = self.run_by_id(run_id)?;
         let attempts = self.attempts_of(run_id)?;
         Ok(RunOutcome {
             run_id,

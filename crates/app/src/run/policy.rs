@@ -8,7 +8,7 @@ use trackway_formats::runfile::{RetryRule, RetrySection};
 use trackway_ledger::{
     AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunRow, RunState,
 };
-use trackway_recorder::system_rng;
+use trackway_system::system_rng;
 use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
@@ -16,6 +16,7 @@ use super::roll_back;
 use super::stages::Judged;
 use crate::App;
 use crate::error::AppError;
+use crate::stored::{read_stored, stored_plan};
 
 /// A decision, ready to be stored.
 pub struct Decided {
@@ -44,9 +45,12 @@ pub struct Changes {
 
 impl Changes {
     /// The changes a stored decision asks for; none in one that asks for nothing.
-    pub fn of(retry: &RetryRow) -> Self {
-        let stored = retry.changes_json.clone();
-        stored.and_then(|changes| serde_json::from_value(changes).ok()).unwrap_or_default()
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn of(retry: &RetryRow) -> Result<Self, AppError> {
+        let Some(stored) = &retry.changes_json else { return Ok(Self::default()) };
+        read_stored(stored, "retries.changes_json", || format!("attempt {}", retry.attempt_id))
     }
 }
 
@@ -58,14 +62,17 @@ pub fn decide(app: &App, row: &AttemptRow, judged: Option<&Judged>) -> Result<De
         LaunchKind::Evaluate => return Ok(answer(app, row, evaluated(app, row)?, None)),
         _ => return Ok(answer(app, row, rehearsed(row), None)),
     }
+    // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
+    let run = app.run_by_id(row.run_id)?;
+    let retry = match retry_section(&run) {
+        Ok(retry) => retry,
+        Err(error) => return Ok(answer(app, row, without_plan(&error), None)),
+    };
     let due = roll_back::due(app, row)?;
     let next_stage = judged.and_then(Judged::next_stage);
     let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
     let history = History { next_stage, roll_back, ..history(app, row)? };
-    // The ledger's copy of the plan, so that a damaged file of the home cannot keep a receipt from being sealed.
-    let run = app.find_run(&row.run_id.to_string())?;
-    let decision =
-        trackway_tower::decide(&history, &policy_of(&retry_section(&run)), system_rng().next_unit());
+    let decision = trackway_tower::decide(&history, &policy_of(&retry), system_rng().next_unit());
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(app, row, decision, due))
 }
@@ -84,8 +91,11 @@ fn rehearsed(row: &AttemptRow) -> Decision {
 
 /// The evaluator is launched again as it is, within its budgets; nothing else of the run is touched.
 fn evaluated(app: &App, row: &AttemptRow) -> Result<Decision, AppError> {
-    let run = app.find_run(&row.run_id.to_string())?;
-    let policy = policy_of(&retry_section(&run));
+    let run = app.run_by_id(row.run_id)?;
+    let policy = match retry_section(&run) {
+        Ok(retry) => policy_of(&retry),
+        Err(error) => return Ok(without_plan(&error)),
+    };
     Ok(trackway_tower::decide(&history(app, row)?, &policy, system_rng().next_unit()))
 }
 
@@ -165,7 +175,7 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
     let retries = app.ledger_read(|ledger| ledger.retries_of_run(row.run_id))?;
     let changes_before = |attempt: &AttemptRow| {
         let parent = retries.iter().find(|retry| Some(retry.attempt_id) == attempt.parent_attempt_id);
-        parent.map(Changes::of).unwrap_or_default()
+        Ok::<_, AppError>(parent.map(Changes::of).transpose()?.unwrap_or_default())
     };
     let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
     attempts.retain(|attempt| {
@@ -176,9 +186,9 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
     let past = attempts.iter().map(|attempt| {
         let newest: &mut Option<u64> = committed.entry(attempt.stage.as_str()).or_default();
         *newest = (*newest).max(attempt.last_committed_step);
-        past_attempt(attempt, changes_before(attempt), *newest)
+        Ok(past_attempt(attempt, changes_before(attempt)?, *newest))
     });
-    let mut past: Vec<PastAttempt> = past.collect();
+    let mut past = past.collect::<Result<Vec<PastAttempt>, AppError>>()?;
     for left in roll_back::rows(app, row.run_id)? {
         leave(&mut past, &attempts, &left);
     }
@@ -207,6 +217,7 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
         fingerprint: attempt.fingerprint.clone().unwrap_or_default(),
         last_committed_step: committed,
         resumed_from_step: attempt.resumed_from_step,
+        last_step: attempt.last_step,
         gpu_seconds: attempt.gpu_seconds.unwrap_or(0.0),
         cost_usd: attempt.cost_usd.unwrap_or(0.0),
         seconds: attempt.wall_seconds.unwrap_or(0.0),
@@ -217,26 +228,36 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
     }
 }
 
-fn retry_section(run: &RunRow) -> RetrySection {
-    let retry = run.config_json.get("retry").cloned().unwrap_or_default();
-    serde_json::from_value(retry).unwrap_or_default()
+fn retry_section(run: &RunRow) -> Result<RetrySection, AppError> {
+    Ok(stored_plan(run)?.map(|plan| plan.retry).unwrap_or_default())
+}
+
+/// Without its limits nothing is retried; the attempt is sealed all the same.
+fn without_plan(error: &AppError) -> Decision {
+    Decision::Stop {
+        rule: "policy.unreadable_plan",
+        why: format!("its retry limits are not known: {error}"),
+        budget: None,
+        final_state: FinalState::Failed,
+        next_actions: error.hints.clone(),
+    }
 }
 
 /// The budgets of a run that matter before anything is spent, with their limits; none without a run file.
-pub fn budget_limits(run: &RunRow) -> Vec<(&'static str, f64)> {
+pub fn budget_limits(run: &RunRow) -> Result<Vec<(&'static str, f64)>, AppError> {
     if run.run_file_path.is_none() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    let policy = policy_of(&retry_section(run));
+    let policy = policy_of(&retry_section(run)?);
     let attempts =
         [("preempted", policy.preempted.attempts), ("infrastructure", policy.infrastructure.attempts)];
-    attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect()
+    Ok(attempts.into_iter().map(|(name, attempts)| (name, f64::from(attempts))).collect())
 }
 
 /// How often and how long a storage that does not answer is tried before an attempt is launched.
-pub fn storage_budget(run: &RunRow) -> AttemptBudget {
-    let policy = policy_of(&retry_section(run));
-    policy.by_reason.get(&TerminationReason::StorageError).copied().unwrap_or(policy.infrastructure)
+pub fn storage_budget(run: &RunRow) -> Result<AttemptBudget, AppError> {
+    let policy = policy_of(&retry_section(run)?);
+    Ok(policy.by_reason.get(&TerminationReason::StorageError).copied().unwrap_or(policy.infrastructure))
 }
 
 /// A command without a run file is launched once: nobody said that it may be repeated.
@@ -247,9 +268,7 @@ fn once(decision: Decision) -> Decision {
     }
     Decision::Stop {
         rule: "policy.no_run_file",
-        why:
-            "a command without a run file is launched once; with one, `[retry]` says what may be tried again"
-                .into(),
+        why: "a command without a run file is launched once; with one, `[retry]` configures retries".into(),
         budget: None,
         final_state: FinalState::Failed,
         next_actions: Vec::new(),
@@ -261,6 +280,7 @@ fn policy_of(section: &RetrySection) -> RetryPolicy {
     let mut policy = RetryPolicy {
         max_usd: section.max_usd,
         max_gpu_hours: section.max_gpu_hours,
+        max_hours: section.max_hours,
         ..RetryPolicy::default()
     };
     for (name, rule) in &section.rules {
@@ -290,6 +310,10 @@ fn policy_of(section: &RetrySection) -> RetryPolicy {
 fn budget(default: AttemptBudget, rule: &RetryRule) -> AttemptBudget {
     AttemptBudget {
         attempts: rule.attempts.unwrap_or(default.attempts),
+        refill_hours: match rule.refill_seconds {
+            None => default.refill_hours,
+            Some(seconds) => (seconds > 0.0).then_some(seconds / 3600.0),
+        },
         backoff_min_seconds: rule.backoff_min_seconds.unwrap_or(default.backoff_min_seconds),
         backoff_max_seconds: rule.backoff_max_seconds.unwrap_or(default.backoff_max_seconds),
     }
@@ -303,7 +327,7 @@ mod tests {
     /// are kept.
     #[test]
     fn the_run_file_replaces_defaults_one_by_one() {
-        let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7 }\n\
+        let text = "[run]\nname = \"r\"\ncommand = [\"true\"]\n[retry]\npreempted = { attempts = 7, refill = \"never\" }\nhang = { refill = \"30m\" }\n\
             network_error = { attempts = 9, backoff = \"1s..2s\" }\n\
             device_oom = { plan = [{ set = { BATCH = \"16\" } }] }\nmax_usd = 200\n";
         let file = trackway_formats::runfile::parse(text, "test.toml", &[]).unwrap();
@@ -317,6 +341,7 @@ mod tests {
         assert_eq!(policy.by_reason[&TerminationReason::NetworkError].backoff_max_seconds, 2.0);
         assert_eq!(policy.device_oom[0].set["BATCH"], "16");
         assert_eq!(policy.max_usd, Some(200.0));
+        assert_eq!((policy.preempted.refill_hours, policy.hang.refill_hours), (None, Some(0.5)));
     }
 
     /// Proves that a command without a run file is never launched twice, and that an end stays the end it is.

@@ -1,13 +1,16 @@
 //! Everything that happens before the first launch: reading, hashing, capturing, refusing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use trackway_core::name::{Name, Named};
 use trackway_core::{Clock as _, LaunchKind, RunId, TerminationReason};
 use trackway_data::pass::{UNWATCHED, Watch};
-use trackway_data::{DataManifest, HashCache, Resolver};
-use trackway_ledger::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow, RunFilter, RunRow, RunState};
+use trackway_data::{DataManifest, FileStates, HashCache, Resolver};
+use trackway_ledger::{
+    DataSnapshotFileRow, DataSnapshotRow, KeptRows, RunDataRow, RunFilter, RunRow, RunState,
+};
 
 use super::job::{Job, Source, StoredJob, data_sha256};
 use super::lock::RunLock;
@@ -15,6 +18,7 @@ use super::remote::RemotePlan;
 use crate::App;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
+use crate::kept::Kept;
 use crate::report::{Notice, Reporter};
 
 /// A run that is ready to be driven, with the lock that makes this process its supervisor.
@@ -40,13 +44,15 @@ pub struct Start {
     /// The hash of all data.
     pub data_sha256: Option<String>,
     manifests: Vec<DataManifest>,
+    /// What the files were when they were hashed.
+    states: FileStates,
 }
 
 impl Start {
     /// Of a launch that reads no data set of its own.
     pub fn without_data(app: &App, job: Job) -> Self {
         let capture = capture_surroundings(app, &job);
-        Self { job, capture, data_sha256: None, manifests: Vec::new() }
+        Self { job, capture, data_sha256: None, manifests: Vec::new(), states: FileStates::default() }
     }
 }
 
@@ -60,6 +66,7 @@ pub fn read(
     let job = Job::read(source, &app.redactor)?;
     job.check_command()?;
     let manifests = resolve_data(app, &job, reporter)?;
+    let states = FileStates::of(&job.base, &manifests);
     let hashes: Vec<(String, String)> =
         manifests.iter().map(|manifest| (manifest.name.clone(), manifest.data_sha256.clone())).collect();
     let data_sha256 = data_sha256(&hashes);
@@ -67,7 +74,7 @@ pub fn read(
         refuse_known_data_error(app, &job, data_sha256.as_deref())?;
     }
     let capture = capture_surroundings(app, &job);
-    Ok(Start { job, capture, data_sha256, manifests })
+    Ok(Start { job, capture, data_sha256, manifests, states })
 }
 
 /// Stores a new run and its plan, and becomes its supervisor.
@@ -77,18 +84,20 @@ pub fn begin(
     kind: LaunchKind,
     reporter: &dyn Reporter,
 ) -> Result<Prepared, AppError> {
-    let Start { job, capture, data_sha256, manifests } = start;
+    let Start { job, capture, data_sha256, manifests, states } = start;
     let run_id = RunId::new(&app.ids);
-    let mut run = run_row(app, run_id, job, data_sha256.clone(), capture);
+    let mut run = run_row(app, run_id, job, data_sha256.clone(), capture)?;
     run.kind = kind;
     let folder = app.home.run_folder(run_id);
     let lock = RunLock::try_take(&folder)
         .map_err(|error| AppError::file("lock", &folder, &error))?
         .ok_or_else(|| AppError::new(ErrorKind::Fault, format!("run {run_id} is new and yet locked")))?;
     store_plan(app, run_id, job, data_sha256.clone())?;
-    app.record_data(manifests)?;
+    keep_states(&app.home.data_states(run_id), states)?;
+    let snapshots = app.record_data(manifests)?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
     app.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
+    app.keep(run_id, Kept::Run, &KeptRows::of_run(&run, &used, &snapshots));
     reporter.notice(&Notice::RunStarted {
         run_id,
         name: run.name.clone(),
@@ -97,6 +106,15 @@ pub fn begin(
     // A rehearsal is nobody's truth.
     let remote = RemotePlan::of(app, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
     Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, _lock: lock })
+}
+
+/// Whoever seals an attempt compares them with what the files are then.
+fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
+    if states.is_empty() {
+        return Ok(());
+    }
+    let text = serde_json::to_vec(states).expect("paths, texts and numbers are JSON");
+    std::fs::write(path, text).map_err(|error| AppError::file("write", path, &error))
 }
 
 /// A run whose supervisor is gone, as it was prepared.
@@ -109,12 +127,12 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
                 .hint(format!("follow it with: trackway watch {}", run.run_id))
         })?;
     // Another command may have sealed its attempt since the row was read.
-    let run = app.find_run(&run.run_id.to_string())?;
+    let run = app.run_by_id(run.run_id)?;
     if run.kind != LaunchKind::Train {
         let (run_id, kind) = (run.run_id, run.kind.as_str());
-        let message = format!("run {run_id} is of kind `{kind}`; only a training is taken up again");
+        let message = format!("run {run_id} is of kind `{kind}`; only training runs can be resumed");
         return Err(AppError::new(ErrorKind::Usage, message)
-            .hint("proofs and rehearsals are made anew: `trackway prove`, `trackway rehearse`"));
+            .hint("start a new proof or rehearsal: `trackway prove`, `trackway rehearse`"));
     }
     // A stopped or failed run may go on from its last checkpoint, after the code was mended for example.
     if matches!(run.state, RunState::Completed | RunState::Blocked) {
@@ -176,13 +194,11 @@ fn refuse_known_data_error(app: &App, job: &Job, data_sha256: Option<&str>) -> R
     else {
         return Ok(());
     };
-    let message = format!(
-        "not launched: {} ended in `{reason}` with this very config and data, and neither changed since",
-        last.attempt_id
-    );
+    let message =
+        format!("not launched: {} ended in `{reason}` with the same config and data", last.attempt_id);
     Err(AppError::new(ErrorKind::Blocked, message)
         .hint(format!("see what is wrong with: trackway explain {}", last.attempt_id))
-        .hint("mend the data, or launch all the same with --retry-data-error"))
+        .hint("fix the data, or launch it again with --retry-data-error"))
 }
 
 /// The script's own environment is what this process has and what the plan adds.
@@ -201,25 +217,33 @@ pub fn capture_surroundings(app: &App, job: &Job) -> Capture {
     })
 }
 
-fn run_row(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>, capture: &Capture) -> RunRow {
+fn run_row(
+    app: &App,
+    run_id: RunId,
+    job: &Job,
+    data_sha256: Option<String>,
+    capture: &Capture,
+) -> Result<RunRow, AppError> {
     let plan = &job.stored_plan;
-    let config =
-        serde_json::to_value(plan).unwrap_or_else(|error| json!({ "unreadable": error.to_string() }));
-    let mut run = RunRow::planned(run_id, &plan.run.name, &job.config_sha256, config, app.clock.now());
+    let config = serde_json::to_value(plan)
+        .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;
+    // A person's name was checked where it was given; a script's, or that of an older run's plan, was not.
+    let name = Name::renamed(Named::Run, &plan.run.name);
+    let mut run = RunRow::planned(run_id, &name, &job.config_sha256, config, app.clock.now());
     run.model_family.clone_from(&plan.run.model_family);
     run.owner = plan.owner.name.clone().or_else(|| capture.owner_default.clone());
     run.team.clone_from(&plan.owner.team);
     run.seed = plan.run.seed;
     run.data_sha256 = data_sha256;
     run.run_file_path = job.run_file.as_ref().map(|path| path.to_string_lossy().into_owned());
-    run
+    Ok(run)
 }
 
 fn store_plan(app: &App, run_id: RunId, job: &Job, data_sha256: Option<String>) -> Result<(), AppError> {
     let path = app.home.run_folder(run_id).join("plan.json");
     let stored = job.stored(run_id, data_sha256, &app.redactor);
-    let text =
-        serde_json::to_vec_pretty(&stored).map_err(|error| AppError::fault("the plan is no JSON", &error))?;
+    let text = serde_json::to_vec_pretty(&stored)
+        .map_err(|error| AppError::fault("the plan cannot be written as JSON", &error))?;
     std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
 }
 
@@ -234,7 +258,8 @@ fn used_by(run_id: RunId, manifest: &DataManifest) -> RunDataRow {
 
 impl App {
     /// Writes down, in the ledger, data sets that it does not know yet.
-    pub(crate) fn record_data(&self, manifests: &[DataManifest]) -> Result<(), AppError> {
+    pub(crate) fn record_data(&self, manifests: &[DataManifest]) -> Result<Vec<DataSnapshotRow>, AppError> {
+        let mut snapshots = Vec::with_capacity(manifests.len());
         for manifest in manifests {
             let snapshot = DataSnapshotRow {
                 data_sha256: manifest.data_sha256.clone(),
@@ -262,8 +287,9 @@ impl App {
                 })
                 .collect();
             self.ledger_write(|ledger| ledger.insert_data_snapshot(&snapshot, &files))?;
+            snapshots.push(snapshot);
         }
-        Ok(())
+        Ok(snapshots)
     }
 }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use trackway_checkpoint::{Housekeeper, State};
 use trackway_core::detect::Detector;
 use trackway_core::{BatchRange, Clock as _, LaunchKind, RunId, SkippedBatches, Step, Timestamp};
-use trackway_formats::runfile::DetectSection;
-use trackway_ledger::{AttemptRow, EventRow, RetryRow, RollBackRow, RunRow};
+use trackway_files::TempFile;
+use trackway_ledger::{AttemptRow, EventRow, KeptRows, RetryRow, RollBackRow, RunRow};
 use trackway_tower::decide;
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
 
@@ -22,7 +22,9 @@ use crate::App;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
 use crate::home::attempt_file;
+use crate::kept::Kept;
 use crate::report::{Notice, Reporter};
+use crate::stored::stored_plan;
 
 /// What is asked for; the first request of an attempt counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,13 +83,10 @@ impl Asked {
         use std::io::Write as _;
         let path = attempt_folder.join(attempt_file::ROLL_BACK);
         let bytes = serde_json::to_vec(self).map_err(std::io::Error::other)?;
-        let aside = path.with_extension(format!("new-{}", std::process::id()));
-        let mut file = std::fs::File::create(&aside)?;
+        let (temporary, mut file) = TempFile::beside(&path)?;
         file.write_all(&bytes)?;
         file.sync_data()?;
-        let linked = std::fs::hard_link(&aside, &path);
-        std::fs::remove_file(&aside)?;
-        match linked {
+        match temporary.persist_new(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             linked => linked,
         }
@@ -123,12 +122,12 @@ pub fn due(app: &App, row: &AttemptRow) -> Result<Option<Due>, AppError> {
         Ok(None) => return Ok(None),
         Ok(Some(asked)) => asked,
         Err(error) => {
-            let why = "what was asked for cannot be read".into();
+            let why = "cannot read the roll back request".into();
             let back = Err(error.to_string());
             return Ok(Some((None, decide::RollBack { by_person: false, spent: 0, why, back })));
         }
     };
-    let run = app.find_run(&row.run_id.to_string())?;
+    let run = app.run_by_id(row.run_id)?;
     let back = place(app, &run, row, &asked).unwrap_or_else(|error| Err(error.to_string()));
     let before = rows(app, row.run_id)?;
     let spent = before.iter().filter(|row| row.detector.is_some()).count() as u32;
@@ -150,7 +149,7 @@ pub fn place(
     Ok(match &asked.by {
         AskedBy::Person { to_step, skip, .. } => as_asked(*to_step, *skip, &committed, &skipped),
         AskedBy::Detector { first_step, step, first_batch, last_batch, .. } => {
-            let section = detect_section(run);
+            let section = stored_plan(run)?.map(|plan| plan.detect).unwrap_or_default();
             let trouble = Trouble {
                 first_step: *first_step,
                 step: *step,
@@ -162,11 +161,6 @@ pub fn place(
             after_trouble(&trouble, &committed, &skipped, before.last().map(|row| row.to_step))
         }
     })
-}
-
-fn detect_section(run: &RunRow) -> DetectSection {
-    let section = run.config_json.get("detect").cloned().unwrap_or_default();
-    serde_json::from_value(section).unwrap_or_default()
 }
 
 /// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.
@@ -201,9 +195,9 @@ fn skipped_by(rows: &[RollBackRow]) -> Result<SkippedBatches, AppError> {
     for row in rows {
         let (Some(first), Some(end)) = (row.skip_first_batch, row.skip_end_batch) else { continue };
         if !skipped.add(BatchRange { first, end }) {
-            let message = "the run passes over more ranges of batches than can be told to a script";
+            let message = "too many ranges of skipped batches to pass to the script";
             return Err(AppError::new(ErrorKind::Blocked, message)
-                .hint("begin a new run with data that does not hold them"));
+                .hint("start a new run on data without these batches"));
         }
     }
     Ok(skipped)
@@ -222,9 +216,8 @@ pub fn carry_out(
     }
     let retries = app.ledger_read(|ledger| ledger.retries_of_run(run.run_id))?;
     let decision = retries.iter().find(|retry| retry.attempt_id == previous.attempt_id);
-    let Some(decided) = decision.map(Changes::of).and_then(|changes| changes.roll_back) else {
-        return Ok(());
-    };
+    let changes = decision.map(Changes::of).transpose()?;
+    let Some(decided) = changes.and_then(|changes| changes.roll_back) else { return Ok(()) };
     let id = format!("{}:decided", previous.attempt_id);
     if rows(app, run.run_id)?.iter().any(|row| row.roll_back_id == id) {
         return Ok(());
@@ -243,14 +236,14 @@ pub fn go_back(
     decided: &Decided,
 ) -> Result<String, AppError> {
     let Decided { asked, back } = decided;
-    let told = told(back);
+    let summary = told(back);
     let root = app.home.checkpoint_root(run.run_id, run.kind, &left.stage);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house = Housekeeper::open(&root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
     let mut left_steps = Vec::new();
     if let Some(step) = back.to_step {
-        let why = format!("{told}: {}", asked.why);
-        if let Some(remote) = RemotePlan::of_run(app, run, stage_of(left)) {
+        let why = format!("{summary}: {}", asked.why);
+        if let Some(remote) = RemotePlan::of_run(app, run, stage_of(left))? {
             let there = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
             left_steps = there.and_then(|mut there| there.leave_after(step, &why)).map_err(fault)?;
         }
@@ -280,9 +273,10 @@ pub fn go_back(
         why: asked.why.clone(),
     };
     app.ledger_write(|ledger| ledger.insert_roll_back(&row))?;
+    app.keep(row.run_id, Kept::RollBack(row.attempt_id), &KeptRows::of_roll_back(&row));
     let beside =
-        if listed.is_empty() { String::new() } else { format!("; not resumed from any more: {listed}") };
-    let text = format!("{told}{beside}: {}", asked.why);
+        if listed.is_empty() { String::new() } else { format!("; no longer resumed from: {listed}") };
+    let text = format!("{summary}{beside}: {}", asked.why);
     remember(app, &row, &text);
     Ok(text)
 }
@@ -290,7 +284,7 @@ pub fn go_back(
 /// `rolled back to step 400; passes over the batches 449..503`
 pub fn told(back: &Back) -> String {
     let to = back.to_step.map_or("the beginning".into(), |step| format!("step {step}"));
-    let skip = back.skip.map(|range| format!("; passes over the batches {range}")).unwrap_or_default();
+    let skip = back.skip.map(|range| format!("; skips the batches {range}")).unwrap_or_default();
     format!("rolled back to {to}{skip}")
 }
 

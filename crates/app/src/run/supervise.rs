@@ -6,11 +6,11 @@ use trackway_core::Clock;
 use trackway_core::detect::{DetectionPolicy, Detector};
 use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
 use trackway_recorder::SaveReason;
+use trackway_system::Cancel;
 
 use super::detect::{Beside, Desk, Detecting, Finding};
 use super::echo::Echo;
 use super::inject::{Fault, Injection};
-use super::interrupt;
 use super::live_record::LiveRecord;
 use super::roll_back::{Asked, AskedBy};
 use super::stacks::{self, Stacks};
@@ -44,6 +44,8 @@ pub struct Watched<'a> {
     pub running_seconds: f64,
     /// Why the attempt must stop because another one was granted the run; `None`: it was not.
     pub fenced: &'a dyn Fn() -> Option<String>,
+    /// Requests to stop, or to leave the attempt alone.
+    pub cancel: &'a Cancel,
 }
 
 /// How supervising ended.
@@ -151,6 +153,9 @@ pub fn supervise<'a>(
                 while echo.turn(reporter) {}
                 supervisor.look(now_micros);
                 supervisor.detect(now_micros, false);
+                if let Some(detection) = &mut supervisor.detection {
+                    detection.desk.finish();
+                }
                 return Ended::Attempt;
             }
             Ok(Observation::CannotTell { why }) => return Ended::OutOfSight(why),
@@ -158,7 +163,7 @@ pub fn supervise<'a>(
             Ok(Observation::Running(running)) => supervisor.tell_leftovers(&running),
             Ok(_) => {}
         }
-        if interrupt::detach_requested() {
+        if supervisor.watched.cancel.is_detached() {
             return Ended::Detached;
         }
         supervisor.obey_interrupts();
@@ -175,11 +180,11 @@ pub fn supervise<'a>(
 fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stacks, String>>) -> Beside {
     let firing = &mut finding.firing;
     let stacks_path = stacks.and_then(|stacks| {
-        let (told, path) = match stacks {
+        let (summary, path) = match stacks {
             Ok(stacks) => (stacks.summary, Some(stacks.path)),
             Err(why) => (why, None),
         };
-        firing.evidence = format!("{}; {told}", firing.evidence);
+        firing.evidence = format!("{}; {summary}", firing.evidence);
         path
     });
     let cursor = &record.facts.cursor;
@@ -278,18 +283,18 @@ impl Supervisor<'_> {
         if running.main_ended_at.is_some() && !self.leftovers_told {
             self.leftovers_told = true;
             let text =
-                "the script ended with code 0; processes it left behind hold its output and are waited for";
+                "the script exited with code 0; waiting for child processes that still hold its output";
             self.reporter.notice(&Notice::Note { text: text.into() });
         }
     }
 
     /// The first request stops gracefully, every later one kills.
     fn obey_interrupts(&mut self) {
-        let requests = interrupt::stop_requests();
+        let requests = self.watched.cancel.stop_requests();
         if requests == self.stop_requests_seen {
             return;
         }
-        let why = format!("{} to the supervisor", interrupt::last_stop_signal());
+        let why = format!("{} to the supervisor", self.watched.cancel.last_signal());
         if self.stop_requests_seen == 0 && requests == 1 {
             self.stop(ActionKind::StopRequested, &why);
             self.reporter.notice(&Notice::Note { text: "once more kills at once".into() });
@@ -333,8 +338,8 @@ impl Supervisor<'_> {
                 // Before it is ended, which makes it do something else.
                 let stacks =
                     stacks::take(self.launcher, self.watched.placement, self.watched.files.directory());
-                let told = stacks.map_or_else(|why| why, |stacks| stacks.summary);
-                self.stop(ActionKind::HangKill, &format!("{why}; {told}"));
+                let summary = stacks.map_or_else(|why| why, |stacks| stacks.summary);
+                self.stop(ActionKind::HangKill, &format!("{why}; {summary}"));
             }
             Intervention::Budget => self.stop(ActionKind::BudgetStop, &why),
         }

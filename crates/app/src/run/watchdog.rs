@@ -17,6 +17,8 @@ pub struct Limits {
     pub usd_per_second: f64,
     /// GPU seconds left to the run.
     pub gpu_seconds_left: Option<f64>,
+    /// Wall seconds left to the run.
+    pub seconds_left: Option<f64>,
     /// GPUs the attempt holds.
     pub gpus: f64,
     /// Longest until the script speaks to the recorder, in seconds: a rehearsal is pointless without.
@@ -51,7 +53,7 @@ pub enum Intervention {
     Hang,
     /// The script did not speak to the recorder in time.
     NoHandshake,
-    /// Money or GPU time is spent.
+    /// Money, GPU time or wall time is spent.
     Budget,
 }
 
@@ -98,14 +100,18 @@ fn spent(vitals: &Vitals, limits: &Limits) -> Option<(Intervention, String)> {
     if let Some(usd_left) = limits.usd_left.filter(|left| limits.usd_per_second > 0.0 && spent_usd >= *left) {
         return Some((
             Intervention::Budget,
-            format!("`retry.max_usd`: the {usd_left:.2} USD left are spent"),
+            format!("`retry.max_usd`: the remaining {usd_left:.2} USD are spent"),
         ));
+    }
+    if let Some(left) = limits.seconds_left.filter(|left| vitals.running_seconds >= *left) {
+        let why = format!("`retry.max_hours`: the {:.2} hours left are spent", left / 3600.0);
+        return Some((Intervention::Budget, why));
     }
     let gpu_seconds = vitals.running_seconds * limits.gpus;
     let left = limits.gpu_seconds_left.filter(|left| limits.gpus > 0.0 && gpu_seconds >= *left)?;
     Some((
         Intervention::Budget,
-        format!("`retry.max_gpu_hours`: the {:.2} GPU hours left are spent", left / 3600.0),
+        format!("`retry.max_gpu_hours`: the remaining {:.2} GPU hours are spent", left / 3600.0),
     ))
 }
 

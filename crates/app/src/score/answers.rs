@@ -49,15 +49,13 @@ impl Chances {
         };
         match (ours.as_slice(), others.as_slice()) {
             ([positive], [other]) => Ok(Self { positive: (*positive).clone(), other: (*other).clone() }),
-            ([_], []) => {
-                Err(wrong(format!("every row's label is `{positive}`: the other class has no name")))
-            }
+            ([_], []) => Err(wrong(format!("every label is `{positive}`: the data has no second class"))),
             ([_], _) => Err(wrong(format!(
-                "a chance tells two classes apart, and the label has more than `{positive}` and one other: {} …",
+                "a probability needs a binary label, but it has more classes than `{positive}` and one other: {} …",
                 shown(&others)
             ))),
-            _ => Err(wrong(format!("no row's label is `{positive}`; there are {}", shown(&others)))
-                .hint("the positive class is named as it stands in the data")),
+            _ => Err(wrong(format!("no label is `{positive}`; the classes are {}", shown(&others)))
+                .hint("--positive takes a class exactly as it appears in the data")),
         }
     }
 
@@ -68,7 +66,7 @@ impl Chances {
         let both = cast_with_options(&both, label, &strict);
         let which: UInt32Array = chances.iter().map(|chance| u32::from(*chance >= THRESHOLD)).collect();
         both.and_then(|both| take(&both, &which, None))
-            .map_err(|error| format!("answered classes that are no values of the label: {error}"))
+            .map_err(|error| format!("answered classes that are not values of the label: {error}"))
     }
 }
 
@@ -104,7 +102,7 @@ impl Answers {
                 let text =
                     |code: &u32| names.get(*code as usize).map(String::as_str).filter(|it| !it.is_empty());
                 let classes: Option<Vec<&str>> = codes.iter().map(text).collect();
-                let classes = classes.ok_or("answered a row with nothing")?;
+                let classes = classes.ok_or("gave an empty answer for a row")?;
                 return Ok(vec![(PREDICTION, Arc::new(StringArray::from(classes)))]);
             }
             Cells::Numbers(numbers) => numbers,
@@ -112,7 +110,9 @@ impl Answers {
         let floats: ArrayRef = Arc::new(Float64Array::from(numbers.clone()));
         let Some(chances) = &self.chances else { return Ok(vec![(PREDICTION, floats)]) };
         match numbers.iter().find(|number| !(0.0..=1.0).contains(*number)) {
-            Some(number) => Err(format!("answered {number}, which is no chance of `{}`", chances.positive)),
+            Some(number) => {
+                Err(format!("answered {number}, which is not a probability of `{}`", chances.positive))
+            }
             None => Ok(vec![(SCORE, floats), (PREDICTION, chances.said(numbers, label)?)]),
         }
     }
@@ -149,7 +149,7 @@ mod tests {
         let plain = Answers::new(None);
         assert_eq!(plain.columns(&Cells::Numbers(vec![7.5]), &DataType::Utf8).unwrap()[0].0, PREDICTION);
         let wrong = answers.columns(&Cells::Numbers(vec![0.5, 1.5]), &DataType::Int64).unwrap_err();
-        assert_eq!(wrong, "answered 1.5, which is no chance of `1`");
+        assert_eq!(wrong, "answered 1.5, which is not a probability of `1`");
         assert!(plain.columns(&Cells::of_texts([Some("")]), &DataType::Utf8).is_err());
     }
 
@@ -157,14 +157,14 @@ mod tests {
     #[test]
     fn labels_of_other_than_two_classes() {
         for (found, positive, expected) in [
-            (&["a", "b", "c"][..], "a", "more than `a` and one other: `b`, `c`"),
-            (&["a"][..], "a", "every row's label is `a`"),
-            (&["a"][..], "z", "no row's label is `z`; there are `a`"),
-            (&["a", "b"][..], "a ", "no row's label is `a `; there are `a`, `b`"),
-            (&[][..], "a", "no row's label is `a`"),
+            (&["a", "b", "c"][..], "a", "more classes than `a` and one other: `b`, `c`"),
+            (&["a"][..], "a", "every label is `a`"),
+            (&["a"][..], "z", "no label is `z`; the classes are `a`"),
+            (&["a", "b"][..], "a ", "no label is `a `; the classes are `a`, `b`"),
+            (&[][..], "a", "no label is `a`"),
         ] {
-            let told = told(found, positive);
-            assert!(told.contains(expected), "{found:?} {positive}: {told}");
+            let why = told(found, positive);
+            assert!(why.contains(expected), "{found:?} {positive}: {why}");
         }
     }
 }

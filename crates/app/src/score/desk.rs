@@ -16,7 +16,7 @@ use trackway_data::read::{Chunk, Source};
 use trackway_data::write::{TableFile, TableFormat, fitted, schema_of};
 use trackway_evaluate::debug::Unscored;
 use trackway_evaluate::latency::BatchTime;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 use super::answers::{AnswerKind, Answers};
 use super::outputs::write_error;
@@ -188,9 +188,9 @@ impl Desk<'_> {
 
     fn unanswered(&self, why: Unscored, rows: usize) -> AppError {
         match why {
-            Unscored::Cancelled => AppError::new(ErrorKind::Cancelled, "somebody asked for an end"),
+            Unscored::Cancelled => AppError::new(ErrorKind::Cancelled, "interrupted"),
             Unscored::Refused(why) if rows > 1 => {
-                self.refused(&format!("refused: {why}"), rows).hint("`--batch-rows 1` tells the very row")
+                self.refused(&format!("refused: {why}"), rows).hint("`--batch-rows 1` finds the row")
             }
             Unscored::Refused(why) => self.refused(&format!("refused: {why}"), rows),
             Unscored::Failed(why) => self.refused(&format!("did not answer: {why}"), rows),
@@ -202,7 +202,7 @@ impl Desk<'_> {
         let (first, last) = (self.done.rows + 1, self.done.rows + rows as u64);
         let place = if first == last { format!("row {first}") } else { format!("rows {first} to {last}") };
         AppError::new(ErrorKind::Usage, format!("{place}: the model {why}"))
-            .hint("what a scoring command must do stands in docs/scoring.md")
+            .hint("docs/scoring.md describes what a scoring command must do")
     }
 }
 

@@ -15,7 +15,7 @@ use trackway_data::pass::scan;
 use trackway_data::read::{Coverage, Source};
 use trackway_evaluate::Metrics;
 use trackway_evaluate::latency::latency;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 pub use self::answers::AnswerKind;
 pub use self::outputs::ScoreOutputs;
@@ -88,6 +88,7 @@ pub fn score(
     let began_micros = SystemClock.monotonic_micros();
     request.check()?;
     let format = outputs.format()?;
+    request.table.refuse_outputs(base, outputs.paths())?;
     let mut source = request.table.open(base, SET)?;
     Given::of(&source, request)?;
     // The first reading settles the columns and their types: what the model is given must not depend on a sample.

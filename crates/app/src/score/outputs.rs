@@ -33,7 +33,19 @@ impl ScoreOutputs {
         }
     }
 
+    /// Every file that is written.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let beside = [&self.metrics, &self.evaluation].into_iter().flatten().map(PathBuf::as_path);
+        std::iter::once(self.table.as_path()).chain(beside)
+    }
+
     pub(super) fn format(&self) -> Result<TableFormat, AppError> {
+        if self.table.is_dir() {
+            let message = format!("`{}` is a folder; the output must be a file", self.table.display());
+            return Err(
+                AppError::new(ErrorKind::Usage, message).hint("name a file: --out predictions.parquet")
+            );
+        }
         TableFormat::of(&self.table).map_err(write_error)
     }
 
@@ -53,6 +65,7 @@ impl ScoreOutputs {
         ] {
             if let Some(path) = path {
                 fs::write(path, format!("{document:#}\n"))
+                    .and_then(|()| trackway_files::give_to_user(path))
                     .map_err(|error| AppError::file("write", path, &error))?;
             }
         }

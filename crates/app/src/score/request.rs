@@ -70,8 +70,8 @@ impl ScoreRequest {
             [("features", &self.features), ("skip", &self.skip), ("columns", &table.columns)]
         {
             if let Some(value) = values.iter().find(|value| value.contains(',')) {
-                let message = format!("the column `{value}` cannot be scored: its name holds a comma");
-                return Err(AppError::new(ErrorKind::Usage, message).hint("give it another name"));
+                let message = format!("the column `{value}` cannot be used: its name contains a comma");
+                return Err(AppError::new(ErrorKind::Usage, message).hint("rename it"));
             }
             if !values.is_empty() {
                 option(name, &values.join(","));
@@ -108,28 +108,29 @@ impl Given {
         let own = [Some(PREDICTION), request.positive.as_ref().map(|_| SCORE)];
         if let Some(taken) = own.into_iter().flatten().find(|own| columns.iter().any(|it| it.name == **own)) {
             let message = format!("the table has a column `{taken}` already, which would be written");
-            return wrong(message, "give it another name");
+            return wrong(message, "rename it");
         }
         if let Some(label) = label.iter().find(|label| named.contains(label)) {
-            let message = format!("`{}` is the label: a model is not given it", columns[*label].name);
+            let message = format!("`{}` is the label: it is not passed to the model", columns[*label].name);
             return wrong(message, "take it out of the features");
         }
         let is_usable = |index: &usize| {
             !matches!(columns[*index].kind, ColumnType::Binary | ColumnType::List | ColumnType::Object)
         };
         if let Some(unusable) = named.iter().find(|index| !is_usable(index)) {
-            let message = format!("`{}` is neither number, time nor text", columns[*unusable].name);
-            return wrong(message, "a model can be given no such column");
+            let message =
+                format!("`{}` is neither a number, a timestamp nor a string", columns[*unusable].name);
+            return wrong(message, "such a column cannot be passed to a model");
         }
         let all: Vec<usize> = if named.is_empty() { (0..columns.len()).collect() } else { named };
         let wanted = all.into_iter().filter(|index| !label.contains(index) && !skip.contains(index));
         let (indexes, left_out): (Vec<usize>, Vec<usize>) = wanted.partition(is_usable);
         if indexes.is_empty() {
-            return wrong("no column is left that the model could be given".to_owned(), "skip fewer columns");
+            return wrong("no column is left to pass to the model".to_owned(), "skip fewer columns");
         }
         let note = |index: &usize| {
             format!(
-                "the model is not given `{}`, which is neither number, time nor text",
+                "`{}` is not passed to the model: it is neither a number, a timestamp nor a string",
                 columns[*index].name
             )
         };

@@ -97,7 +97,7 @@ impl<'s> Scorer<'s> {
                     Unscored::Refused(format!("it gives no gradients: it answered `{answer}`"))
                 })?;
                 let gradient = if field.is_empty() { Ok(f64::NAN) } else { field.parse::<f64>() };
-                let wrong = |_| Unscored::Refused(format!("`{field}` is no gradient"));
+                let wrong = |_| Unscored::Refused(format!("`{field}` is not a gradient"));
                 of_column.push(gradient.map_err(wrong)?);
             }
             if fields.next().is_some() {
@@ -155,6 +155,7 @@ impl<'s> Scorer<'s> {
         self.starts += 1;
         let (encoder, head) = Encoder::start(self.asked.format, columns).map_err(unwritten)?;
         let mut command = Command::new("sh");
+        trackway_files::restore_umask(&mut command);
         command
             .args(["-c", self.asked.command])
             .current_dir(&self.folder)
@@ -175,20 +176,29 @@ impl<'s> Scorer<'s> {
         Ok((Process::start(command, &head).map_err(failed)?, encoder))
     }
 
-    /// Numbers, if all answers ever given are; else texts.
+    /// Numbers or texts: all answers ever given are of one kind, and a number is finite.
     fn cells(&mut self, answers: Vec<String>) -> Result<Cells, Unscored> {
-        let number = |answer: &String| answer.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        let numbers: Option<Vec<f64>> = answers.iter().map(number).collect();
-        match (
-            numbers,
-            *self.are_numbers.get_or_insert_with(|| answers.iter().all(|it| number(it).is_some())),
-        ) {
-            (Some(numbers), true) => Ok(Cells::Numbers(numbers)),
-            (None, true) => {
-                let wrong = answers.iter().find(|answer| number(answer).is_none()).expect("one is no number");
-                Err(Unscored::Refused(format!("it answered `{wrong}`, where it answered numbers before")))
+        let parsed: Vec<Option<f64>> = answers.iter().map(|answer| answer.trim().parse().ok()).collect();
+        let is_number = |number: &Option<f64>| number.is_some_and(f64::is_finite);
+        let (some, all) = (parsed.iter().any(is_number), parsed.iter().all(is_number));
+        let only_numbers = some || parsed.iter().all(Option::is_some);
+        let are_numbers = *self.are_numbers.get_or_insert(only_numbers);
+        match (are_numbers, all) {
+            (true, true) => Ok(Cells::Numbers(parsed.into_iter().flatten().collect())),
+            (true, false) => {
+                let place = parsed.iter().position(|number| !is_number(number)).expect("one is not a number");
+                Err(Unscored::Refused(format!(
+                    "it answered `{}`, which is not a finite number, but other answers are numbers: all must be numbers, or all strings",
+                    answers[place]
+                )))
             }
-            (_, false) => Ok(Cells::of_texts(answers.iter().map(|answer| Some(answer.as_str())))),
+            (false, _) => match parsed.iter().position(is_number) {
+                Some(place) => Err(Unscored::Refused(format!(
+                    "it answered the number `{}`, but strings before: all must be numbers, or all strings",
+                    answers[place]
+                ))),
+                None => Ok(Cells::of_texts(answers.iter().map(|answer| Some(answer.as_str())))),
+            },
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use trackway_core::Clock;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 use super::BATCH_ROWS_MAX;
 
@@ -74,7 +74,7 @@ impl Process {
         cancelled: &AtomicBool,
     ) -> Result<Vec<String>, Exchange> {
         if self.lines.try_recv().is_ok() {
-            return Err(Exchange::Broken("answered more lines than it was given rows".to_owned()));
+            return Err(Exchange::Broken("answered more lines than rows".to_owned()));
         }
         let mut input = self.input.take().expect("one batch at a time");
         let (give_back, given_back) = sync_channel(1);

@@ -8,9 +8,9 @@ use std::path::Path;
 use serde::Deserialize;
 use trackway_core::Timestamp;
 use trackway_formats::rehearsal::TARGET_EVENT;
-use trackway_launch::{AttemptFiles, ExitRecord, Observation};
+use trackway_launch::{AttemptFiles, ExitRecord, Observation, SignalReason};
 use trackway_ledger::{AttemptRow, ClosedRecords};
-use trackway_tower::classify::{ErrorFile, Progress, Stream, StreamLog};
+use trackway_tower::classify::{ActionKind, ErrorFile, Progress, Stream, StreamLog};
 use trackway_tower::{Evidence, LogEvidence, LogScanner};
 
 use crate::actions;
@@ -91,8 +91,12 @@ fn take_record(evidence: &mut Evidence, record: &ExitRecord, closed: &ClosedReco
     evidence.error_file = record.error_file.as_deref().and_then(error_file);
     let since = closed.heartbeat_at.map(|heartbeat| record.ended_at.seconds_since(heartbeat).max(0.0));
     evidence.progress = Progress { seconds_since_last_heartbeat: since, ..evidence.progress };
+    evidence.killed_after_grace = record.killed_after_grace;
+    // A stop that was requested again did not wait for the grace period of the first one.
+    let killed_at_once = record.signals.iter().any(|sent| sent.why == SignalReason::KillRequested);
     for action in &mut evidence.own_actions {
-        action.kill_sent |= record.killed_after_grace;
+        let is_stop = action.kind == ActionKind::StopRequested;
+        action.kill_sent |= record.killed_after_grace || killed_at_once && is_stop;
     }
 }
 

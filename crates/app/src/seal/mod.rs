@@ -6,11 +6,12 @@
 mod evidence;
 
 use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_data::FileStates;
 use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
-    EventRow, RetryRow, RunRow, RunState, StageRow, close_records,
+    EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, StageRow, close_records,
 };
 use trackway_tower::{Verdict, classify};
 
@@ -19,12 +20,13 @@ use crate::App;
 use crate::actions;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
-use crate::explain::gpu_busy_seconds;
 use crate::run::remote::one_per_prefix;
 use crate::run::remote::stage_in::StageInReport;
 use crate::run::stages::warm_start::WarmStart;
 use crate::run::stages::{Judged, stage_row};
-use crate::run::{Decided, decide};
+use crate::run::{Decided, decide, note_placement};
+use crate::stored::stored_plan;
+use crate::usage::gpu_busy_seconds;
 
 /// A sealed attempt and what follows.
 pub struct Sealed {
@@ -48,19 +50,46 @@ pub fn seal(app: &App, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
         let decision = decision_of(app, &row)?;
         return Ok(Sealed { evidence: first_evidence(&row), row, decision });
     }
+    let row = placed(app, row)?;
     let end = end_of(app, &row)?;
     let files = AttemptFiles::new(app.home.attempt_folder(*attempt_id));
     let closed = app.ledger_write(|_| close_records(app.home.folder(), &row))?;
     let checkpoints = checkpoint_rows(app, &row)?;
-    let run = app.find_run(&row.run_id.to_string())?;
-    let judged = app.judge_stage(&run, &row, &closed.summaries)?;
+    let run = app.run_by_id(row.run_id)?;
+    let judged = judged(app, &run, &row, &closed.summaries)?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
     evidence.stage_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let row = receipt(app, row, &end, &closed, &checkpoints, &verdict);
     let decided = decide(app, &row, judged.as_ref())?;
-    let stage = stage_row(app, &run, &row, &closed.summaries, judged.as_ref())?;
+    let stage = match stored_plan(&run) {
+        Ok(_) => stage_row(app, &run, &row, &closed.summaries, judged.as_ref())?,
+        Err(_) => None,
+    };
     write_down(app, row, closed, checkpoints, stage, decided)
+}
+
+/// How its stage was judged. A plan that cannot be read keeps no receipt open: the decision names it.
+fn judged(
+    app: &App,
+    run: &RunRow,
+    row: &AttemptRow,
+    summaries: &[MetricSummaryRow],
+) -> Result<Option<Judged>, AppError> {
+    if stored_plan(run).is_err() {
+        return Ok(None);
+    }
+    app.judge_stage(run, row, summaries)
+}
+
+/// The supervisor may not have come to note where the attempt was put; its folder knows.
+fn placed(app: &App, mut row: AttemptRow) -> Result<AttemptRow, AppError> {
+    if row.placement_json.is_none()
+        && let Some(placement) = app.placement_of(&row)?
+    {
+        note_placement(&mut row, &placement);
+    }
+    Ok(row)
 }
 
 /// The decision after a sealed attempt; made now when the supervisor died before it was written down.
@@ -69,9 +98,9 @@ pub fn decision_of(app: &App, row: &AttemptRow) -> Result<RetryRow, AppError> {
     if let Some(decision) = written.into_iter().find(|decision| decision.attempt_id == row.attempt_id) {
         return Ok(decision);
     }
-    let run = app.find_run(&row.run_id.to_string())?;
+    let run = app.run_by_id(row.run_id)?;
     let summaries = app.ledger_read(|ledger| ledger.metric_summaries_of(row.attempt_id))?;
-    let decided = decide(app, row, app.judge_stage(&run, row, &summaries)?.as_ref())?;
+    let decided = decide(app, row, judged(app, &run, row, &summaries)?.as_ref())?;
     app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     Ok(decided.retry)
 }
@@ -84,13 +113,14 @@ fn write_down(
     stage: Option<StageRow>,
     decided: Decided,
 ) -> Result<Sealed, AppError> {
-    let run = run_after(app, &row, &checkpoints, decided.run_state)?;
+    let run = run_after(app, &row, (&checkpoints, &closed), decided.run_state)?;
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
     events.extend(stage_in_events(app, &row));
     events.extend(warm_start_event(app, &row));
     events.extend(closed.events);
     events.extend(lost_output(&row));
+    events.extend(changed_data(app, &row));
     let seal = AttemptSeal {
         costs: costs(&row),
         metric_summaries: closed.summaries,
@@ -104,8 +134,9 @@ fn write_down(
         stage,
         ..AttemptSeal::of(row)
     };
-    let seal = seal_rows(app, seal)?;
+    let (seal, sealed_at) = seal_rows(app, seal)?;
     app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
+    keep_receipt(app, &seal, sealed_at, &decided.retry)?;
     let mut row = seal.attempt;
     row.state = AttemptState::Sealed;
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
@@ -113,10 +144,10 @@ fn write_down(
 
 /// Seals. Where the ledger's mirror of the checkpoints and their log disagree (a damaged log), the receipt is sealed
 /// without the mirror and the disagreement becomes part of the history: it must not keep the receipt open.
-fn seal_rows(app: &App, mut seal: AttemptSeal) -> Result<AttemptSeal, AppError> {
+fn seal_rows(app: &App, mut seal: AttemptSeal) -> Result<(AttemptSeal, Timestamp), AppError> {
     let sealed_at = app.clock.now();
     let sealed = app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at));
-    let Err(error) = sealed else { return Ok(seal) };
+    let Err(error) = sealed else { return Ok((seal, sealed_at)) };
     if error.kind != ErrorKind::Integrity || seal.checkpoints.is_empty() {
         return Err(error);
     }
@@ -125,7 +156,19 @@ fn seal_rows(app: &App, mut seal: AttemptSeal) -> Result<AttemptSeal, AppError> 
     let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
     seal.events.push(note(row, "checkpoint_log_damaged", sealed_at, message));
     app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at))?;
-    Ok(seal)
+    Ok((seal, sealed_at))
+}
+
+/// From what is kept, a ledger that was lost is made again with the same digests.
+fn keep_receipt(
+    app: &App,
+    seal: &AttemptSeal,
+    sealed_at: Timestamp,
+    retry: &RetryRow,
+) -> Result<(), AppError> {
+    let detections = app.ledger_read(|ledger| ledger.detections_of_attempt(seal.attempt.attempt_id))?;
+    app.keep_sealed(seal, sealed_at, retry, &detections);
+    Ok(())
 }
 
 /// Something the supervisor noticed about an attempt as a whole.
@@ -154,7 +197,7 @@ fn lost_output(row: &AttemptRow) -> Option<EventRow> {
 fn run_after(
     app: &App,
     row: &AttemptRow,
-    checkpoints: &[CheckpointRow],
+    (checkpoints, closed): (&[CheckpointRow], &ClosedRecords),
     state: RunState,
 ) -> Result<RunRow, AppError> {
     let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
@@ -163,12 +206,16 @@ fn run_after(
     let committed =
         checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed).map(|it| it.step);
     let usd: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.cost_usd).collect();
-    let mut run = app.find_run(&row.run_id.to_string())?;
+    let mut run = app.run_by_id(row.run_id)?;
     run.state = state;
     run.ended_at = state.is_final().then(|| app.clock.now());
     run.started_at = run.started_at.or(row.started_at);
     run.termination_reason = row.termination_reason;
-    run.last_committed_step = committed.max().or(run.last_committed_step);
+    // Where the whole log was lost, the record still says that something was committed: the next attempt must not begin at
+    // step 0 in silence.
+    let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointState::Committed);
+    run.last_committed_step =
+        committed.max().or(run.last_committed_step).or(recorded.map(|frame| frame.step).max());
     run.attempt_count = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
     run.wall_seconds = attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
     run.gpu_seconds = attempts.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
@@ -339,6 +386,28 @@ fn warm_start_event(app: &App, row: &AttemptRow) -> Option<EventRow> {
     let at = row.started_at.unwrap_or_else(|| app.clock.now());
     let event = note(row, "stage_warm_start", at, warm_start.sentence());
     Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
+}
+
+/// Data that is not what was hashed: the receipt's hash may not be of what the attempt read.
+fn changed_data(app: &App, row: &AttemptRow) -> Option<EventRow> {
+    const SHOWN_MAX: usize = 20;
+    // A run without data has no such file, and one that cannot be read says nothing.
+    let text = std::fs::read(app.home.data_states(row.run_id)).ok()?;
+    let states: FileStates = serde_json::from_slice(&text).ok()?;
+    let changed = states.changed();
+    let (set, path) = changed.first()?;
+    let more = match changed.len() - 1 {
+        0 => String::new(),
+        1 => " and 1 more file".into(),
+        count => format!(" and {count} more files"),
+    };
+    let message = format!(
+        "data `{set}`: `{path}`{more} changed after it was hashed: the attempt may have read other data than `data_sha256` describes"
+    );
+    let files: Vec<_> = changed.iter().take(SHOWN_MAX).map(|(_, path)| path).collect();
+    let fields = serde_json::json!({ "count": changed.len(), "files": files });
+    let event = note(row, "data_changed", row.ended_at.unwrap_or_else(|| app.clock.now()), message);
+    Some(EventRow { fields_json: Some(fields), ..event })
 }
 
 fn costs(row: &AttemptRow) -> Vec<CostRow> {

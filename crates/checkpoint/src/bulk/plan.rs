@@ -59,7 +59,7 @@ pub(crate) fn plan_files(
     let files = split(specs, &sizes, max_file_bytes);
     if files.len() > MAX_FILES {
         return Err(TensorError::rule(format!(
-            "`{stem}` makes {} files; at most {MAX_FILES} are possible",
+            "`{stem}` needs {} files; at most {MAX_FILES} are possible",
             files.len()
         )));
     }
@@ -88,7 +88,7 @@ fn sizes_bytes(specs: &[TensorSpec]) -> Result<Vec<u64>, TensorError> {
         }
         spec.dtype.size_bytes(&spec.shape).ok_or_else(|| {
             TensorError::rule(format!(
-                "`{}` of {} and shape {:?} has no size in bytes",
+                "the size of `{}` ({}, shape {:?}) is not a valid number of bytes",
                 spec.name, spec.dtype, spec.shape
             ))
         })

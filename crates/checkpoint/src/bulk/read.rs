@@ -156,7 +156,8 @@ fn cut<'a>(file: &ManifestFile, targets: Vec<(u64, &'a mut [u8])>) -> Result<Vec
     let mut pieces = no_pieces(file.size_bytes);
     for (mut offset, mut target) in targets {
         if offset.checked_add(target.len() as u64).is_none_or(|end| end > file.size_bytes) {
-            let rule = format!("{} bytes at {offset} end behind the file `{}`", target.len(), file.name);
+            let rule =
+                format!("{} bytes at {offset} reach past the end of the file `{}`", target.len(), file.name);
             return Err(TensorError::rule(rule));
         }
         while !target.is_empty() {

@@ -154,7 +154,7 @@ impl Index {
         let wanted = Area { offset, shape };
         let size_bytes = first.dtype.size_bytes(&wanted.shape).ok_or_else(|| {
             TensorError::rule(format!(
-                "a part of shape {:?} of `{name}` is no whole number of bytes",
+                "a part of shape {:?} of `{name}` is not a whole number of bytes",
                 wanted.shape
             ))
         })?;
@@ -180,7 +180,7 @@ impl Plan {
             let what = if overlap {
                 "overlap".into()
             } else {
-                format!("hold {found} of the {wanted} elements wanted")
+                format!("hold {found} of the {wanted} requested elements")
             };
             return Err(TensorError::rule(format!("the parts of the tensor `{}` {what}", self.name)));
         }
@@ -193,10 +193,7 @@ impl Plan {
         if self.dtype.bits().is_multiple_of(8) || as_it_lies {
             return Ok(());
         }
-        Err(TensorError::rule(format!(
-            "the tensor `{}` of {} cannot be cut in other parts",
-            self.name, self.dtype
-        )))
+        Err(TensorError::rule(format!("the tensor `{}` of {} cannot be resharded", self.name, self.dtype)))
     }
 }
 

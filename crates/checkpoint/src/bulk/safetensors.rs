@@ -201,7 +201,7 @@ impl Header {
         let json = usize::try_from(header_bytes)
             .ok()
             .and_then(|end| bytes.get(LENGTH_BYTES..end))
-            .ok_or_else(|| TensorError::rule("the header ends behind the bytes"))?;
+            .ok_or_else(|| TensorError::rule("the header ends past the end of the bytes"))?;
         if json.first() != Some(&b'{') {
             return Err(TensorError::rule("a header begins with `{`"));
         }
@@ -243,7 +243,7 @@ impl RawHeader {
             let size_bytes = dtype.size_bytes(&shape);
             if from != end || to.checked_sub(from) != size_bytes {
                 let rule = format!(
-                    "the tensor `{name}` has the bytes {from} to {to}, which its shape or neighbours refute"
+                    "bytes {from} to {to} of the tensor `{name}` contradict its shape or the other tensors"
                 );
                 return Err(TensorError::rule(rule));
             }
@@ -274,7 +274,7 @@ pub(crate) fn check_slice(name: &str, shape: &[u64], slice: &Slice) -> Result<()
         return Ok(());
     }
     Err(TensorError::rule(format!(
-        "`{name}` of shape {shape:?} at {:?} is no part of a tensor of shape {:?}",
+        "`{name}` of shape {shape:?} at {:?} does not fit into a tensor of shape {:?}",
         slice.offset, slice.shape
     )))
 }
@@ -368,7 +368,7 @@ impl<'de> Deserialize<'de> for RawHeader {
                     if name != METADATA_KEY {
                         tensors.push((name, map.next_value()?));
                     } else if metadata.replace(map.next_value()?).is_some() {
-                        return Err(A::Error::custom(format!("`{METADATA_KEY}` stands there twice")));
+                        return Err(A::Error::custom(format!("`{METADATA_KEY}` occurs twice")));
                     }
                 }
                 Ok(RawHeader { metadata: metadata.unwrap_or_default(), tensors })

@@ -246,7 +246,7 @@ fn check_sizes(tensors: &[TensorRef<'_>], plans: &[FilePlan]) -> Result<(), Tens
         Some((tensor, size_bytes)) => {
             let TensorRef { spec, bytes } = &tensors[*tensor];
             let rule = format!(
-                "the tensor `{}` was given with {} bytes and has {size_bytes} by its type and shape",
+                "the tensor `{}` was given {} bytes, but its type and shape need {size_bytes}",
                 spec.name,
                 bytes.len()
             );

@@ -432,9 +432,12 @@ fn broken_headers_are_refused() {
         (file(&format!(r#"{{"a":{sound},"a":{sound}}}"#), 8), "listed twice"),
         (file(&format!(r#"{{"a":{},"a":{}}}"#, tensor("[0]", 0, 0), tensor("[0]", 0, 0)), 0), "listed twice"),
         (file(&format!(r#"{{"a":{sound}}}"#), 9), "do not fill"),
-        (file(&format!(r#"{{"a":{}}}"#, tensor("[2]", 4, 12)), 12), "refute"),
-        (file(&format!(r#"{{"a":{}}}"#, tensor("[3]", 0, 8)), 8), "refute"),
-        (file(&format!(r#"{{"a":{}}}"#, tensor("[4294967296,4294967296,4294967296]", 0, 0)), 0), "refute"),
+        (file(&format!(r#"{{"a":{}}}"#, tensor("[2]", 4, 12)), 12), "contradict"),
+        (file(&format!(r#"{{"a":{}}}"#, tensor("[3]", 0, 8)), 8), "contradict"),
+        (
+            file(&format!(r#"{{"a":{}}}"#, tensor("[4294967296,4294967296,4294967296]", 0, 0)), 0),
+            "contradict",
+        ),
         (file(&format!(r#"{{"a":{}}}"#, tensor(&many_axes, 0, 4)), 4), "at most 64 numbers"),
         (file(r#"{"a":{"dtype":"F33","shape":[],"data_offsets":[0,4]}}"#, 4), "unknown variant"),
         (file(r#"{"__metadata__":{},"__metadata__":{}}"#, 0), "twice"),
@@ -445,7 +448,7 @@ fn broken_headers_are_refused() {
                 ),
                 8,
             ),
-            "is no part of",
+            "does not fit into",
         ),
     ];
     for (bytes, expected) in cases {
@@ -456,7 +459,10 @@ fn broken_headers_are_refused() {
     assert!(plan_files("x", &specs, &BTreeMap::new(), 1).is_err());
     let specs = [TensorSpec::new("half", Dtype::F4, [3])];
     assert!(
-        plan_files("x", &specs, &BTreeMap::new(), 1).unwrap_err().to_string().contains("no size in bytes")
+        plan_files("x", &specs, &BTreeMap::new(), 1)
+            .unwrap_err()
+            .to_string()
+            .contains("not a valid number of bytes")
     );
 }
 
@@ -540,10 +546,12 @@ fn incomplete_parts_are_refused() {
         read_tensors(&RealDisk, folder.path(), files, &wants).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(read(&files, "cut", None), Ok(()));
-    assert!(read(&files[1..], "cut", None).unwrap_err().contains("hold 150 of the 210 elements"));
+    assert!(read(&files[1..], "cut", None).unwrap_err().contains("hold 150 of the 210 requested elements"));
     assert_eq!(read(&files[1..], "cut", Some((vec![5, 0, 0], vec![2, 6, 5]))), Ok(()));
     assert!(read(&files, "other", None).unwrap_err().contains("no file has the tensor `other`"));
-    assert!(read(&files, "cut", Some((vec![5, 0, 0], vec![3, 6, 5]))).unwrap_err().contains("is no part of"));
+    assert!(
+        read(&files, "cut", Some((vec![5, 0, 0], vec![3, 6, 5]))).unwrap_err().contains("does not fit into")
+    );
 
     let other = tempfile::tempdir().unwrap();
     let mut mixed = files.clone();
@@ -705,7 +713,7 @@ fn stages_check_what_they_are_given() {
     assert!(matches!(stage.bytes("../a.bin", Kind::Other, b"a"), Err(CheckpointError::Manifest(_))));
     let tensor = TensorRef { spec: TensorSpec::new("weight", Dtype::F32, [2]), bytes: b"1234567" };
     let error = stage.tensors("model", Kind::Weights, &[tensor], &BTreeMap::new()).unwrap_err();
-    assert!(error.to_string().contains("given with 7 bytes and has 8"), "{error}");
+    assert!(error.to_string().contains("given 7 bytes, but its type and shape need 8"), "{error}");
 }
 
 /// Proves that a forked child can neither begin nor wait nor poll, ends without hanging, and leaves its parent's save

@@ -1,6 +1,5 @@
 //! What bytes that are not the expected ones look like: cut off, zero, longer, with one byte changed.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -36,7 +35,7 @@ pub(super) fn read_facts(
     expected_bytes: u64,
     read: &mut dyn FnMut(u64),
 ) -> io::Result<FileFacts> {
-    let mut file = File::open(path)?;
+    let mut file = trackway_files::open_regular(path)?;
     let metadata = file.metadata()?;
     let mut whole = blake3::Hasher::new();
     let mut expected_part = None;
@@ -92,7 +91,7 @@ fn appearance(size_bytes: u64, zeros_from: u64) -> Option<String> {
         _ if size_bytes == 0 => Some("it is empty".into()),
         0 => Some("every byte of it is zero: its bytes never reached the disk".into()),
         _ if zeros >= MIN_ZERO_TAIL_BYTES => Some(format!(
-            "from byte {zeros_from} on it is zero: its last {zeros} bytes never reached the disk"
+            "it is zero from byte {zeros_from} on: its last {zeros} bytes never reached the disk"
         )),
         _ => None,
     }

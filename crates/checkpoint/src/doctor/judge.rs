@@ -76,7 +76,7 @@ impl<'a> WholeFiles<'a> {
             Some(first) => {
                 let more =
                     if others.len() > 1 { format!(" and {} more", others.len() - 1) } else { String::new() };
-                format!("; it is one file with `{first}`{more}, which is damaged with it")
+                format!("; it is hard-linked to `{first}`{more}, damaged as well")
             }
         }
     }
@@ -122,10 +122,11 @@ impl Checked<'_> {
         let path = self.record.folder();
         let (message, remedy) = match survey.moved(path) {
             Some(from) => {
-                let message = format!("{}: its whole folder is at `{from}`, where nobody looks", self.who());
+                let message =
+                    format!("{}: its folder was moved to `{from}`, where no reader looks", self.who());
                 (message, Remedy::MoveTo { from: from.into(), to: path.into() })
             }
-            None => (format!("{}: its whole folder is missing", self.who()), self.restore(path)),
+            None => (format!("{}: its folder is missing", self.who()), self.restore(path)),
         };
         let finding = Finding::error("checkpoint_missing", path, message).remedy(remedy);
         finding.of_commit(self.number, self.body)
@@ -189,7 +190,7 @@ impl Checked<'_> {
             _ if found > *size_bytes => {
                 format!("`{name}` has {found} bytes and was committed with {size_bytes}")
             }
-            _ => format!("`{name}` has its {size_bytes} bytes, and they are not the committed ones"),
+            _ => format!("`{name}` has the committed size ({size_bytes} bytes), but other contents"),
         };
         let copy = self.copy_or_restore(file, Some(facts.inode), whole);
         if facts.expected_part_blake3.as_deref() == Some(file.blake3.as_str()) {
@@ -229,7 +230,7 @@ impl Checked<'_> {
     fn extra_file(&self, name: &str) -> Finding {
         let path = self.path(name);
         let message = format!(
-            "`{name}` is no part of the checkpoint of step {}; no reader looks at it",
+            "`{name}` does not belong to the checkpoint of step {}; no reader uses it",
             self.body.step
         );
         Finding::note("extra_file", &path, message).remedy(Remedy::Remove { path: path.clone() })
@@ -239,12 +240,9 @@ impl Checked<'_> {
     fn suspect(&self) -> Option<Finding> {
         let why = self.record.suspect.as_ref()?;
         let message = if self.is_sound() {
-            format!(
-                "{} is marked suspect although its bytes verify, and no resume takes it: {why}",
-                self.who()
-            )
+            format!("{} is marked suspect although its bytes verify; a resume skips it: {why}", self.who())
         } else {
-            format!("{} is marked suspect: no resume takes it", self.who())
+            format!("{} is marked suspect: a resume skips it", self.who())
         };
         Some(Finding::warning("suspect", self.record.folder(), message).remedy(Remedy::CollectGarbage))
     }

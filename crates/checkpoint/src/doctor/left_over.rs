@@ -79,10 +79,10 @@ fn orphan(survey: &Survey, prefix: &str, folder: &Folder) -> Finding {
     let lost = !survey.history.damaged().is_empty() || survey.last_number() > survey.tail || !survey.has_log;
     let message = if lost {
         format!(
-            "no entry of the log that can be read names this folder ({size_bytes} bytes); one that is lost may have"
+            "no readable log entry names this folder ({size_bytes} bytes); a lost entry may have named it"
         )
     } else {
-        format!("no entry of the log names this folder ({size_bytes} bytes): nothing that Trackway wrote")
+        format!("no log entry names this folder ({size_bytes} bytes): not written by Trackway")
     };
     let remedy = if lost { Remedy::Keep } else { Remedy::Remove { path: prefix.into() } };
     Finding::warning("orphan_folder", prefix, message).remedy(remedy)

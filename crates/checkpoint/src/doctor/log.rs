@@ -28,7 +28,7 @@ fn damaged(survey: &Survey) -> Vec<Finding> {
     let unread =
         survey.log.iter().filter_map(|(number, file)| Some((number, file, file.read.as_ref().err()?)));
     let finding = |(number, file, unread): (&u64, &super::survey::LogFile, &super::survey::Unread)| {
-        let message = format!("log entry {number} says nothing any more: {}", unread.why);
+        let message = format!("log entry {number} cannot be used: {}", unread.why);
         Finding::error("log_entry_damaged", &file.path, message).about(*number).remedy(unread.remedy.clone())
     };
     unread.map(finding).collect()
@@ -52,7 +52,7 @@ fn gaps(survey: &Survey) -> Vec<Finding> {
         .map(|number| {
             let path = entry_path(number);
             let message = format!(
-                "log entry {number} is missing although later ones exist: {}; whoever writes next takes its number",
+                "log entry {number} is missing although later ones exist: {}; the next write takes its number",
                 behind(survey, number)
             );
             Finding::error("log_entry_missing", &path, message)
@@ -75,9 +75,9 @@ fn behind(survey: &Survey, gap: u64) -> String {
     let steps: Vec<_> =
         survey.commits().filter(|(number, _)| *number > gap).map(|(_, body)| body.step.to_string()).collect();
     match steps.as_slice() {
-        [] => format!("no reader sees the {unseen} numbers behind it"),
+        [] => format!("no reader sees the {unseen} numbers after it"),
         steps => format!(
-            "no reader sees the {unseen} numbers behind it, among them the commits of step {}",
+            "no reader sees the {unseen} numbers after it, including the commits of step {}",
             steps.join(", ")
         ),
     }
@@ -88,16 +88,17 @@ fn no_log(survey: &Survey) -> Vec<Finding> {
         return Vec::new();
     }
     let message =
-        "the log is gone: without it no checkpoint is real, and nobody knows which was the newest".into();
+        "the log is missing: without it no checkpoint counts as committed, and the newest one is unknown"
+            .into();
     vec![Finding::error("log_missing", "log", message).remedy(Remedy::RestoreFile { path: "log".into() })]
 }
 
 fn strangers(survey: &Survey) -> Vec<Finding> {
     let finding = |stranger: &super::survey::Stranger| {
         let (check, message) = if stranger.left_over {
-            ("left_over_file", "left over from a write that was interrupted; no reader looks at it")
+            ("left_over_file", "left over from an interrupted write; no reader uses it")
         } else {
-            ("foreign_file", "nothing that Trackway wrote; no reader looks at it")
+            ("foreign_file", "not written by Trackway; no reader uses it")
         };
         Finding::note(check, &stranger.path, message.into())
             .remedy(Remedy::Remove { path: stranger.path.clone() })
@@ -113,13 +114,14 @@ fn hint(survey: &Survey) -> Option<Finding> {
     }
     let bytes = survey.hint.as_ref()?;
     let why = match serde_json::from_slice::<Hint>(bytes) {
-        Err(_) => "it is no hint".to_owned(),
+        Err(_) => "it cannot be parsed".to_owned(),
         Ok(Hint { summary }) => match survey.log.get(&summary).map(|file| &file.read) {
             Some(Ok(Entry { body: Body::Summary(_), .. })) => return None,
-            _ => format!("it names entry {summary}, which is no summary"),
+            _ => format!("it names entry {summary}, which is not a summary"),
         },
     };
-    let message = format!("the hint is of no use ({why}): readers read the whole log, and find the same");
+    let message =
+        format!("the hint cannot be used ({why}): readers read the whole log, with the same result");
     Some(Finding::warning("hint_wrong", HINT_PATH, message).remedy(Remedy::Remove { path: HINT_PATH.into() }))
 }
 
@@ -176,7 +178,7 @@ impl Order {
             self.error("two_claims", number, message);
         } else if epoch < self.epoch {
             let message =
-                format!("epoch {epoch} is claimed by {attempt_id} behind the claim of epoch {}", self.epoch);
+                format!("epoch {epoch} is claimed by {attempt_id} after the claim of epoch {}", self.epoch);
             self.error("claim_behind", number, message);
         }
         self.claims.entry(epoch).or_insert(*claim);
@@ -213,7 +215,7 @@ impl Order {
         }
         if !self.begun.contains_key(&commit.object_prefix) && survey.is_whole_before(number) {
             let message =
-                format!("step {step} is committed below `{}`, which nobody began", commit.object_prefix);
+                format!("step {step} is committed below `{}`, which no entry began", commit.object_prefix);
             self.findings
                 .push(Finding::warning("commit_without_begin", &path, message).of_commit(number, commit));
         }
@@ -222,10 +224,11 @@ impl Order {
                 _ if parent >= number => "which comes after it",
                 None => "which is missing",
                 Some(file) if file.read.is_err() => "which cannot be read",
-                Some(_) => "which is no commit",
+                Some(_) => "which is not a commit",
             };
-            let message =
-                format!("step {step} was trained on from entry {parent}, {what}: the way back ends here");
+            let message = format!(
+                "step {step} continues from entry {parent}, {what}: the chain of checkpoints ends here"
+            );
             self.findings.push(Finding::error("parent_missing", &path, message).of_commit(number, commit));
         }
         self.commits.insert(number);
@@ -234,7 +237,7 @@ impl Order {
     fn check_run(&mut self, number: u64, found: RunId) {
         let expected = *self.run_id.get_or_insert(found);
         if found != expected {
-            let message = format!("it is of {found}, and this root is of {expected}");
+            let message = format!("it belongs to {found}, and this root to {expected}");
             self.error("wrong_run", number, message);
         }
     }
@@ -244,7 +247,7 @@ impl Order {
         for commit in commits {
             let lost = survey.log.get(commit).is_none_or(|file| file.read.is_err());
             if !self.commits.contains(commit) && !lost {
-                let message = format!("it is about entry {commit}, which is no commit: it changes nothing");
+                let message = format!("it names entry {commit}, which is not a commit: it has no effect");
                 let finding = Finding::warning("entry_names_nothing", &entry_path(number), message);
                 self.findings.push(finding.about(number));
             }
@@ -262,7 +265,7 @@ fn summaries(survey: &Survey) -> Vec<Finding> {
             Ok(entry) => {
                 if matches!(entry.body, Body::Summary(_)) && history.summary() != entry.body {
                     let message = format!(
-                        "the summary in entry {number} is not what the entries before it mean: who begins with it decides otherwise than who reads all"
+                        "the summary in entry {number} contradicts the entries before it: readers that start from it decide differently"
                     );
                     let finding = Finding::new(Severity::Error, "summary_wrong", message).about(number);
                     findings.push(Finding { path: Some(file.path.clone()), ..finding });
@@ -289,7 +292,7 @@ fn pins(survey: &Survey, now: Timestamp) -> Vec<Finding> {
         }
         let ended = body.until.as_deref().filter(|until| has_expired(Some(until), now))?;
         let message =
-            format!("the pin `{}` on entry {} ended at {ended} and holds nothing", body.name, body.commit);
+            format!("the pin `{}` on entry {} expired at {ended} and has no effect", body.name, body.commit);
         Some(Finding::note("pin_expired", &path, message).about(body.commit).remedy(unpin))
     };
     survey.history.pins().filter_map(finding).collect()

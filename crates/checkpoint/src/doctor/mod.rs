@@ -101,7 +101,7 @@ impl Diagnosis {
         if self.resume.is_some() || self.committed_count == 0 || survey.history.candidates().is_empty() {
             return;
         }
-        let message = "checkpoints were committed, and none that a resume could come to verifies";
+        let message = "checkpoints were committed, but none that a resume could use verifies";
         self.findings.push(
             Finding::new(Severity::Error, "nothing_verifies", message.into())
                 .remedy(Remedy::RestoreFile { path: "the files named here".into() }),
@@ -124,10 +124,10 @@ impl Diagnosis {
                 _ if self.committed_count == 0 => match survey.with_manifest() {
                     0 => "nothing was committed, so nothing is lost".into(),
                     count => format!(
-                        "the files in {count} folders that have a manifest: nothing deletes what no log names"
+                        "the files in {count} folders with a manifest: files that no log names are never deleted"
                     ),
                 },
-                Some(sound) => format!("{} verifies, and a resume does not come to it", named(sound)),
+                Some(sound) => format!("{} verifies, but a resume cannot reach it", named(sound)),
                 None => "no checkpoint of this root verifies".into(),
             };
         };
@@ -140,9 +140,9 @@ impl Diagnosis {
         let lost = subject.step.unwrap_or(0).saturating_sub(resume.step);
         match newer {
             true if lost > 0 => {
-                format!("a resume steps back to {}, which verifies: {lost} steps again", named(&resume))
+                format!("a resume falls back to {}, which verifies; steps to repeat: {lost}", named(&resume))
             }
-            true => format!("a resume steps back to {}, which verifies", named(&resume)),
+            true => format!("a resume falls back to {}, which verifies", named(&resume)),
             false => format!("a resume takes {}, which verifies", named(&resume)),
         }
     }

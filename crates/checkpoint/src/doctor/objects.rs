@@ -90,7 +90,7 @@ impl Reader<'_> {
         let unreadable = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => ManifestFault {
                 check: "manifest_missing",
-                why: "the manifest is missing: nobody knows which files belong to it".into(),
+                why: "the manifest is missing, so the files of the checkpoint are unknown".into(),
                 remedy: None,
             },
             _ => ManifestFault {
@@ -101,11 +101,10 @@ impl Reader<'_> {
         };
         let size_bytes = std::fs::metadata(&path).map_err(unreadable)?.len();
         if size_bytes > MAX_MANIFEST_BYTES as u64 {
-            let why =
-                format!("the manifest has {size_bytes} bytes, and none has more than {MAX_MANIFEST_BYTES}");
+            let why = format!("the manifest has {size_bytes} bytes (at most {MAX_MANIFEST_BYTES} are valid)");
             return Err(ManifestFault { check: "manifest_changed", why, remedy: None });
         }
-        let bytes = std::fs::read(&path).map_err(unreadable)?;
+        let bytes = trackway_files::read_regular(&path).map_err(unreadable)?;
         check_manifest(&bytes, body).map_err(|defect| self.manifest_fault(&bytes, folder, body, &defect))
     }
 
@@ -117,7 +116,7 @@ impl Reader<'_> {
         defect: &Defect,
     ) -> ManifestFault {
         if !matches!(defect, Defect::Hash { .. }) {
-            let why = format!("the manifest is the committed one and cannot be used: {defect}");
+            let why = format!("the manifest is the committed one, but cannot be used: {defect}");
             return ManifestFault { check: "manifest_disagrees", why, remedy: None };
         }
         let found = sha256_hex(bytes);
@@ -134,7 +133,7 @@ impl Reader<'_> {
             (byte.sentence(), Some(Remedy::SetByte { path, offset: byte.offset, byte: byte.expected }))
         } else if let Some(end) = added_behind(bytes, body) {
             let path = manifest_path(folder);
-            let why = format!("{} bytes were added behind its end at byte {end}", bytes.len() - end);
+            let why = format!("{} bytes were added after its end at byte {end}", bytes.len() - end);
             (why, Some(Remedy::CutTo { path, size_bytes: end as u64 }))
         } else {
             (manifest_difference(bytes, body), None)
@@ -199,7 +198,7 @@ fn manifest_difference(bytes: &[u8], body: &CommitBody) -> String {
     ];
     let differing = fields.into_iter().find(|(_, found, expected)| found != expected);
     match differing {
-        Some((field, found, expected)) => format!("it says {field} {found}, and the commit says {expected}"),
-        None => "it tells of the same files, and something beside them was changed".into(),
+        Some((field, found, expected)) => format!("its {field} is {found}, and {expected} in the commit"),
+        None => "it lists the same files, but another field was changed".into(),
     }
 }

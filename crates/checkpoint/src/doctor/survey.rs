@@ -116,7 +116,9 @@ impl Survey {
                     let read = read_entry(&self.root.join(&path), &path, number);
                     self.log.insert(number, LogFile { path, read });
                 }
-                None if path == HINT_PATH => self.hint = std::fs::read(self.root.join(&path)).ok(),
+                None if path == HINT_PATH => {
+                    self.hint = trackway_files::read_regular(&self.root.join(&path)).ok()
+                }
                 None => self.stranger(path),
             }
         }
@@ -226,10 +228,10 @@ fn number_of(name: &str) -> Option<u64> {
 fn read_entry(file: &Path, path: &str, number: u64) -> Result<Entry<Body>, Unread> {
     let size_bytes = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
     if size_bytes > MAX_SUMMARY_BYTES as u64 {
-        let why = format!("it has {size_bytes} bytes, and no entry has more than {MAX_SUMMARY_BYTES}");
+        let why = format!("it has {size_bytes} bytes (at most {MAX_SUMMARY_BYTES} are valid)");
         return Err(Unread { why, remedy: Remedy::RestoreFile { path: path.into() } });
     }
-    let bytes = std::fs::read(file).map_err(|error| Unread {
+    let bytes = trackway_files::read_regular(file).map_err(|error| Unread {
         why: format!("it cannot be read: {error}"),
         remedy: Remedy::Allow { path: path.into() },
     })?;
@@ -252,9 +254,13 @@ fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> Unread {
     let why = match fault {
         NoEntry::Damaged(why) => why,
         NoEntry::Newer(version) => {
-            let why =
-                format!("it is whole, and of version {version}: nobody who does not understand it may go on");
-            return Unread { why, remedy: Remedy::UseAnother { what: "Trackway, a newer one".into() } };
+            let why = format!(
+                "it is intact, but was written by a newer Trackway (version {version}): upgrade before writing"
+            );
+            return Unread {
+                why,
+                remedy: Remedy::UseAnother { what: "Trackway version, a newer one".into() },
+            };
         }
     };
     let restore = Remedy::RestoreFile { path: path.into() };
@@ -263,7 +269,7 @@ fn explain(bytes: &[u8], number: u64, path: &str, fault: NoEntry) -> Unread {
     }
     let end = bytes.iter().position(|byte| *byte == b'\n').map(|place| place + 1);
     if let Some(end) = end.filter(|end| *end < bytes.len() && is_entry(&bytes[..*end], number)) {
-        let why = format!("{} bytes were added behind its end at byte {end}", bytes.len() - end);
+        let why = format!("{} bytes were added after its end at byte {end}", bytes.len() - end);
         return Unread { why, remedy: Remedy::CutTo { path: path.into(), size_bytes: end as u64 } };
     }
     if let Some(byte) = changed_byte(bytes, MAX_SEARCH_BYTES, |bytes| is_entry(bytes, number)) {

@@ -248,7 +248,7 @@ fn what_happened_to_a_file_is_told() {
         (
             &zero_tail,
             "file_changed",
-            "from byte 40960 on it is zero: its last 9040 bytes never reached the disk",
+            "it is zero from byte 40960 on: its last 9040 bytes never reached the disk",
         ),
         (&vec![0; 50_000], "file_changed", "every byte of it is zero"),
         (&large(10), "file_changed", "it has the bytes of `head.bin` of step 10 (entry 3)"),
@@ -260,7 +260,7 @@ fn what_happened_to_a_file_is_told() {
         assert!(finding.message.contains(words), "`{words}` is not in `{}`", finding.message);
         assert_eq!(
             finding.safe.as_deref(),
-            Some("a resume steps back to step 10 (entry 3), which verifies: 10 steps again")
+            Some("a resume falls back to step 10 (entry 3), which verifies; steps to repeat: 10")
         );
     }
     let mut rng = std::fs::read(path(second, "rng.bin")).unwrap();
@@ -275,7 +275,7 @@ fn what_happened_to_a_file_is_told() {
     let diagnosis = diagnosed(&world.path());
     let shared = about(&diagnosis, &format!("{first}/backbone.bin"));
     assert!(
-        shared[0].message.contains(&format!("it is one file with `{second}/backbone.bin`")),
+        shared[0].message.contains(&format!("it is hard-linked to `{second}/backbone.bin`")),
         "{shared:?}"
     );
     assert_eq!(
@@ -349,19 +349,19 @@ fn what_is_wrong_with_the_log_is_told() {
         &told,
         &[
             "error two_claims log/00000006.json: epoch 1 is claimed twice, by att_",
-            "error wrong_run log/00000007.json: it is of run_",
+            "error wrong_run log/00000007.json: it belongs to run_",
             "error claim_behind log/00000008.json: epoch 2 is claimed by att_",
             "error fenced_writer log/00000009.json: step 20 is committed by att_",
-            "error log_entry_damaged log/00000010.json: log entry 10 says nothing any more: its prefix",
-            "error log_entry_damaged log/00000011.json: log entry 11 says nothing any more: its prefix `step-00000020/../../etc` is none",
-            "warning entry_names_nothing log/00000012.json: it is about entry 1, which is no commit",
+            "error log_entry_damaged log/00000010.json: log entry 10 cannot be used: its prefix",
+            "error log_entry_damaged log/00000011.json: log entry 11 cannot be used: its prefix `step-00000020/../../etc` is invalid",
+            "warning entry_names_nothing log/00000012.json: it names entry 1, which is not a commit",
         ],
     );
     let prefix = sound.object_prefix.replace("epoch-0001", "epoch-0003");
     bent.add(Body::Commit(CommitBody { epoch: 3, parent: Some(6), object_prefix: prefix, ..sound }));
     let told = bent.told();
     let about_parent = told.iter().find(|line| line.contains("parent_missing")).unwrap();
-    assert!(about_parent.contains("was trained on from entry 6, which is no commit"), "{about_parent}");
+    assert!(about_parent.contains("continues from entry 6, which is not a commit"), "{about_parent}");
     assert!(
         told.iter().any(|line| line.contains("checkpoint_missing") && line.contains("epoch-0003")),
         "{told:#?}"
@@ -381,8 +381,8 @@ fn what_is_missing_or_foreign_is_told() {
     assert_told(
         &bent.told(),
         &[
-            "warning hint_wrong log/hint.json: the hint is of no use (it names entry 3, which is no summary)",
-            "warning orphan_folder step-00000030/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z: no entry of the log names this folder (14 bytes)",
+            "warning hint_wrong log/hint.json: the hint cannot be used (it names entry 3, which is not a summary)",
+            "warning orphan_folder step-00000030/epoch-0001-01jd8c4w9m7n2q5r8t0v3x6y9z: no log entry names this folder (14 bytes)",
             "note left_over_file log/.new-01jd8c4w9m7n2q5r8t0v3x6y9z: left over",
             "note foreign_file log/3.json",
             "note foreign_file notes.txt",
@@ -391,13 +391,13 @@ fn what_is_missing_or_foreign_is_told() {
     let bent = Bent::new();
     std::fs::remove_file(bent.world.path().join("log/00000003.json")).unwrap();
     let told = bent.told();
-    assert!(told[0].starts_with("error log_entry_missing log/00000003.json: log entry 3 is missing although later ones exist: no reader sees the 2 numbers behind it, among them the commits of step 20"), "{told:#?}");
+    assert!(told[0].starts_with("error log_entry_missing log/00000003.json: log entry 3 is missing although later ones exist: no reader sees the 2 numbers after it, including the commits of step 20"), "{told:#?}");
     std::fs::remove_dir_all(bent.world.path().join("log")).unwrap();
     let told = bent.told();
-    assert!(told[0].starts_with("error log_missing log: the log is gone"), "{told:#?}");
+    assert!(told[0].starts_with("error log_missing log: the log is missing"), "{told:#?}");
     let diagnosis = diagnosed(&bent.world.path());
     let safe = diagnosis.findings[0].safe.as_deref().unwrap();
-    assert!(safe.starts_with("the files in 2 folders that have a manifest"), "{safe}");
+    assert!(safe.starts_with("the files in 2 folders with a manifest"), "{safe}");
     assert!(about_orphans(&diagnosis).all(|finding| finding.remedy == Remedy::Keep), "{diagnosis:#?}");
     assert!(diagnose(&bent.world.path().join("absent"), NOW, &|_, _| {}).is_err());
 }
@@ -417,7 +417,7 @@ fn a_moved_folder_is_known_again() {
     let diagnosis = diagnosed(&bent.world.path());
     let [finding] = diagnosis.findings.as_slice() else { panic!("{diagnosis:#?}") };
     assert_eq!(finding.check, "checkpoint_missing");
-    assert!(finding.message.contains(&format!("is at `{elsewhere}`")), "{}", finding.message);
+    assert!(finding.message.contains(&format!("moved to `{elsewhere}`")), "{}", finding.message);
     assert_eq!(finding.remedy, Remedy::MoveTo { from: elsewhere, to: prefix });
 }
 
@@ -449,14 +449,14 @@ fn what_housekeeping_left_is_told() {
     assert_told(
         &bent.told(),
         &[
-            "error nothing_verifies -: checkpoints were committed, and none that a resume could come to verifies",
+            "error nothing_verifies -: checkpoints were committed, but none that a resume could use verifies",
             "warning pin_on_nothing log/00000003.json: the pin `gone` holds entry 3, whose files are deleted",
             &format!("warning retired_not_deleted {}: step 10 was retired", first.object_prefix),
             &format!(
-                "warning suspect {suspect}: step 20 (written by {}, epoch 1) is marked suspect although its bytes verify, and no resume takes it: its load crashed",
+                "warning suspect {suspect}: step 20 (written by {}, epoch 1) is marked suspect although its bytes verify; a resume skips it: its load crashed",
                 first.attempt_id
             ),
-            "note pin_expired log/00000005.json: the pin `over` on entry 5 ended at 2020-01-01T00:00:00Z",
+            "note pin_expired log/00000005.json: the pin `over` on entry 5 expired at 2020-01-01T00:00:00Z",
             &format!("note begun_not_committed {prefix}: step 30 was begun by"),
         ],
     );

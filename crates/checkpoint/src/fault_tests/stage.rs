@@ -176,7 +176,7 @@ impl Stage {
         assert_eq!(view.damaged_entries(), vec![], "{situation}");
         for behind in 1..4 {
             let number = view.log.position().tail + behind;
-            assert!(view.log.read(number).unwrap().is_none(), "{situation}: {number} stands behind a gap");
+            assert!(view.log.read(number).unwrap().is_none(), "{situation}: entry {number} follows a gap");
         }
         let list = view.list();
         let commits: BTreeMap<u64, &CheckpointInfo> = list

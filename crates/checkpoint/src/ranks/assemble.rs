@@ -163,12 +163,12 @@ mod tests {
         votes.remove(&2);
         let missing = assemble(&agreed(), votes.clone(), 60.0).unwrap_err();
         assert_eq!(missing, "ranks 0 and 2 did not vote within 60 s");
-        votes.insert(2, Err("its checksum does not hold".into()));
+        votes.insert(2, Err("its checksum does not match".into()));
         votes.insert(1, Ok(SaveVote::Failed { rank: 1, why: "no room".into() }));
         let failed = assemble(&agreed(), votes, 60.0).unwrap_err();
         assert_eq!(
             failed,
-            "rank 1 failed: no room; the vote of rank 2 cannot be used: its checksum does not hold"
+            "rank 1 failed: no room; the vote of rank 2 cannot be used: its checksum does not match"
         );
     }
 }

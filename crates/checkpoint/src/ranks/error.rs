@@ -38,7 +38,7 @@ pub enum RankError {
     },
     /// The ranks were started again within the attempt, and this process is of the earlier start.
     #[error(
-        "round {found_round} of this attempt has begun, and this process is of round {round}; it must stop"
+        "round {found_round} of this attempt has begun, but this process belongs to round {round}; it must stop"
     )]
     Overtaken {
         /// The round of this process.
@@ -48,14 +48,14 @@ pub enum RankError {
     },
     /// A rank that was started again alone: the others went on training.
     #[error(
-        "step {step} was committed since this round began: a rank cannot join behind that; start all ranks again, with a higher `TORCHELASTIC_RESTART_COUNT`, or as a new attempt"
+        "step {step} was committed since this round began: a rank cannot join after that; start all ranks again, with a higher `TORCHELASTIC_RESTART_COUNT`, or as a new attempt"
     )]
     RoundIsOver {
         /// What was committed.
         step: Step,
     },
     /// Rank 0 was told of another number of ranks.
-    #[error("rank 0 trains with {expected} ranks, and this process was told of {found}")]
+    #[error("rank 0 trains with {expected} ranks, but the world size of this process is {found}")]
     WorldSize {
         /// By rank 0.
         expected: u32,

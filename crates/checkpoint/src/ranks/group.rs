@@ -22,7 +22,7 @@ impl RankGroup {
     /// [`RankError::Environment`] when there is no such rank.
     pub fn new(rank: u32, world_size: u32) -> Result<Self, RankError> {
         if rank >= world_size {
-            let expected = "a rank is lower than `WORLD_SIZE`";
+            let expected = "a rank must be lower than `WORLD_SIZE`";
             return Err(RankError::Environment { variable: "RANK", value: rank.to_string(), expected });
         }
         Ok(Self { rank, world_size, round: 0, wait_seconds: WAIT_SECONDS })
@@ -47,11 +47,11 @@ impl RankGroup {
             Some(value) => value.parse::<u32>().map(Some).map_err(|_| RankError::Environment {
                 variable: name,
                 value,
-                expected: "it is a whole number, 0 or more",
+                expected: "expected a whole number, 0 or more",
             }),
         };
         let missing = |variable| {
-            let expected = "of `RANK` and `WORLD_SIZE` both or none is set";
+            let expected = "set both `RANK` and `WORLD_SIZE`, or neither";
             RankError::Environment { variable, value: String::new(), expected }
         };
         let group = match (number("RANK")?, number("WORLD_SIZE")?) {
@@ -170,9 +170,12 @@ mod tests {
         assert_eq!(from(&three).unwrap(), RankGroup::new(3, 4).unwrap().in_round(2));
         assert_eq!(from(&[("TRACKWAY_CHECKPOINT_WAIT_SECONDS", "7.5")]).unwrap().wait_seconds(), 7.5);
         for (variables, expected) in [
-            (&[("RANK", "4"), ("WORLD_SIZE", "4")][..], "`RANK` is `4`: a rank is lower than `WORLD_SIZE`"),
-            (&[("WORLD_SIZE", "4")], "`RANK` is ``: of `RANK` and `WORLD_SIZE` both or none is set"),
-            (&[("RANK", "-1"), ("WORLD_SIZE", "4")], "`RANK` is `-1`: it is a whole number, 0 or more"),
+            (
+                &[("RANK", "4"), ("WORLD_SIZE", "4")][..],
+                "`RANK` is `4`: a rank must be lower than `WORLD_SIZE`",
+            ),
+            (&[("WORLD_SIZE", "4")], "`RANK` is ``: set both `RANK` and `WORLD_SIZE`, or neither"),
+            (&[("RANK", "-1"), ("WORLD_SIZE", "4")], "`RANK` is `-1`: expected a whole number, 0 or more"),
         ] {
             assert_eq!(from(variables).unwrap_err(), expected);
         }

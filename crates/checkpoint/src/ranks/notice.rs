@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Step};
+use trackway_files::{OwnedFolder, make_folders, write_own};
 
 use crate::ranks::vote::VOTES_FOLDER;
 
@@ -48,7 +49,8 @@ impl Notices {
     /// Removes what was told before.
     pub fn clear(&self) {
         // What cannot be removed is of steps that are over.
-        let _ = fs::remove_dir_all(&self.folder);
+        let root = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
+        let _ = OwnedFolder::holding(root, &[VOTES_FOLDER]).and_then(|root| root.remove(&self.folder));
     }
 
     /// What was told since the last look, in order.
@@ -78,8 +80,8 @@ impl Notices {
     pub fn tell(&mut self, notice: &Notice) -> io::Result<()> {
         let aside = self.folder.join("incoming");
         let bytes = serde_json::to_vec(notice).map_err(io::Error::other)?;
-        fs::create_dir_all(&self.folder)?;
-        fs::write(&aside, bytes)?;
+        make_folders(&self.folder)?;
+        write_own(&aside, &bytes)?;
         fs::rename(&aside, self.path(self.next))?;
         self.next += 1;
         Ok(())
@@ -90,8 +92,8 @@ impl Notices {
     /// # Errors
     /// Of the file system.
     pub fn request_stop(&self) -> io::Result<()> {
-        fs::create_dir_all(&self.folder)?;
-        fs::write(self.folder.join(STOP_REQUEST), [])
+        make_folders(&self.folder)?;
+        write_own(&self.folder.join(STOP_REQUEST), &[])
     }
 
     /// Whether a rank was told to stop.

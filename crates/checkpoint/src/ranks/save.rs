@@ -257,7 +257,7 @@ impl RankedRoot {
         let _ = self.root.append(Body::abandon(begun, &why));
         let folder = self.root.view.root().join(object_prefix);
         if folder.exists() {
-            let _ = self.root.view.disk().remove_folder(&folder);
+            let _ = self.root.view.remove_folder(&folder);
         }
         error
     }

@@ -455,7 +455,7 @@ fn a_new_round_overtakes_the_old_one() {
         assert_eq!(error.kind(), ErrorKind::Fenced);
     }
     let other_size = open(group(1, 4).in_round(2)).err().unwrap();
-    assert_eq!(other_size.to_string(), "rank 0 trains with 2 ranks, and this process was told of 4");
+    assert_eq!(other_size.to_string(), "rank 0 trains with 2 ranks, but the world size of this process is 4");
     assert_eq!(world.view().resume_target().unwrap().unwrap().step, 30);
 }
 

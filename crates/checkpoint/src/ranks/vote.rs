@@ -142,12 +142,12 @@ impl Ballots {
             size if size > MAX_VOTE_BYTES => Err(format!("it has more than {MAX_VOTE_BYTES} bytes")),
             _ => Entry::<B>::from_bytes(&bytes, self.number).map_err(|fault| match fault {
                 NoEntry::Damaged(why) => why,
-                NoEntry::Newer(version) => format!("it is of version {version}, use a newer Trackway"),
+                NoEntry::Newer(version) => format!("it has version {version}: use a newer Trackway"),
             }),
         };
         let of_rank = |vote: Entry<B>| match vote.body.rank() {
             found if found == rank => Ok(vote),
-            found => Err(format!("it says that it is of rank {found}")),
+            found => Err(format!("it belongs to rank {found}")),
         };
         Ok(Some(vote.and_then(of_rank)))
     }

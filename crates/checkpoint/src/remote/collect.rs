@@ -59,12 +59,13 @@ impl Replica {
                 Stay::Enough => {
                     done.plan = self.retire(policy, now, age)?;
                     if done.plan.retire.is_empty() {
-                        done.refused = Some("the log was changed meanwhile; collect again".into());
+                        done.refused = Some("the log changed in the meantime; collect again".into());
                     }
                     break;
                 }
                 Stay::TooFew => {
-                    done.refused = Some(format!("fewer than {MIN_KEPT} of those that stay are whole there"));
+                    done.refused =
+                        Some(format!("fewer than {MIN_KEPT} of the remaining checkpoints are intact there"));
                     done.plan.retire.clear();
                 }
                 Stay::Damaged { number, why } => {

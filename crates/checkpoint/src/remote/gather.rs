@@ -244,7 +244,7 @@ impl Replica {
     pub(super) fn clear_incoming(&self) {
         let folder = self.view.root().join(INCOMING_FOLDER);
         if folder.exists() {
-            let _ = self.view.disk().remove_folder(&folder);
+            let _ = self.view.remove_folder(&folder);
         }
     }
 }

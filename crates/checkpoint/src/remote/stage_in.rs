@@ -199,7 +199,7 @@ impl Replica {
         let gathered = match self.gather(body, uploaded)? {
             Ok(gathered) => gathered,
             Err(NotGathered { defect, at_remote: false }) => {
-                return Ok(Err(format!("its bytes never came to the remote, and here {defect}")));
+                return Ok(Err(format!("its bytes never reached the remote, and here {defect}")));
             }
             Err(NotGathered { defect, at_remote: true }) => {
                 let why = format!("at the remote, {defect}");

@@ -245,7 +245,7 @@ fn waiting_commits_are_not_lost_to_an_own_claim() {
     assert_eq!(staged.fenced, []);
     let elsewhere = world.other_machine().stage_in(&remote).unwrap_err();
     assert_eq!(elsewhere.kind(), ErrorKind::Integrity);
-    assert!(elsewhere.to_string().contains("never came to the remote"), "{elsewhere}");
+    assert!(elsewhere.to_string().contains("never reached the remote"), "{elsewhere}");
     world.settle(&remote, None).unwrap();
     let (_, staged) = world.other_machine().stage_in(&remote).unwrap();
     assert_eq!(staged.target.unwrap().step, 10);

@@ -254,7 +254,7 @@ impl Replica {
             }
         }
         if !uploaded {
-            return Ok(Err(format!("its bytes never came to the remote, and here {defect}")));
+            return Ok(Err(format!("its bytes never reached the remote, and here {defect}")));
         }
         match self.fetch_bytes(body)? {
             Ok(0) => Ok(Ok(Nearest { source: Source::Local, fetch_bytes: 0 })),

@@ -119,7 +119,9 @@ impl Replica {
             // Retention on this disk may have let it go meanwhile.
             return match folder.exists() {
                 true => Err(error),
-                false => Ok(Uploaded::NotHere { number, why: "its files were deleted meanwhile".into() }),
+                false => {
+                    Ok(Uploaded::NotHere { number, why: "its files were deleted in the meantime".into() })
+                }
             };
         }
         let sent = std::mem::take(&mut *lock(&sent));

@@ -2,130 +2,133 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum CheckpointCommand {
-    /// List checkpoints, newest first: state, size, what is shared, where the bytes are, pins
+    /// List checkpoints, newest first: state, size, shared files, location, pins
     #[command(after_help = "Examples:
-  trackway checkpoint ls                    of the last run
-  trackway checkpoint ls income --all       those deleted already too
-  trackway checkpoint ls ./train-100%       any folder with a `log`, without a home")]
+  trackway checkpoint ls                    checkpoints of the last run
+  trackway checkpoint ls income --all       include deleted checkpoints
+  trackway checkpoint ls ./train-100%       a checkpoint folder, without a home")]
     Ls {
         #[command(flatten)]
         subject: CheckpointSubject,
-        /// Those deleted already too
+        /// Include deleted checkpoints
         #[arg(long)]
         all: bool,
     },
-    /// Read every byte of committed checkpoints and compare the hashes
+    /// Verify committed checkpoints: read every byte and compare hashes
     #[command(after_help = "Examples:
   trackway checkpoint verify last
   trackway checkpoint verify last --step 1200
-  trackway checkpoint verify last --remote     the bytes at the remote too
+  trackway checkpoint verify last --remote     also verify the copies at the remote
 
-Exit code 7: at least one does not verify.")]
+Exit code 7: at least one checkpoint does not verify.")]
     Verify {
         #[command(flatten)]
         subject: CheckpointSubject,
-        /// Read what is at the run's remote too; that is downloaded, and not kept
+        /// Also verify the copies at the remote of the run; they are downloaded and not kept
         #[arg(long)]
         remote: bool,
         /// Only the checkpoints of this step
         #[arg(long, value_name = "N")]
         step: Option<u64>,
     },
-    /// Tell one checkpoint's story: who wrote it, from what, what it holds, where it is, whether a resume takes it
+    /// Explain a checkpoint: who wrote it, its parent, its contents, its location, whether a resume uses it
     #[command(after_help = "Examples:
   trackway checkpoint explain last
   trackway checkpoint explain last --step 1200 --json")]
     Explain {
         #[command(flatten)]
         subject: CheckpointSubject,
-        /// The step, or `latest`
+        /// Step, or `latest`
         #[arg(long, value_name = "N", default_value = "latest")]
         step: String,
     },
-    /// Name the checkpoint a resume would take, what was passed over, and what that costs
+    /// Show the checkpoint that a resume would use, which ones were skipped and why, and the cost
     #[command(after_help = "Examples:
   trackway checkpoint resume-target last
   trackway checkpoint resume-target last --json
 
-A run with a remote resumes from what the remote's log says: the nearest copy of it that is whole, on this disk or at the
-remote. Exit code 1: the remote does not answer, so that nothing can be launched; shown is what this disk has.")]
+A run with a remote resumes from the newest checkpoint in the log of the remote, from an intact copy on this disk or at the
+remote. Exit code 1: the remote does not answer, so nothing can be launched; the local checkpoints are shown.")]
     ResumeTarget {
         #[command(flatten)]
         subject: CheckpointSubject,
     },
-    /// Hold a checkpoint by a name: nothing deletes it while the pin stands
+    /// Pin a checkpoint under a name: a pinned checkpoint is never deleted
     #[command(after_help = "Examples:
   trackway checkpoint pin promoted last --why \"in production since May\"
   trackway checkpoint pin eval-7 last --step 1200 --for 2h")]
     Pin(PinArgs),
-    /// Take a pin away
+    /// Remove a pin
     #[command(after_help = "Examples:
   trackway checkpoint unpin eval-7 last")]
     Unpin {
-        /// The pin's name
+        /// Name of the pin
         name: String,
         #[command(flatten)]
         subject: CheckpointSubject,
+        /// Also remove a pin that protects a registered model version
+        #[arg(long)]
+        force: bool,
     },
-    /// Delete what retention lets go; without --yes only say what would go
+    /// Apply the retention policy; a dry run without --yes
     #[command(after_help = "Examples:
-  trackway checkpoint gc last                                  what would go by the run file's rules
+  trackway checkpoint gc last                                  dry run with the policy of the run file
   trackway checkpoint gc last --yes
   trackway checkpoint gc last --keep-last 3 --keep-best \"min val_loss\" --yes")]
     Gc(GcArgs),
-    /// Look at every file and say what is wrong with it, what is still safe, and what to do
+    /// Diagnose every file: what is damaged, what is still safe, and what to do
     #[command(after_help = "Examples:
   trackway checkpoint doctor last
   trackway checkpoint doctor ./train-100% --json
 
-It changes no checkpoint. Exit code 7: something needs repair.")]
+It changes nothing. Exit code 7: problems found.")]
     Doctor {
         #[command(flatten)]
         subject: CheckpointSubject,
     },
-    /// Ask the live attempt of a run to save a checkpoint now
+    /// Make the running attempt save a checkpoint now
     #[command(after_help = "Examples:
   trackway checkpoint now last --why \"before the power test\"
   trackway checkpoint now last --anomaly --why \"loss spike seen by the dashboard\"
 
 Exit code 4: the script refused, or did not answer in time.")]
     Now {
-        /// A run: its id, a unique part of it, its name, or `last`
+        /// Run: id, unique part of an id, name, or `last`
         #[arg(default_value = "last")]
         run: String,
-        /// Why, for the receipt
-        #[arg(long, default_value = "asked for with `trackway checkpoint now`", value_name = "TEXT")]
+        /// Reason, recorded in the receipt
+        #[arg(long, default_value = "requested with `trackway checkpoint now`", value_name = "TEXT")]
         why: String,
-        /// Something that watches the run asks, not a person: the reason in the receipt is `anomaly`
+        /// Requested by a monitor, not by a person: recorded with reason `anomaly`
         #[arg(long)]
         anomaly: bool,
     },
 }
 
-/// Whose checkpoints are meant.
+/// The run or folder whose checkpoints are meant.
 #[derive(Debug, Args)]
 pub struct CheckpointSubject {
-    /// A run (its id, a unique part of it, its name, or `last`), or a folder of checkpoints
+    /// Run (id, unique part of an id, name, or `last`), or a checkpoint folder
     #[arg(value_name = "RUN|ROOT", default_value = "last")]
     pub subject: String,
 }
 
 #[derive(Debug, Args)]
 pub struct PinArgs {
-    /// The pin's name; one of that name that stands already moves
+    /// Name of the pin; an existing pin of that name moves
     pub name: String,
     #[command(flatten)]
     pub subject: CheckpointSubject,
-    /// The step, or `latest`
+    /// Step, or `latest`
     #[arg(long, value_name = "N", default_value = "latest")]
     pub step: String,
-    /// Why, for whoever finds it
+    /// Reason, shown with the pin
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub why: String,
-    /// The moment the pin ends by itself, such as `2027-01-31T12:00:00Z`
+    /// Time at which the pin expires, such as `2027-01-31T12:00:00Z`
     #[arg(long, value_name = "TIME", conflicts_with = "lasting")]
     pub until: Option<String>,
-    /// How long it stands, such as `2h`
+    /// Lifetime of the pin, such as `2h`
     #[arg(long = "for", value_name = "DURATION")]
     pub lasting: Option<String>,
 }
@@ -134,22 +137,22 @@ pub struct PinArgs {
 pub struct GcArgs {
     #[command(flatten)]
     pub subject: CheckpointSubject,
-    /// Say what would go, and delete nothing; so it is without --yes
+    /// Only show what would be deleted (default)
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
-    /// Delete it
+    /// Delete
     #[arg(long)]
     pub yes: bool,
-    /// Keep so many of the newest, two at least [default: the run file's `checkpoint.keep`]
+    /// Keep the N newest, at least two [default: `checkpoint.keep` of the run file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_last: Option<u32>,
-    /// Keep the first at or behind every multiple of so many steps
-    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Keep one checkpoint every N steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub keep_every: Option<u64>,
-    /// Keep the best by a metric: `val_loss`, `min val_loss` or `max accuracy`
+    /// Keep the best checkpoint by a metric: `val_loss`, `min val_loss` or `max accuracy`
     #[arg(long, value_name = "METRIC")]
     pub keep_best: Option<String>,
-    /// Suspect, left-behind and never finished ones go when they are older than this
+    /// Delete suspect, orphaned and incomplete checkpoints older than this
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     pub older_than: String,
 }

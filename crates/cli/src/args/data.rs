@@ -4,40 +4,39 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
-    /// Read data once and say what is in it: types, missing values, distributions, how columns go with the label
+    /// Profile a data set in one pass: types, missing values, distributions, association with the label
     #[command(after_help = "Examples:
   trackway data profile train.parquet
   trackway data profile train.csv --label income --json
   trackway data profile 'data/*.csv' --columns age,workclass,income --missing '?'
-  trackway data profile train.parquet --save train.profile.json     to compare with later, without the data")]
+  trackway data profile train.parquet --save train.profile.json     for later drift checks without the data")]
     Profile(ProfileArgs),
-    /// Write down what data is like, as rules to edit and to check later data against
+    /// Infer a schema from data, to edit and to validate later data against
     #[command(after_help = "Examples:
   trackway data infer train.parquet > schema.toml
   trackway data infer 'data/*.csv' --missing '?' --out schema.toml")]
     Infer(InferArgs),
-    /// Check every row of data against a schema; ends with 3 where a rule with severity `block` does not hold
+    /// Validate every row against a schema; exits with 3 if a rule with severity `block` is violated
     #[command(after_help = "Examples:
   trackway data validate new.parquet --schema schema.toml
   trackway data validate request.jsonl --schema schema.toml --environment serve --json")]
     Validate(ValidateArgs),
-    /// Look for what makes data unfit to learn from: columns, rows, labels, personal data, groups; ends with 3 where a
-    /// run would be wasted
+    /// Check data quality: columns, rows, labels, personal data, groups; exits with 3 if a check blocks
     #[command(after_help = "Examples:
   trackway data check train.parquet --label income --against test.parquet
   trackway data check train.csv --label hired --group-by sex,race --json
   trackway data check users.parquet --sign-off approved.toml          [[personal]] column, kinds, approved_by, why, until
   trackway data check train.csv --label y --probabilities scores.csv --only data.label_noise")]
     Check(Box<CheckArgs>),
-    /// Compare the distributions of two data sets, each column against the noise that samples of these sizes show
+    /// Detect drift between two data sets, column by column, beyond the sampling noise of their sizes
     #[command(after_help = "Examples:
   trackway data drift --reference train.parquet --current new.parquet
   trackway data drift --reference train.profile.json --current new.parquet --label income --json
-  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, whose data is not read
-  trackway data drift --reference train.parquet --current new.parquet --joint     what no single column shows")]
+  trackway data drift --reference snapshot:train --current new.parquet        against a snapshot, without reading its data
+  trackway data drift --reference train.parquet --current new.parquet --joint     multivariate drift")]
     Drift(DriftArgs),
-    /// Look for what the test data shares with the training data, and for features that know the label; ends with 3
-    /// where a check blocks, or could not be made that was asked for
+    /// Detect leakage: overlap between training and test data, and features that reveal the label; exits with 3 if a check
+    /// blocks, or a requested check could not run
     #[command(
         after_help = "Checks: rows, groups, time, conflicts, near_duplicates, target, identifiers, preprocessing
 
@@ -48,8 +47,8 @@ Examples:
   trackway data leakage --train train.jsonl --test test.jsonl --skip near_duplicates"
     )]
     Leakage(LeakageArgs),
-    /// Read every image and text of a folder: what does not decode, odd sizes and modes, copies, masks and labels that do
-    /// not fit; ends with 3 where files cannot be read or labels name files that are not there
+    /// Check images and text files: decoding errors, unusual sizes and modes, duplicates, mismatched masks and labels; exits
+    /// with 3 if files cannot be read or labels name missing files
     #[command(after_help = "PNG, JPEG, BMP and WebP are decoded; text files must be UTF-8.
 
 Examples:
@@ -57,23 +56,23 @@ Examples:
   trackway data images data/images --masks data/masks
   trackway data images data/images --labels labels.csv --json")]
     Images(ImagesArgs),
-    /// Keep what data consists of, for good: every file's hash, the schema, the profile; files that did not change are not read again
+    /// Record a snapshot of a data set: file hashes, schema and profile; unchanged files are not read again
     #[command(after_help = "Examples:
   trackway data snapshot data/train --name train
   trackway data snapshot 's3://bucket/train/*.parquet' --name train --label income
   trackway data snapshot images/ --json")]
     Snapshot(SnapshotArgs),
-    /// List snapshots and the names that point to them
+    /// List snapshots and their names
     #[command(after_help = "Examples:
   trackway data ls
   trackway data ls --json")]
     Ls,
-    /// Say what is different in the second of two data sets: files, columns, rows, distributions; of two snapshots no data is read
+    /// Compare two data sets: files, columns, rows, distributions; two snapshots are compared without reading data
     #[command(after_help = "Examples:
-  trackway data diff train data/train        the snapshot `train` and the data as it is now
+  trackway data diff train data/train        the snapshot `train` and the current data
   trackway data diff 3f9a81c2 snapshot:train --label income --json")]
     Diff(DiffArgs),
-    /// Share rows out to parts, folds and stages; always the same, proved disjoint, written down as Parquet
+    /// Split rows into parts, folds and nested subsets; deterministic and verified to be disjoint
     #[command(after_help = "Examples:
   trackway data split all.parquet --parts train=0.8,test=0.2 --out split
   trackway data split all.csv --by stratified-group --label income --group household --parts train=0.8,test=0.2 --folds 5 --out split --write
@@ -85,7 +84,7 @@ Examples:
 pub struct InferArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// Write it there instead of printing it; a file that exists is not overwritten
+    /// Write to this file instead of stdout; an existing file is not overwritten
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -94,10 +93,10 @@ pub struct InferArgs {
 pub struct ValidateArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// The rules, as `trackway data infer` writes them
+    /// Schema file, as written by `trackway data infer`
     #[arg(long, value_name = "FILE")]
     pub schema: PathBuf,
-    /// `train` or `serve`: columns of the other one are not asked for
+    /// Environment, `train` or `serve`: columns of the other one are not required
     #[arg(long, value_name = "NAME")]
     pub environment: Option<String>,
 }
@@ -106,44 +105,44 @@ pub struct ValidateArgs {
 pub struct CheckArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// The column to be predicted
+    /// Target column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Columns that tell who a row is about: rows and label by group
+    /// Group columns, such as sex or age band: reports row counts and label rates per group
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub group_by: Vec<String>,
-    /// Data that the model will meet: its labels and categories must be known here
+    /// Data that the model will be used on: labels and categories that are new there are reported
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub against: Vec<String>,
-    /// Who allowed which personal data (TOML); what nobody signed for blocks
+    /// Approvals of personal data (TOML); unapproved personal data blocks
     #[arg(long, value_name = "FILE")]
     pub sign_off: Option<PathBuf>,
-    /// A probability for each class (a column named like it) and row, from your own model, in place of the quick one
+    /// Predicted class probabilities from your own model, for label-error detection: one column per class, named after it
     #[arg(long, num_args = 1.., value_name = "PATH", requires = "label")]
     pub probabilities: Vec<String>,
-    /// Run these checks only; one that cannot run then ends with 3 too
+    /// Run only these checks; exits with 3 if one of them cannot run
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Leave these checks out
+    /// Skip these checks
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub skip: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct DriftArgs {
-    /// What the data was: files, a snapshot, or a profile that was saved (.json)
+    /// Reference data: files, a snapshot, or a saved profile (.json)
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub reference: Vec<String>,
-    /// What the data is now: files, a snapshot, or a profile
+    /// Current data: files, a snapshot, or a saved profile (.json)
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub current: Vec<String>,
-    /// The column to be predicted: its shift is told apart
+    /// Target column (label shift is reported separately)
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Let a model tell rows of the two apart: finds shifts that no single column shows; needs the rows of both
+    /// Train a domain classifier to detect multivariate drift; needs the rows of both data sets
     #[arg(long)]
     pub joint: bool,
-    /// Compare the numbers of every row, not of a sample of at least 200,000
+    /// Compare numeric columns on all rows instead of a sample of at least 200,000
     #[arg(long)]
     pub all_rows: bool,
     #[command(flatten)]
@@ -152,25 +151,25 @@ pub struct DriftArgs {
 
 #[derive(Debug, Args)]
 pub struct LeakageArgs {
-    /// Files, globs or folders that are learnt from
+    /// Training data: files, globs or folders
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub train: Vec<String>,
-    /// Files, globs or folders that are tested with
+    /// Test data: files, globs or folders
     #[arg(long, required = true, num_args = 1.., value_name = "PATH")]
     pub test: Vec<String>,
-    /// The column to be predicted: rows are compared without it
+    /// Target column; rows are compared without it
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// A column whose values must not be on both sides, such as a user
+    /// Group column whose values must not appear in both, such as a user id
     #[arg(long, value_name = "COLUMN")]
     pub group: Option<String>,
-    /// A column that says when: what is tested must be later than what is learnt
+    /// Timestamp column: test rows must be later than training rows
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
-    /// Make these checks only [default: all]
+    /// Run only these checks [default: all]
     #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Leave these checks out
+    /// Skip these checks
     #[arg(long, value_name = "CHECKS", value_delimiter = ',')]
     pub skip: Vec<String>,
     #[command(flatten)]
@@ -182,10 +181,10 @@ pub struct ImagesArgs {
     /// Files, globs or folders
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<String>,
-    /// A folder with a mask, or a text with labels, for each image, of the same name but for the ending
+    /// Folder with a mask or a label file per image, with the same file stem
     #[arg(long, value_name = "PATH")]
     pub masks: Option<String>,
-    /// A table with a column that names the files
+    /// Table with a column of file names
     #[arg(long, value_name = "FILE")]
     pub labels: Option<String>,
 }
@@ -194,26 +193,26 @@ pub struct ImagesArgs {
 pub struct SnapshotArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// A name that points to it from now on; where it pointed before is remembered
+    /// Name of the snapshot; an existing name moves, and its history is kept
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// The column to be predicted: the profile then says how others go with it
+    /// Target column; the profile then includes associations with it
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
 }
 
-/// By what rows are shared out.
+/// Split strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SplitBy {
-    /// By the hash of the row, or of --key: equal rows stay together
+    /// By hash of the row or of --key: equal rows stay together
     Hash,
-    /// Groups (--group) stay whole
+    /// Whole groups (--group)
     Group,
-    /// Every part has every label's share (--label)
+    /// Equal label fractions in every part (--label)
     Stratified,
-    /// Groups stay whole, and labels are shared out as evenly as that allows
+    /// Whole groups, with label fractions as equal as possible
     StratifiedGroup,
-    /// Later parts hold later rows (--time)
+    /// By time: later parts hold later rows (--time)
     Time,
 }
 
@@ -221,50 +220,50 @@ pub enum SplitBy {
 pub struct SplitArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// By what rows are shared out [default: group where --group is named, time where --time is, else hash]
+    /// Split strategy [default: group with --group, time with --time, otherwise hash]
     #[arg(long, value_enum)]
     pub by: Option<SplitBy>,
-    /// Names and shares, which sum to 1: `train=0.8,test=0.2`
+    /// Parts and their fractions, which sum to 1: `train=0.8,test=0.2`
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     pub parts: Vec<String>,
-    /// So many folds of the first part
+    /// Number of cross-validation folds of the first part
     #[arg(long, value_name = "K")]
     pub folds: Option<usize>,
-    /// The column that identifies a row [default: its whole content]
+    /// Key column that identifies a row [default: all columns]
     #[arg(long, value_name = "COLUMN")]
     pub key: Option<String>,
-    /// The column to be predicted
+    /// Target column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// The column whose values must each stay on one side, such as a user
+    /// Group column whose values stay in one part, such as a user id
     #[arg(long, value_name = "COLUMN")]
     pub group: Option<String>,
-    /// The column that says when a row is from
+    /// Timestamp column
     #[arg(long, value_name = "COLUMN")]
     pub time: Option<String>,
-    /// Another seed gives another split
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = trackway_app::data::split::DEFAULT_SEED)]
     pub seed: u64,
-    /// Nested subsets: each holds the smaller ones
-    #[arg(long, value_name = "SHARES", value_delimiter = ',')]
+    /// Fractions of nested subsets: each contains the smaller ones
+    #[arg(long, value_name = "FRACTIONS", value_delimiter = ',')]
     pub stages: Vec<String>,
-    /// The folder that the files go to
+    /// Output folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Write the parts themselves too, each as a Parquet file
+    /// Also write the rows of each part as a Parquet file
     #[arg(long)]
     pub write: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// A snapshot (its name, its id or the beginning of it), or a file, glob or folder
+    /// Snapshot (name, id or prefix of an id), or file, glob or folder
     #[arg(value_name = "BEFORE")]
     pub before: String,
-    /// The same of what it is compared with
+    /// Snapshot, file, glob or folder to compare with
     #[arg(value_name = "AFTER")]
     pub after: String,
-    /// The column to be predicted: its shift is told apart
+    /// Target column (label shift is reported separately)
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
     #[command(flatten)]
@@ -275,15 +274,15 @@ pub struct DiffArgs {
 pub struct ProfileArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// The column to be predicted
+    /// Target column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Keep the profile in this file
+    /// Save the profile to this file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
 }
 
-/// Which data, and how it is read.
+/// Input files, and how to read them.
 #[derive(Debug, Args)]
 pub struct TableArgs {
     /// Files (.parquet, .csv, .tsv, .jsonl, .txt), globs or folders, read as one table
@@ -293,16 +292,16 @@ pub struct TableArgs {
     pub reading: ReadingArgs,
 }
 
-/// How CSV is read.
+/// How to read CSV.
 #[derive(Debug, Args)]
 pub struct ReadingArgs {
-    /// Names of the columns, for CSV files without a header
+    /// Column names, for CSV files without a header
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// The separator of CSV files [default: detected]
-    #[arg(long, value_name = "LETTER")]
+    /// Field separator of CSV files [default: detected]
+    #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<char>,
-    /// A text that stands for a missing value; may be repeated [default: ?, NA, null and the like]
+    /// String that marks a missing value; repeatable [default: ?, NA, null and similar]
     #[arg(long, value_name = "TEXT")]
     pub missing: Vec<String>,
 }

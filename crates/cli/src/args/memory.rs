@@ -26,142 +26,142 @@ const MAX_RANK: u64 = 1024;
   trackway memory --config config.json --measured 61.3e9 --counter allocated --json
   trackway memory --devices
 
-The estimate is an interval for the rank that needs most. Every formula, and how far it is off on
-published peaks, is in docs/memory.md.")]
+The estimate is an interval for the rank with the highest peak. docs/memory.md has the formulas and their errors on
+published peaks.")]
 pub struct MemoryArgs {
-    /// Parameters, such as 7e9, 7b or 350m; a shape is guessed from them
+    /// Parameter count, such as 7e9, 7b or 350m; the architecture is guessed from it
     #[arg(long, value_name = "N", value_parser = scaled, help_heading = "Model")]
     pub params: Option<u64>,
-    /// A `config.json` of Hugging Face, or a folder with one
+    /// Hugging Face `config.json`, or a folder with one
     #[arg(long, value_name = "FILE", help_heading = "Model")]
     pub config: Option<PathBuf>,
-    /// Safetensors files, or folders of them; only headers are read
+    /// Safetensors files or folders; only headers are read
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Model")]
     pub safetensors: Vec<PathBuf>,
-    /// Layers, for a decoder described by hand
+    /// Number of layers, for a decoder described by hand
     #[arg(long, value_name = "N", requires_all = ["hidden", "heads"], value_parser = count(), help_heading = "Model")]
     pub layers: Option<u64>,
-    /// Width of the residual stream
+    /// Hidden size
     #[arg(long, value_name = "N", requires = "layers", value_parser = count(), help_heading = "Model")]
     pub hidden: Option<u64>,
-    /// Attention heads
+    /// Number of attention heads
     #[arg(long, value_name = "N", requires = "layers", value_parser = count(), help_heading = "Model")]
     pub heads: Option<u64>,
-    /// Key and value heads [default: as many as heads]
+    /// Number of key/value heads [default: number of attention heads]
     #[arg(long, value_name = "N", requires = "layers", value_parser = count(), help_heading = "Model")]
     pub kv_heads: Option<u64>,
-    /// Width inside the feed-forward block [default: 4 × hidden]
+    /// Intermediate size of the MLP [default: 4 × hidden size]
     #[arg(long, value_name = "N", requires = "layers", value_parser = count(), help_heading = "Model")]
     pub ffn: Option<u64>,
-    /// Tokens in the vocabulary
+    /// Vocabulary size
     #[arg(long, value_name = "N", default_value_t = 32_000, value_parser = count(), help_heading = "Model")]
     pub vocab: u64,
-    /// The output head is the embedding
+    /// Tied input and output embeddings
     #[arg(long, requires = "layers", help_heading = "Model")]
     pub tied_embeddings: bool,
-    /// Two matrices in the feed-forward block, not three
+    /// Non-gated MLP (two weight matrices instead of three)
     #[arg(long, requires = "layers", help_heading = "Model")]
     pub plain_mlp: bool,
-    /// Training drops activations at random
+    /// Dropout during training
     #[arg(long, help_heading = "Model")]
     pub dropout: bool,
 
-    /// Tokens of a sample
+    /// Sequence length in tokens
     #[arg(long, value_name = "N", default_value_t = 2048, value_parser = count(), help_heading = "Step")]
     pub seq: u64,
-    /// Tokens of a sample on the decoder's side of an encoder–decoder model
+    /// Target sequence length of an encoder–decoder model
     #[arg(long, value_name = "N", value_parser = count(), help_heading = "Step")]
     pub target_seq: Option<u64>,
-    /// Samples that a device works on at a time
+    /// Micro-batch size per device
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(), help_heading = "Step")]
     pub micro_batch: u64,
-    /// Micro-batches added up before a step
+    /// Gradient accumulation steps
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(), help_heading = "Step")]
     pub accumulate: u64,
-    /// Type of the matrix products
+    /// Compute dtype
     #[arg(long, value_parser = words!(Precision), value_name = "TYPE", default_value_t = Precision::Bf16, help_heading = "Step")]
     pub precision: Precision,
-    /// 32-bit weights: a copy beside 16-bit ones, the weights themselves (autocast, FSDP), or none
+    /// Master weights: a 32-bit copy next to 16-bit weights, 32-bit weights (autocast, FSDP), or none
     #[arg(long, value_parser = words!(Master), value_name = "HOW", default_value_t = Master::Copy, help_heading = "Step")]
     pub master_weights: Master,
-    /// Type of gradients [default: that of their weights]
+    /// Gradient dtype [default: dtype of the weights]
     #[arg(long, value_parser = words!(Precision), value_name = "TYPE", help_heading = "Step")]
     pub gradients: Option<Precision>,
-    /// What turns gradients into updates
+    /// Optimizer
     #[arg(long, value_parser = words!(Optimizer), value_name = "NAME", default_value_t = Optimizer::Adamw, help_heading = "Step")]
     pub optimizer: Optimizer,
-    /// How the optimizer's step is done
+    /// Optimizer implementation
     #[arg(long, value_parser = words!(Step), value_name = "HOW", default_value_t = Step::Fused, help_heading = "Step")]
     pub optimizer_step: Step,
-    /// Activations that are computed again
+    /// Activation checkpointing (recomputation)
     #[arg(long, value_parser = words!(Recompute), value_name = "WHICH", default_value_t = Recompute::None, help_heading = "Step")]
     pub recompute: Recompute,
-    /// How attention is computed
+    /// Attention implementation
     #[arg(long, value_parser = words!(Attention), value_name = "HOW", default_value_t = Attention::Flash, help_heading = "Step")]
     pub attention: Attention,
-    /// How the loss is computed; `classes`: over a few classes, not a vocabulary
+    /// Loss implementation; `classes`: over a few classes instead of a vocabulary
     #[arg(long, value_parser = words!(Loss), value_name = "HOW", default_value_t = Loss::Eager, help_heading = "Step")]
     pub loss: Loss,
-    /// Layers are compiled (`torch.compile`)
+    /// Compiled layers (`torch.compile`)
     #[arg(long, help_heading = "Step")]
     pub compile: bool,
-    /// Rank of low-rank adapters; without it every parameter is trained
+    /// LoRA rank; without it all parameters are trained
     #[arg(long, value_name = "RANK", value_parser = clap::value_parser!(u64).range(1..=MAX_RANK), help_heading = "Step")]
     pub lora: Option<u64>,
-    /// Where adapters are
+    /// LoRA target modules
     #[arg(long, value_parser = words!(Targets), value_name = "WHERE", requires = "lora", default_value_t = Targets::All, help_heading = "Step")]
     pub lora_targets: Targets,
-    /// In what the frozen base of adapters is held
+    /// Dtype of the frozen base model (e.g. nf4)
     #[arg(long, value_parser = words!(Base), value_name = "TYPE", requires = "lora", default_value_t = Base::Plain, help_heading = "Step")]
     pub base: Base,
-    /// Texts generated at a time between steps, which need a cache of keys and values
+    /// Batch size of generation between steps (needs a KV cache)
     #[arg(long, value_name = "N", requires = "generate_seq", value_parser = count(), help_heading = "Step")]
     pub generate_batch: Option<u64>,
-    /// Tokens of one
+    /// Sequence length of generation in tokens
     #[arg(long, value_name = "N", requires = "generate_batch", value_parser = count(), help_heading = "Step")]
     pub generate_seq: Option<u64>,
 
     /// ZeRO stage: 0 (DDP), 1, 2, 3 (FSDP)
     #[arg(long, value_name = "STAGE", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=3), help_heading = "Devices")]
     pub zero: u8,
-    /// Ranks that see different samples
+    /// Data-parallel size
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(), help_heading = "Devices")]
     pub data_parallel: u64,
-    /// Ranks that share matrices
+    /// Tensor-parallel size
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(), help_heading = "Devices")]
     pub tensor_parallel: u64,
-    /// Tensor ranks share tokens where they do not share matrices
+    /// Sequence parallelism across tensor-parallel ranks
     #[arg(long, help_heading = "Devices")]
     pub sequence_parallel: bool,
-    /// Ranks that hold layers one behind the other
+    /// Pipeline-parallel size
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(), help_heading = "Devices")]
     pub pipeline_parallel: u64,
-    /// Micro-batches in the pipeline [default: as many as ranks]
+    /// Micro-batches in the pipeline [default: pipeline-parallel size]
     #[arg(long, value_name = "N", value_parser = count(), help_heading = "Devices")]
     pub pipeline_micro_batches: Option<u64>,
-    /// Ranks that share the tokens of a sample
+    /// Context-parallel size
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count(), help_heading = "Devices")]
     pub context_parallel: u64,
-    /// What is kept in the host's memory
+    /// State offloaded to host memory
     #[arg(long, value_parser = words!(Offload), value_name = "WHAT", default_value_t = Offload::None, help_heading = "Devices")]
     pub offload: Offload,
-    /// Keep activations in the host's memory
+    /// Offload activations to host memory
     #[arg(long, help_heading = "Devices")]
     pub offload_activations: bool,
-    /// The allocator may grow its segments (`expandable_segments:True`)
+    /// Expandable allocator segments (`expandable_segments:True`)
     #[arg(long, help_heading = "Devices")]
     pub expandable_segments: bool,
-    /// The device, such as h100-80gb, a100, rtx4090
+    /// Device, such as h100-80gb, a100, rtx4090
     #[arg(long, value_name = "NAME", help_heading = "Devices")]
     pub gpu: Option<String>,
-    /// List the devices known by name
+    /// List known devices
     #[arg(long, help_heading = "Devices")]
     pub devices: bool,
 
-    /// A peak measured in a run of these settings, in bytes: it corrects the estimate
+    /// Measured peak of a run with these settings, in bytes: calibrates the estimate
     #[arg(long, value_name = "BYTES", value_parser = scaled, help_heading = "Correction")]
     pub measured: Option<u64>,
-    /// What it counts: two counters of the framework's allocator, or nvidia-smi
+    /// Source of the measured peak: a counter of the framework's allocator, or nvidia-smi
     #[arg(long, value_parser = words!(Counter), value_name = "WHAT", requires = "measured", default_value_t = Counter::Device, help_heading = "Correction")]
     pub counter: Counter,
 }

@@ -4,138 +4,138 @@ use clap::{Args, ValueEnum};
 
 use super::data::TableArgs;
 
-/// What kind of predictions a table holds.
+/// Task type of a table of predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum TaskName {
     /// One of a few classes
     Classification,
-    /// An amount
+    /// A continuous target
     Regression,
-    /// Losses, exact answers, or several completions of a task
+    /// Losses, exact matches, or several completions per task
     LanguageModel,
-    /// What was heard against what was said
+    /// Speech recognition: hypotheses against references
     Transcription,
-    /// Documents in an order for each query
+    /// Ranked documents per query
     Ranking,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Columns are found by their names (label, prediction, score, score_CLASS, quantile_0.9, loss, tokens, bytes, task_id,
-correct, reference, hypothesis, query, relevance, rank, id) where none is named; what was guessed is told.
+    after_help = "Columns are found by name (label, prediction, score, score_CLASS, quantile_0.9, loss, tokens, bytes, task_id,
+correct, reference, hypothesis, query, relevance, rank, id) unless named; guesses are reported.
 
 Examples:
   trackway metrics predictions.parquet
   trackway metrics predictions.csv --label income --score p --positive '>50K' --json
   trackway metrics predictions.parquet --slice women=\"sex = 'Female'\" --slice older='age >= 60' --fairness sex,race
-  trackway metrics new.parquet --baseline old.parquet --id id          better, worse, no difference shown, inconclusive?
+  trackway metrics new.parquet --baseline old.parquet --id id          better, worse, no difference shown, or inconclusive
   trackway metrics predictions.parquet --html report.html --parquet numbers.parquet
-  trackway metrics answers.parquet --group document                    rows of one document are drawn together
+  trackway metrics answers.parquet --group document                    resample whole documents
 
-Exit codes: 0 judged, whatever the numbers say; 2 columns or predicates that make no sense; 6 no such file"
+Exit codes: 0 computed, whatever the numbers; 2 invalid columns or predicates; 6 file not found"
 )]
 pub struct MetricsArgs {
     #[command(flatten)]
     pub table: TableArgs,
     #[command(flatten)]
     pub columns: ColumnArgs,
-    /// What kind of predictions they are [default: by the columns]
+    /// Task type [default: detected from the columns]
     #[arg(long, value_enum)]
     pub task: Option<TaskName>,
-    /// The positive one of two classes [default: the last one]
+    /// Positive class [default: the last one]
     #[arg(long, value_name = "CLASS")]
     pub positive: Option<String>,
-    /// A part of the rows, by a condition on columns in SQL; may be repeated
+    /// Slice defined by a SQL condition on columns; repeatable
     #[arg(long = "slice", value_name = "NAME=PREDICATE")]
     pub slices: Vec<String>,
-    /// Columns whose values are groups that should fare alike
+    /// Columns of protected groups, for fairness measures
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub fairness: Vec<String>,
-    /// Predictions of another model for the same rows
+    /// Predictions of a baseline model for the same rows
     #[arg(long, num_args = 1.., value_name = "PATH")]
     pub baseline: Vec<String>,
-    /// Pair rows with the baseline's by their place, not by --id
+    /// Pair rows with the baseline by position instead of --id
     #[arg(long, requires = "baseline")]
     pub by_order: bool,
-    /// A difference from the baseline below this does not matter [default: 0.01, or 1 % of what is no share]
-    #[arg(long, value_name = "AMOUNT")]
+    /// Practical margin: smaller differences from the baseline do not matter [default: 0.01, or 1 % of unbounded metrics]
+    #[arg(long, value_name = "DIFFERENCE")]
     pub margin: Option<f64>,
-    /// The metric by which slices are judged [default: accuracy, mae, exact_match, pass_at_1, loss, wer, ndcg]
+    /// Metric for slices [default: accuracy, mae, exact_match, pass_at_1, loss, wer, ndcg]
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
-    /// How sure intervals are
+    /// Confidence level of intervals
     #[arg(long, value_name = "P", default_value_t = 0.95)]
     pub confidence: f64,
-    /// How often rows are drawn again, for intervals without a formula
+    /// Bootstrap resamples, for metrics without a closed-form interval
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub resamples: u32,
-    /// Draw rows again for every interval, also where there is a formula
+    /// Bootstrap every interval
     #[arg(long)]
     pub always_resample: bool,
-    /// Another seed draws other rows
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// The share of positives to be found for `precision_at_recall`
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
+    /// Recall at which `precision_at_recall` is computed
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.9)]
     pub recall: f64,
-    /// Slices and groups with fewer rows are inconclusive
+    /// Minimum support: slices and groups with fewer rows are inconclusive
     #[arg(long, value_name = "ROWS", default_value_t = 30)]
     pub support_min: u64,
-    /// Slices with a wider interval are inconclusive; of a metric that is no share, as a part of its value
+    /// Slices with a wider interval are inconclusive; for unbounded metrics, relative to the value
     #[arg(long, value_name = "WIDTH", default_value_t = 0.2)]
     pub width_max: f64,
-    /// Write it as one HTML page too, which needs no network
+    /// Write a self-contained HTML report
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write every number as a row of a Parquet file too
+    /// Write all numbers to a Parquet file
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
 }
 
-/// Which column holds what.
+/// Column names.
 #[derive(Debug, Args)]
 pub struct ColumnArgs {
-    /// What is true
+    /// Ground-truth column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// What the model said
+    /// Prediction column
     #[arg(long, value_name = "COLUMN")]
     pub prediction: Option<String>,
-    /// How sure it is of the positive class
+    /// Predicted probability (or score) of the positive class
     #[arg(long, value_name = "COLUMN")]
     pub score: Option<String>,
-    /// What names a row, or the task of a completion
+    /// Id of a row, or of the task of a completion
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
-    /// Rows that share a value are not independent, such as questions about one text
+    /// Cluster column: rows with the same value are not independent, such as questions about one document
     #[arg(long, value_name = "COLUMN")]
     pub group: Option<String>,
-    /// Loss of a row in nats: summed over its tokens where there is a column of tokens
+    /// Loss per row in nats; summed over tokens if there is a token count column
     #[arg(long, value_name = "COLUMN")]
     pub loss: Option<String>,
-    /// Tokens of a row
+    /// Token count per row
     #[arg(long, value_name = "COLUMN")]
     pub tokens: Option<String>,
-    /// Bytes of a row's text
+    /// Byte count per row
     #[arg(long, value_name = "COLUMN")]
     pub bytes: Option<String>,
-    /// Whether a completion is right
+    /// Whether a completion is correct
     #[arg(long, value_name = "COLUMN")]
     pub correct: Option<String>,
-    /// What was said
+    /// Reference transcript
     #[arg(long, value_name = "COLUMN")]
     pub reference: Option<String>,
-    /// What was heard
+    /// Hypothesis (recognized text)
     #[arg(long, value_name = "COLUMN")]
     pub hypothesis: Option<String>,
-    /// What is searched for
+    /// Query id
     #[arg(long, value_name = "COLUMN")]
     pub query: Option<String>,
-    /// How relevant a document is; 0 is not
+    /// Relevance grade of a document; 0: not relevant
     #[arg(long, value_name = "COLUMN")]
     pub relevance: Option<String>,
-    /// The place of a document, 1 first
+    /// Rank of a document, from 1
     #[arg(long, value_name = "COLUMN")]
     pub rank: Option<String>,
 }

@@ -6,8 +6,7 @@ use super::TableArgs;
 
 #[derive(Debug, Subcommand)]
 pub enum SlicesCommand {
-    /// Search for blind spots: the slices of a table where a model is worse than on the whole, confirmed on rows that
-    /// the search did not see
+    /// Find slices with above-average error, confirmed on held-out rows
     #[command(
         after_help = "Slices are conjunctions such as `age in [25, 31) and sector = Private`. See docs/slices.md.
 
@@ -16,7 +15,7 @@ Examples:
   trackway slices find predictions.csv --label income --prediction predicted --skip id
   trackway slices find predictions.csv --label y --prediction new --worse-than old --group user_id
   trackway slices find errors.parquet --error loss --json > monday.json
-  trackway slices find errors.parquet --error loss --since monday.json     what is new, gone, worse and better"
+  trackway slices find errors.parquet --error loss --since monday.json     new, resolved, worse and better slices"
     )]
     Find(Box<SlicesFindArgs>),
 }
@@ -25,75 +24,75 @@ Examples:
 pub struct SlicesFindArgs {
     #[command(flatten)]
     pub table: TableArgs,
-    /// A column with the error of each row: a number of 0 or more
+    /// Error column: a number of 0 or more per row
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["label", "prediction"], required_unless_present = "label")]
     pub error: Option<String>,
-    /// What is true, where the error is to be computed
+    /// Ground-truth column, to compute the error from
     #[arg(long, value_name = "COLUMN", requires = "prediction")]
     pub label: Option<String>,
-    /// What was predicted
+    /// Prediction column
     #[arg(long, value_name = "COLUMN", requires = "label")]
     pub prediction: Option<String>,
-    /// How far off a prediction is [default: zero-one for texts and classes, squared for other numbers]
+    /// Loss function [default: zero-one for strings and classes, squared otherwise]
     #[arg(long, value_enum, value_name = "LOSS", requires = "label")]
     pub loss: Option<SlicesLoss>,
-    /// The baseline's error (with --label: its prediction): search where the candidate is worse than it
+    /// Error of a baseline (with --label: its prediction): find slices where the model is worse than the baseline
     #[arg(long, value_name = "COLUMN")]
     pub worse_than: Option<String>,
-    /// Rows with the same value stay together, and count as one in every test
+    /// Cluster column: rows with the same value stay together and count as one in every test
     #[arg(long, value_name = "COLUMN")]
     pub group: Option<String>,
-    /// What slices are made of [default: every other column]
+    /// Columns to build slices from [default: all others]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub features: Vec<String>,
-    /// Columns that slices are not made of
+    /// Columns not to build slices from
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "features")]
     pub skip: Vec<String>,
-    /// Columns of numbers that stand for categories: no bins
+    /// Numeric columns to treat as categorical
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub categorical: Vec<String>,
-    /// How many slices
+    /// Number of slices
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,
-    /// Of slices with the same rows, answer only the one with the fewest predicates
+    /// Report only the simplest of slices with identical rows
     #[arg(long)]
     pub distinct: bool,
-    /// The most predicates of a slice
+    /// Maximum number of predicates per slice
     #[arg(long, value_name = "L", default_value_t = 3)]
     pub max_level: usize,
-    /// The weight of error against size: at 0.5, twice the error pays for half the rows
+    /// Weight of error relative to slice size, from 0 to 1
     #[arg(long, value_name = "A", default_value_t = 0.95)]
     pub alpha: f64,
-    /// The fewest searched rows of a slice [default: a hundredth of them, at least 32]
+    /// Minimum number of rows of a slice [default: 1 % of the searched rows, at least 32]
     #[arg(long, value_name = "N")]
     pub min_support: Option<u32>,
-    /// Bins of about equally many rows for columns of numbers
+    /// Number of quantile bins of numeric columns
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub bins: usize,
-    /// The share of rows that are kept from the search, to measure what it finds
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    /// Fraction of rows held out to confirm slices
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.5)]
     pub holdout: f64,
-    /// Search all rows: nothing is confirmed, and there are no p-values
+    /// Search all rows: no confirmation, no p-values
     #[arg(long, conflicts_with = "holdout")]
     pub no_holdout: bool,
-    /// The share of false ones that is allowed among confirmed slices
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05)]
+    /// False discovery rate among confirmed slices
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.05)]
     pub fdr: f64,
-    /// Decides which rows are held out
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// An earlier answer (--json): begin with its slices and bins, and say what changed
+    /// Earlier output (--json): reuse its slices and bins, and report changes
     #[arg(long, value_name = "FILE")]
     pub since: Option<PathBuf>,
 }
 
-/// How far off a prediction is.
+/// Loss function.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum SlicesLoss {
-    /// 0 where it is right, else 1
+    /// 0 if correct, otherwise 1
     ZeroOne,
-    /// The square of the difference
+    /// Squared error
     Squared,
-    /// The difference without its sign
+    /// Absolute error
     Absolute,
 }

@@ -23,19 +23,15 @@ pub fn classify(args: &ClassifyArgs, printer: Printer) -> Result<u8, Failure> {
         printer.document(&verdict);
         return Ok(0);
     }
-    printer.line(&format!(
-        "{} ({}, rule `{}`)",
-        printer.tone(Tone::Bold, verdict.reason.as_str()),
-        verdict.confidence,
-        verdict.rule
-    ));
-    printer.line(&format!("  matter of {}; outlook {}", verdict.domain, verdict.retry_outlook));
+    let by = format!(" ({}, rule `{}`)", verdict.confidence, verdict.rule);
+    printer.line(printer.tone(Tone::Bold, verdict.reason.as_str()) + by);
+    printer.line(format!("  domain: {}; retry outlook: {}", verdict.domain, verdict.retry_outlook));
     for item in &verdict.evidence {
         let line = item.line_number.map(|number| format!("line {number}: ")).unwrap_or_default();
-        printer.line(&format!("  {line}{}", item.text));
+        printer.line(format!("  {line}{}", item.text));
     }
     for item in &verdict.secondary {
-        printer.line(&format!("  also seen: {}: {}", item.reason, item.text));
+        printer.line(format!("  also seen: {}: {}", item.reason, item.text));
     }
     Ok(0)
 }
@@ -46,6 +42,6 @@ fn signal_number(text: &str) -> Result<i32, Failure> {
         .ok()
         .or_else(|| name.parse::<nix::sys::signal::Signal>().ok().map(|signal| signal as i32))
         .ok_or_else(|| {
-            Failure::usage(format!("`{text}` is no signal"), "use a number or a name, such as 9 or SIGKILL")
+            Failure::usage(format!("invalid signal `{text}`"), "use a number or a name, such as 9 or SIGKILL")
         })
 }

@@ -15,7 +15,7 @@ use trackway_ledger::StageRow;
 
 use super::evaluate::few_metrics;
 use super::{explain_machine, progressive};
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone};
 use crate::units::{bytes, duration, metric, short_hash};
 
 /// Most lines of the timeline that are shown; `--json` has all of them.
@@ -63,16 +63,16 @@ pub fn print(printer: Printer, page: &Explanation) {
 
 fn section(printer: Printer, title: &str) {
     printer.line("");
-    printer.line(&printer.tone(Tone::Bold, title));
+    printer.line(printer.tone(Tone::Bold, title));
 }
 
-fn fact(printer: Printer, name: &str, value: &str) {
-    printer.line(&format!("  {name:<12}{}", value));
+fn fact(printer: Printer, name: &str, value: impl Into<Shown>) {
+    printer.line(Shown::from(format!("  {name:<12}")) + value);
 }
 
 fn optional(printer: Printer, name: &str, value: Option<String>) {
     if let Some(value) = value {
-        fact(printer, name, &value);
+        fact(printer, name, value);
     }
 }
 
@@ -85,8 +85,8 @@ fn heading(printer: Printer, page: &Explanation) {
         (None, None) => String::new(),
     };
     let tone = state_tone(&run.state);
-    let title = printer.tone(Tone::Bold, &visible(&run.name));
-    printer.line(&format!("{title} · {}{owner} · {}", run.run_id, printer.tone(tone, &run.state)));
+    let title = printer.tone(Tone::Bold, &run.name);
+    printer.line(title + format!(" · {}{owner} · ", run.run_id) + printer.tone(tone, &run.state));
 }
 
 fn state_tone(state: &str) -> Tone {
@@ -108,7 +108,7 @@ fn preflight(printer: Printer, checks: &[Recorded]) {
     for check in checks.iter().filter(|check| rank(check) > 0 && worst > 0) {
         let tone = if check.blocks { Tone::Bad } else { Tone::Warning };
         let word = if check.blocks { "block" } else { check.verdict.as_str() };
-        let word = printer.tone(tone, &word.replace('_', " "));
+        let word = printer.tone(tone, word.replace('_', " "));
         let findings: Vec<&str> =
             check.findings.iter().filter_map(|finding| finding.get("message")?.as_str()).collect();
         let said = match (&check.skipped_why, findings.as_slice()) {
@@ -117,7 +117,7 @@ fn preflight(printer: Printer, checks: &[Recorded]) {
             (None, [only]) => (*only).to_owned(),
             (None, [first, rest @ ..]) => format!("{first} (and {} more)", rest.len()),
         };
-        printer.line(&format!("  {word} {}: {}", check.name, visible(&said)));
+        printer.line(Shown::from("  ") + word + format!(" {}: {said}", check.name));
     }
 }
 
@@ -138,7 +138,7 @@ fn detections(printer: Printer, found: &[Detection]) {
     section(printer, "Found while it ran");
     let left_out = found.len().saturating_sub(DETECTIONS_MAX);
     if left_out > 0 {
-        printer.line(&format!("  … {left_out} earlier ones, in `detections`"));
+        printer.line(format!("  … {left_out} earlier ones, in `detections`"));
     }
     for detection in &found[left_out..] {
         let tone = if detection.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
@@ -148,22 +148,19 @@ fn detections(printer: Printer, found: &[Detection]) {
             first if first < detection.step => format!(" (from step {first} on)"),
             _ => String::new(),
         };
-        printer.line(&format!(
-            "  {name} at step {}{from}{rank}: {}",
-            detection.step,
-            visible(&detection.evidence)
-        ));
-        printer.line(&format!("    likely: {}", visible(&detection.cause)));
-        printer.line(&format!("    try: {}", detection.advice));
+        let seen = format!(" at step {}{from}{rank}: {}", detection.step, detection.evidence);
+        printer.line(Shown::from("  ") + name + seen);
+        printer.line(format!("    likely: {}", detection.cause));
+        printer.line(format!("    try: {}", detection.advice));
         let batch = detection.batch_digest.map(|digest| format!("batch {digest:x}"));
         let committed =
             detection.last_committed_step.map(|step| format!("last commit before it: step {step}"));
         let beside: Vec<String> = data_of(detection).into_iter().chain(batch).chain(committed).collect();
         if !beside.is_empty() {
-            printer.line(&format!("    {}", beside.join("; ")));
+            printer.line(format!("    {}", beside.join("; ")));
         }
         if let Some(rolled_back) = &detection.rolled_back {
-            printer.line(&format!("    done: {rolled_back}"));
+            printer.line(format!("    done: {rolled_back}"));
         }
         stacks(printer, detection);
     }
@@ -183,13 +180,13 @@ fn data_of(detection: &Detection) -> Option<String> {
 /// Where each process stood when the run stood still.
 fn stacks(printer: Printer, detection: &Detection) {
     let Some(path) = &detection.stacks_path else { return };
-    printer.line(&format!("    stacks, whole in `{path}` of the attempt's folder:"));
+    printer.line(format!("    stacks, whole in `{path}` of the attempt's folder:"));
     for line in detection.stacks.iter().take(STACKS_MAX) {
-        printer.line(&format!("      {}", visible(line)));
+        printer.line(format!("      {}", line));
     }
     let left_out = detection.stacks.len().saturating_sub(STACKS_MAX);
     if left_out > 0 {
-        printer.line(&format!("      … {left_out} more"));
+        printer.line(format!("      … {left_out} more"));
     }
 }
 
@@ -200,7 +197,7 @@ fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     section(printer, &format!("Attempt {} of {of} · {}{stage}", attempt.attempt_number, attempt.attempt_id));
     match &page.termination {
         Some(termination) => ended(printer, termination),
-        None => fact(printer, "state", &format!("{} (it has not ended)", attempt.state)),
+        None => fact(printer, "state", format!("{} (it has not ended)", attempt.state)),
     }
     let status = match (attempt.exit_code, attempt.signal) {
         (Some(code), _) => Some(format!("exit code {code}")),
@@ -213,15 +210,16 @@ fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
 fn ended(printer: Printer, termination: &Termination) {
     let tone = if termination.reason == "completed" { Tone::Good } else { Tone::Bad };
     let reason = printer.tone(tone, &termination.reason);
-    fact(printer, "ended", &format!("{reason} ({}, rule `{}`)", termination.confidence, termination.rule));
-    fact(printer, "matter of", &format!("{}; outlook {}", termination.domain, termination.retry_outlook));
+    let by = format!(" ({}, rule `{}`)", termination.confidence, termination.rule);
+    fact(printer, "ended", reason + by);
+    fact(printer, "domain", format!("{}; retry outlook: {}", termination.domain, termination.retry_outlook));
     for item in &termination.evidence {
-        fact(printer, "evidence", &evidence_line(item));
+        fact(printer, "evidence", evidence_line(item));
     }
     for item in &termination.secondary {
         let text = item.get("text").and_then(Value::as_str).unwrap_or_default();
         let reason = item.get("reason").and_then(Value::as_str).unwrap_or("?");
-        fact(printer, "also seen", &format!("{reason}: {text}"));
+        fact(printer, "also seen", format!("{reason}: {text}"));
     }
 }
 
@@ -285,16 +283,16 @@ fn stages(printer: Printer, stages: &[StageRow]) {
     let titles = ["  stage", "verdict", "attempts", "last step", "took", "GPU time", "cost"];
     printer.table(&titles, stages.iter().map(cells).collect());
     for why in stages.iter().filter_map(|stage| stage.why.as_deref()) {
-        printer.line(&format!("  {}", visible(why)));
+        printer.line(format!("  {}", why));
     }
 }
 
 fn tried(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     section(printer, "What was tried");
-    fact(printer, "command", &attempt.command.join(" "));
+    fact(printer, "command", attempt.command.join(" "));
     fact(printer, "in", &attempt.working_directory);
     let seed = page.run.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
-    fact(printer, "config", &format!("{}{seed}", short_hash(&page.run.config_sha256)));
+    fact(printer, "config", format!("{}{seed}", short_hash(&page.run.config_sha256)));
     let dirty = if attempt.git_dirty == Some(true) { ", with changes that are not committed" } else { "" };
     optional(
         printer,
@@ -339,18 +337,18 @@ fn placed(printer: Printer, place: &Placement) {
         (Some(cpus), Some(memory)) => format!(" ({cpus} CPUs, {})", bytes(memory)),
         _ => String::new(),
     };
-    fact(printer, "where", &format!("{} on {host}{size}{job}", place.launcher));
+    fact(printer, "where", format!("{} on {host}{size}{job}", place.launcher));
     optional(printer, "devices", place.devices.clone());
 }
 
 fn difference(printer: Printer, diff: &Diff) {
     section(printer, &format!("Against {} ({})", diff.label, diff.against));
     if diff.changes.is_empty() {
-        printer.line("  nothing differs");
+        printer.line("  no difference");
     }
     for change in &diff.changes {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".into());
-        printer.line(&format!("  {}: {} → {}", change.key, side(&change.before), side(&change.after)));
+        printer.line(format!("  {}: {} → {}", change.key, side(&change.before), side(&change.after)));
     }
 }
 
@@ -361,7 +359,7 @@ fn same_inputs(printer: Printer, page: &Explanation) {
     section(printer, "Same config, data and seed");
     for same in &page.same_inputs {
         let result = if same.state != "completed" {
-            String::new()
+            Shown::default()
         } else if same.differing_metrics.is_empty() {
             ": same result".into()
         } else {
@@ -370,9 +368,9 @@ fn same_inputs(printer: Printer, page: &Explanation) {
                 .iter()
                 .map(|(name, there, here)| format!("{name} {} there, {} here", metric(*there), metric(*here)))
                 .collect();
-            printer.tone(Tone::Warning, &format!(": another result: {}", differing.join("; ")))
+            printer.tone(Tone::Warning, format!(": another result: {}", differing.join("; ")))
         };
-        printer.line(&format!("  {} {}{result}", same.run_id, same.state));
+        printer.line(Shown::from(format!("  {} {}", same.run_id, same.state)) + result);
     }
 }
 
@@ -382,7 +380,7 @@ fn timeline(printer: Printer, timeline: &[Moment]) {
     let head = if hidden > 0 { TIMELINE_LINES_MAX / 2 } else { timeline.len() };
     for (place, moment) in timeline.iter().enumerate() {
         if hidden > 0 && place == head {
-            printer.line(&printer.tone(Tone::Dim, &format!("  … {hidden} more (`--json` has all)")));
+            printer.line(printer.tone(Tone::Dim, format!("  … {hidden} more (`--json` has all)")));
         }
         if hidden > 0 && (head..head + hidden).contains(&place) {
             continue;
@@ -390,7 +388,7 @@ fn timeline(printer: Printer, timeline: &[Moment]) {
         let at = moment.at.to_rfc3339();
         let clock = at.get(11..23).unwrap_or(&at);
         let attempt = moment.attempt_number.map(|number| format!("#{number}")).unwrap_or_default();
-        printer.line(&format!("  {clock}  {attempt:<4}{}", moment.text));
+        printer.line(format!("  {clock}  {attempt:<4}{}", moment.text));
     }
 }
 
@@ -406,21 +404,18 @@ fn checkpoints(printer: Printer, page: &Explanation) {
     printer.table(&["  step", "state", "size", "where", "epoch", "manifest", "kept because"], rows);
     let deleted = page.checkpoints.len() - shown.len();
     if deleted > 0 {
-        printer.line(
-            &printer.tone(Tone::Dim, &format!("  … {deleted} deleted by retention (`--json` has all)")),
-        );
+        printer
+            .line(printer.tone(Tone::Dim, format!("  … {deleted} deleted by retention (`--json` has all)")));
     }
     for checkpoint in shown.iter().filter(|checkpoint| checkpoint.state == "suspect") {
         let why = checkpoint.why.as_deref().unwrap_or("no reason is written down");
-        printer.line(&format!("  step {} is suspect: {}", checkpoint.step, visible(why)));
+        printer.line(format!("  step {} is suspect: {}", checkpoint.step, why));
     }
     if let Some(back) = &page.fall_back {
         let cost = back.cost.in_words();
-        let text = format!(
-            "this attempt stepped back from step {} to step {}: {cost}",
-            back.from_step, back.to_step
-        );
-        printer.line(&format!("  {}", printer.tone(Tone::Warning, &text)));
+        let text =
+            format!("this attempt fell back from step {} to step {}: {cost}", back.from_step, back.to_step);
+        printer.line(Shown::from("  ") + printer.tone(Tone::Warning, text));
     }
 }
 
@@ -442,8 +437,8 @@ fn checkpoint_cells(checkpoint: &CheckpointLine, resume_step: Option<u64>) -> Ve
 /// Where the checkpoints are beside this machine.
 fn remote(printer: Printer, page: &Explanation) {
     if let Some(remote) = &page.remote {
-        printer.line(&format!("  remote: {}, as of {}", remote.sentence(), remote.at));
-        remote.told_of_let_go().iter().for_each(|told| printer.line(&format!("  {told}")));
+        printer.line(format!("  remote: {}, as of {}", remote.sentence(), remote.at));
+        remote.told_of_let_go().iter().for_each(|line| printer.line(format!("  {line}")));
     }
 }
 
@@ -492,12 +487,12 @@ fn cadence(printer: Printer, advice: &CadenceAdvice) {
         duration(costs.step_seconds)
     );
     fact(printer, "measured", &measured);
-    fact(printer, "failures", &failures(advice));
+    fact(printer, "failures", failures(advice));
     let now = (costs.interval_seconds / costs.step_seconds).round().max(1.0);
     fact(
         printer,
         "now",
-        &format!("every {now} steps ({}){}", duration(costs.interval_seconds), wasted(&advice.present)),
+        format!("every {now} steps ({}){}", duration(costs.interval_seconds), wasted(&advice.present)),
     );
     if let Some(best) = &advice.recommended {
         let text = format!(
@@ -559,8 +554,8 @@ fn decisions(printer: Printer, retries: &[RetryLine]) {
             (Some(name), Some(spent), Some(limit)) => format!("; budget `{name}`: {spent} of {limit}"),
             _ => String::new(),
         };
-        printer.line(&format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
-        printer.line(&format!("    {}", retry.why));
+        printer.line(format!("  {after}{} (rule `{}`){budget}", retry.decision, retry.rule));
+        printer.line(format!("    {}", retry.why));
     }
 }
 
@@ -581,7 +576,7 @@ fn tags(printer: Printer, tags: &[TagLine]) {
     }
     section(printer, "Tags");
     for tag in tags {
-        fact(printer, &visible(&tag.name), &visible(&tag.value));
+        fact(printer, &tag.name, &tag.value);
     }
 }
 
@@ -593,10 +588,10 @@ fn artifacts(printer: Printer, artifacts: &[ArtifactLine]) {
     for artifact in artifacts.iter().take(ARTIFACTS_MAX) {
         let step = artifact.step.map(|step| format!(" at step {step}")).unwrap_or_default();
         let (size, hash) = (bytes(artifact.size_bytes), short_hash(&artifact.blake3));
-        printer.line(&format!("  {} · {size} · {hash}{step}", visible(&artifact.name)));
+        printer.line(format!("  {} · {size} · {hash}{step}", artifact.name));
     }
     if artifacts.len() > ARTIFACTS_MAX {
-        printer.line(&printer.tone(Tone::Dim, &format!("  … {} more", artifacts.len() - ARTIFACTS_MAX)));
+        printer.line(printer.tone(Tone::Dim, format!("  … {} more", artifacts.len() - ARTIFACTS_MAX)));
     }
 }
 
@@ -605,7 +600,7 @@ fn unseen(printer: Printer, card: Option<&ProgressiveCard>) {
     let Some(card) = card else { return };
     section(printer, "Loss on unseen batches");
     for line in progressive::lines(card) {
-        printer.line(&format!("  {line}"));
+        printer.line(format!("  {line}"));
     }
 }
 
@@ -632,7 +627,7 @@ fn metrics(printer: Printer, metrics: &[MetricLine]) {
         .collect();
     printer.table(&["  metric", "points", "first", "last", "min", "max", "not finite"], rows);
     if metrics.len() > METRICS_MAX {
-        printer.line(&printer.tone(Tone::Dim, &format!("  … {} more", metrics.len() - METRICS_MAX)));
+        printer.line(printer.tone(Tone::Dim, format!("  … {} more", metrics.len() - METRICS_MAX)));
     }
 }
 
@@ -644,7 +639,7 @@ fn versions(printer: Printer, versions: &[RegisteredVersion]) {
     for one in versions {
         let step = one.step.map(|step| format!("step {step}, ")).unwrap_or_default();
         let aliases = one.aliases.iter().map(|alias| format!(", `{alias}`")).collect::<String>();
-        printer.line(&format!("  {} version {}: {step}{}{aliases}", one.model, one.version, one.stage));
+        printer.line(format!("  {} version {}: {step}{}{aliases}", one.model, one.version, one.stage));
     }
 }
 
@@ -676,7 +671,7 @@ fn cost(printer: Printer, page: &Explanation) {
     let gpu = cost.gpu_seconds.filter(|seconds| *seconds > 0.0);
     let gpu = gpu.map(|seconds| format!(", {:.2} GPU hours", seconds / 3600.0)).unwrap_or_default();
     let usd = cost.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
-    fact(printer, "attempt", &format!("{took}{cpu}{gpu}{usd}"));
+    fact(printer, "attempt", format!("{took}{cpu}{gpu}{usd}"));
     let usd = cost.run_cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
     let run = format!(
         "{} in all attempts, {:.2} GPU hours{usd}",
@@ -694,13 +689,13 @@ fn last_lines(printer: Printer, lines: &[String]) {
     }
     section(printer, "Last lines");
     for line in lines {
-        printer.line(&format!("  {}", visible(line)));
+        printer.line(format!("  {}", line));
     }
 }
 
 fn next(printer: Printer, actions: &[String]) {
     section(printer, "Next");
     for action in actions {
-        printer.line(&format!("  - {action}"));
+        printer.line(format!("  - {action}"));
     }
 }

@@ -8,7 +8,7 @@ use trackway_core::registry::GateVerdict;
 
 use crate::args::{FixtureArgs, GatesCommand, GatesTestArgs, JudgeArgs};
 use crate::exit::{Failure, REFUSED};
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Shown, Tone, row};
 
 pub fn gates(app: &App, command: &GatesCommand, printer: Printer) -> Result<u8, Failure> {
     match command {
@@ -20,7 +20,7 @@ pub fn gates(app: &App, command: &GatesCommand, printer: Printer) -> Result<u8, 
 
 fn judge(app: &App, args: &JudgeArgs, printer: Printer) -> Result<u8, Failure> {
     let request = JudgeRequest {
-        evaluation: args.evaluation.clone(),
+        evaluation: app.resolve_evaluation(&args.evaluation)?,
         rules: args.rules.clone(),
         baseline: args.baseline.clone(),
     };
@@ -39,12 +39,9 @@ pub fn code(verdict: GateVerdict) -> u8 {
 }
 
 pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
-    let rows = receipt
-        .gates
-        .iter()
-        .map(|gate| vec![gate.rule.clone(), verdict(printer, gate.verdict), gate.why.clone()]);
+    let rows = receipt.gates.iter().map(|gate| row![&gate.rule, verdict(printer, gate.verdict), &gate.why]);
     printer.table(&["gate", "verdict", "why"], rows.collect());
-    printer.note(&format!(
+    printer.note(format!(
         "gates of {}: {}; receipt {}",
         receipt.evaluation_id,
         receipt.verdict,
@@ -56,13 +53,13 @@ pub fn print_receipt(printer: Printer, receipt: &GateReceipt) {
 
 fn unarmed(printer: Printer, rules: &[String]) {
     for rule in rules {
-        printer.note(&format!(
+        printer.note(format!(
             "`{rule}` never blocked a bad model: no promotion rests on it (trackway gates test)"
         ));
     }
 }
 
-fn verdict(printer: Printer, verdict: GateVerdict) -> String {
+fn verdict(printer: Printer, verdict: GateVerdict) -> Shown {
     let tone = match verdict {
         GateVerdict::Pass => Tone::Good,
         GateVerdict::Fail => Tone::Bad,
@@ -78,7 +75,7 @@ fn test(app: &App, args: &GatesTestArgs, printer: Printer) -> Result<u8, Failure
     };
     let bad = |text: &String| {
         let path = Path::new(text);
-        if path.is_file() { Fixture::read(path) } else { app.fixture_of(text, None) }
+        if path.is_file() { Fixture::read(path) } else { app.fixture_of(app.resolve_evaluation(text)?, None) }
     };
     let fixtures: Vec<Fixture> = args.bad.iter().map(bad).collect::<Result<_, _>>()?;
     let tests = app.test_gates(&rules, &fixtures)?;
@@ -97,26 +94,29 @@ fn print_tests(printer: Printer, tests: &GateTests) {
             GateVerdict::Inconclusive => printer.tone(Tone::Warning, "inconclusive"),
             GateVerdict::Pass => printer.tone(Tone::Bad, "let through"),
         };
-        vec![test.rule.clone(), test.fixture.clone(), said, test.why.clone()]
+        row![&test.rule, &test.fixture, said, &test.why]
     });
     printer.table(&["gate", "bad model", "said", "why"], rows.collect());
-    printer.note(&format!("{} armed, {} not", tests.armed.len(), tests.unarmed.len()));
+    printer.note(format!("{} armed, {} not", tests.armed.len(), tests.unarmed.len()));
     unarmed(printer, &tests.unarmed);
 }
 
 fn fixture(app: &App, args: &FixtureArgs, printer: Printer) -> Result<u8, Failure> {
+    app.refuse_outputs([args.out.as_path()])?;
     let changes: Vec<(String, f64)> =
         args.changes.iter().map(|text| change(text)).collect::<Result<_, _>>()?;
-    let fixture = app.fixture_of(&args.evaluation, args.name.as_deref())?.with(&changes)?;
+    let fixture =
+        app.fixture_of(app.resolve_evaluation(&args.evaluation)?, args.name.as_deref())?.with(&changes)?;
     let mut text =
         serde_json::to_string_pretty(&fixture).map_err(|error| Failure::fault(error.to_string()))?;
     text.push('\n');
     std::fs::write(&args.out, text)
+        .and_then(|()| trackway_files::give_to_user(&args.out))
         .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", args.out.display())))?;
     if printer.is_json() {
         printer.document(&fixture);
     } else {
-        printer.note(&format!("the evidence of `{}` is in {}", fixture.name, args.out.display()));
+        printer.note(format!("the evidence of `{}` is in {}", fixture.name, args.out.display()));
     }
     Ok(0)
 }

@@ -26,7 +26,7 @@ pub fn gc(app: &App, args: &RunsGcArgs, printer: Printer) -> Result<u8, Failure>
 
 fn seconds(text: &str) -> Result<f64, Failure> {
     parse_duration(text)
-        .ok_or_else(|| Failure::usage(format!("`{text}` is no duration"), "write it like `90d` or `12h`"))
+        .ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `90d` or `12h`"))
 }
 
 fn show(cleared: &Cleared, printer: Printer) {
@@ -46,8 +46,8 @@ fn show(cleared: &Cleared, printer: Printer) {
     }
     let freed = bytes(cleared.freed_bytes);
     printer.note(&match (cleared.gone.is_empty() && cleared.leftovers.is_empty(), cleared.dry_run) {
-        (true, _) => "there is nothing to delete".into(),
-        (false, true) => format!("{freed} would be free again; delete with --yes"),
-        (false, false) => format!("{freed} are free again; the receipts stay"),
+        (true, _) => "nothing to delete".into(),
+        (false, true) => format!("{freed} would be freed; delete with --yes"),
+        (false, false) => format!("{freed} freed; receipts are kept"),
     });
 }

@@ -12,15 +12,18 @@ pub fn import(app: &App, args: &ImportArgs, printer: Printer) -> Result<u8, Fail
         .expect("the argument parser admits no other word");
     let report = app.import(tool, &args.path, |run| {
         let done = if run.is_new { "imported" } else { "known:  " };
-        printer.note(&format!("{done} {} as {} ({} values)", run.name, run.run_id, run.point_count));
+        printer.note(format!("{done} {} as {} ({} values)", run.name, run.run_id, run.point_count));
+        if let Some(own) = &run.renamed_from {
+            printer.note(format!("`{own}` has another meaning here: the run is named `{}`", run.name));
+        }
     })?;
     if printer.is_json() {
         printer.document(&report);
         return Ok(0);
     }
     for passed in &report.passed {
-        printer.note(&format!("passed over {}: {}", passed.path, passed.why));
+        printer.note(format!("skipped {}: {}", passed.path, passed.why));
     }
-    printer.line(&format!("{} imported, {} known before", report.imported_count, report.known_count));
+    printer.line(format!("{} imported, {} already known", report.imported_count, report.known_count));
     Ok(0)
 }

@@ -96,7 +96,8 @@ fn run_cells(run: &RunRow) -> Vec<String> {
 }
 
 pub fn attempts(app: &App, args: &AttemptsArgs, printer: Printer) -> Result<u8, Failure> {
-    let attempts = app.attempts(args.run.as_deref(), args.limit)?;
+    let run = args.run.as_deref().map(|run| app.resolve_run(run)).transpose()?;
+    let attempts = app.attempts(run, args.limit)?;
     if printer.is_json() {
         printer.document(&attempts);
     } else if attempts.is_empty() {

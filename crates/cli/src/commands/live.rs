@@ -1,6 +1,5 @@
 //! Shows a run while it goes on: the script's output as it is, Trackway's own words and a status line on stderr.
 
-use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +9,7 @@ use trackway_app::preflight::Told;
 use trackway_app::report::{Notice, Progress, Reporter, Stream};
 
 use super::preflight::summary;
-use crate::printer::Printer;
+use crate::printer::{Printer, say, stderr_is_terminal};
 use crate::units::{duration, metric};
 
 /// More bytes than these get a progress bar while they are read: fewer take less than two seconds.
@@ -32,7 +31,7 @@ impl BytesBar {
 
     /// So many bytes are done of so many in all. Any thread may say so.
     pub fn at(&self, done_bytes: u64, total_bytes: u64) {
-        if total_bytes < BAR_BYTES_MIN || !std::io::stderr().is_terminal() {
+        if total_bytes < BAR_BYTES_MIN || !stderr_is_terminal() {
             return;
         }
         let Ok(mut bar) = self.bar.lock() else { return };
@@ -42,7 +41,7 @@ impl BytesBar {
             if let Ok(style) = ProgressStyle::with_template(template) {
                 bar.set_style(style);
             }
-            bar.set_message(self.what);
+            say(&bar, self.what);
             bar
         });
         bar.set_position(done_bytes);
@@ -59,13 +58,12 @@ pub struct RowsBar {
 
 impl RowsBar {
     pub fn new(what: &'static str) -> Self {
-        let bar =
-            if std::io::stderr().is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
+        let bar = if stderr_is_terminal() { ProgressBar::no_length() } else { ProgressBar::hidden() };
         let template = "{msg} [{bar:30}] {human_pos} of {human_len} rows, {per_sec}, {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        bar.set_message(what);
+        say(&bar, what);
         Self { bar }
     }
 
@@ -92,7 +90,7 @@ pub struct Live {
 
 impl Live {
     pub fn new(printer: Printer) -> Self {
-        let status = std::io::stderr().is_terminal().then(|| {
+        let status = stderr_is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 bar.set_style(style);
@@ -105,7 +103,7 @@ impl Live {
             status,
             reading: BytesBar::new("reading data"),
             uploading: BytesBar::new("uploading"),
-            fetching: BytesBar::new("bringing the checkpoint here"),
+            fetching: BytesBar::new("downloading the checkpoint"),
             mid_line: AtomicBool::new(false),
         }
     }
@@ -131,7 +129,7 @@ impl Reporter for Live {
         let text = sentence(notice);
         self.aside(|| {
             if self.mid_line.swap(false, Ordering::Relaxed) {
-                let _ = std::io::stderr().write_all(b"\n");
+                self.printer.echo(false, b"\n");
             }
             self.printer.note(&text);
         });
@@ -140,22 +138,13 @@ impl Reporter for Live {
     fn output(&self, stream: Stream, bytes: &[u8]) {
         let json = self.printer.is_json();
         self.mid_line.store(bytes.last().is_some_and(|last| *last != b'\n'), Ordering::Relaxed);
-        self.aside(|| {
-            // Under `--json` stdout holds one document; a closed pipe must not end the supervision.
-            let written = if stream == Stream::Stdout && !json {
-                let mut stdout = std::io::stdout().lock();
-                stdout.write_all(bytes).and_then(|()| stdout.flush())
-            } else {
-                let mut stderr = std::io::stderr().lock();
-                stderr.write_all(bytes).and_then(|()| stderr.flush())
-            };
-            drop(written);
-        });
+        // Under `--json` stdout holds one document.
+        self.aside(|| self.printer.echo(stream == Stream::Stdout && !json, bytes));
     }
 
     fn progress(&self, progress: &Progress) {
         if let Some(status) = &self.status {
-            status.set_message(status_line(progress));
+            say(status, status_line(progress));
         }
     }
 
@@ -165,7 +154,7 @@ impl Reporter for Live {
 
     fn preflight(&self, told: &Told<'_>) {
         match told {
-            Told::Began { title } => self.status.iter().for_each(|status| status.set_message(*title)),
+            Told::Began { title } => self.status.iter().for_each(|status| say(status, *title)),
             Told::Judged(report) => {
                 self.aside(|| summary(report).iter().for_each(|line| self.printer.note(line)));
             }

@@ -20,7 +20,7 @@ pub fn logs(app: &App, args: &LogsArgs, printer: Printer) -> Result<u8, Failure>
         args.stream.as_deref().map(|name| if name == "stdout" { Stream::Stdout } else { Stream::Stderr });
     let selection = LogSelection { stream, tail: args.tail };
     let mut show = |line: LogLine| show_line(&line, args, printer);
-    app.visit_logs(&args.attempt, selection, &mut show)?;
+    app.visit_logs(app.resolve_attempt(&args.attempt)?, selection, &mut show)?;
     Ok(0)
 }
 
@@ -36,8 +36,7 @@ fn show_line(line: &LogLine, args: &LogsArgs, printer: Printer) -> std::io::Resu
         printer.record(&Record { at, stream, text });
         return Ok(());
     }
-    if args.times {
-        printer.raw(format!("{} {stream}  ", at.unwrap_or_default()).as_bytes())?;
-    }
-    printer.raw(&line.bytes)
+    let before = if args.times { format!("{} {stream}  ", at.unwrap_or_default()) } else { String::new() };
+    printer.log_line(&before, &line.bytes);
+    Ok(())
 }

@@ -6,7 +6,7 @@ use trackway_tower::memory::{
 
 use crate::args::MemoryArgs;
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Shown, Tone};
 use crate::units;
 
 /// Cells of the longest bar.
@@ -68,10 +68,7 @@ fn model_of(args: &MemoryArgs) -> Result<ModelRead, Failure> {
             ..Architecture::decoder(layers, hidden, heads, args.ffn.unwrap_or(4 * hidden), args.vocab)
         };
         if !shape.plausible() {
-            return Err(Failure::usage(
-                "no model has more than 10^15 parameters",
-                "look at the counts once more",
-            ));
+            return Err(Failure::usage("no model has more than 10^15 parameters", "check the counts"));
         }
         return Ok(ModelRead { model: shape, notes: Vec::new() });
     }
@@ -158,23 +155,23 @@ fn summary(printer: Printer, report: &MemoryReport) {
     }
     let devices = report.spec.parallel.devices();
     let on = if devices > 1 { format!(", on each of {devices} devices") } else { String::new() };
-    printer.line(&format!("{}: {about}{on}", printer.tone(Tone::Bold, &report.spec.model.family)));
+    printer.line(printer.tone(Tone::Bold, &report.spec.model.family) + format!(": {about}{on}"));
     let corrected =
         estimate.correction.map(|factor| format!(" (corrected by a measured peak: × {factor:.2})"));
-    printer.line(&format!(
+    printer.line(format!(
         "{:>10} at the peak, between {} and {}{}",
         units::bytes(estimate.total_bytes),
         units::bytes(estimate.low_bytes),
         units::bytes(estimate.high_bytes),
         corrected.unwrap_or_default()
     ));
-    printer.line(&format!(
+    printer.line(format!(
         "{:>10} by the rule of thumb: 40 GB for a billion parameters, not sharded",
         units::bytes(estimate.rule_of_thumb_bytes)
     ));
     if estimate.host_bytes > 0 {
         printer
-            .line(&format!("{:>10} in the host's memory for each device", units::bytes(estimate.host_bytes)));
+            .line(format!("{:>10} in the host's memory for each device", units::bytes(estimate.host_bytes)));
     }
 }
 
@@ -182,10 +179,10 @@ fn parts(printer: Printer, report: &MemoryReport) {
     let parts = report.estimate.parts;
     let largest = parts.named().iter().map(|(_, bytes)| *bytes).max().unwrap_or(0).max(1);
     printer.line("");
-    printer.line(&printer.tone(Tone::Bold, &format!("at the peak (`{}`)", report.estimate.peak_phase)));
+    printer.line(printer.tone(Tone::Bold, format!("at the peak (`{}`)", report.estimate.peak_phase)));
     for (name, bytes) in parts.named().iter().filter(|(_, bytes)| *bytes > 0) {
         let bar = "█".repeat((bytes * BAR_WIDTH).div_ceil(largest) as usize);
-        printer.line(&format!("  {:<15}{:>10}  {bar}", name.replace('_', " "), units::bytes(*bytes)));
+        printer.line(format!("  {:<15}{:>10}  {bar}", name.replace('_', " "), units::bytes(*bytes)));
     }
 }
 
@@ -197,11 +194,11 @@ fn phases(printer: Printer, report: &MemoryReport) {
         .map(|phase| format!("{} {}", phase.name.replace('_', " "), units::bytes(phase.total_bytes)))
         .collect();
     printer.line("");
-    printer.line(&format!("phases of a step: {}", phases.join(" · ")));
+    printer.line(format!("phases of a step: {}", phases.join(" · ")));
     if estimate.rank != "only" {
-        printer.line(&format!("the {} rank of the pipeline needs most", estimate.rank));
+        printer.line(format!("the {} rank of the pipeline needs most", estimate.rank));
     }
-    printer.line(&format!(
+    printer.line(format!(
         "counters at the peak: {} allocated, {} reserved",
         units::bytes(estimate.allocated_bytes),
         units::bytes(estimate.reserved_bytes)
@@ -216,18 +213,19 @@ fn verdict(printer: Printer, report: &MemoryReport) {
         Fit::DoesNotFit => printer.tone(Tone::Bad, "does not fit"),
     };
     printer.line("");
-    printer.line(&format!("{} with {}: it {said}", device.title, units::bytes(device.usable_bytes())));
+    let on = format!("{} with {}: it ", device.title, units::bytes(device.usable_bytes()));
+    printer.line(Shown::from(on) + said);
     match report.largest_micro_batch {
         Some(0) | None => {}
-        Some(most) => printer.line(&format!("largest micro-batch that surely fits: {most}")),
+        Some(most) => printer.line(format!("largest micro-batch that surely fits: {most}")),
     }
     for (number, advice) in report.advice.iter().enumerate() {
         if number == 0 {
             printer.line("");
-            printer.line(&printer.tone(Tone::Bold, "what to change, cheapest first"));
+            printer.line(printer.tone(Tone::Bold, "what to change, cheapest first"));
         }
         let verdict = advice.verdict.as_str().replace('_', " ");
-        printer.line(&format!("{:>10}  {verdict:<12}  {}", units::bytes(advice.total_bytes), advice.text));
-        printer.line(&format!("{:>26}{} · {}", "", advice.arguments, advice.price));
+        printer.line(format!("{:>10}  {verdict:<12}  {}", units::bytes(advice.total_bytes), advice.text));
+        printer.line(format!("{:>26}{} · {}", "", advice.arguments, advice.price));
     }
 }

@@ -4,6 +4,7 @@ pub mod checkpoint;
 pub mod classify;
 pub mod compare;
 pub mod data;
+pub mod doctor;
 pub mod evaluate;
 mod explain_machine;
 mod explain_page;
@@ -24,6 +25,7 @@ pub mod rehearse;
 mod residuals;
 pub mod run;
 mod score;
+pub mod shell;
 pub mod slices;
 pub mod sql;
 pub mod watch;
@@ -31,13 +33,19 @@ pub mod watch;
 pub use probe::probe;
 pub use score::score;
 use trackway_app::{App, RollBackRequest};
+use trackway_core::name::{Name, Named};
 
 use crate::args::{ExplainArgs, RollBackArgs, ShimArgs, StopArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
 
+/// A name that a person gives to something new.
+fn given_name(named: Named, word: &str) -> Result<Name, Failure> {
+    Name::new(named, word).map_err(|error| Failure::usage(error.to_string(), error.hint()))
+}
+
 pub fn explain(app: &App, args: &ExplainArgs, printer: Printer) -> Result<u8, Failure> {
-    let page = app.explain(&args.subject)?;
+    let page = app.explain(app.resolve(&args.subject)?)?;
     if printer.is_json() {
         printer.document(&page);
     } else {
@@ -47,11 +55,11 @@ pub fn explain(app: &App, args: &ExplainArgs, printer: Printer) -> Result<u8, Fa
 }
 
 pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure> {
-    let asked = app.stop(&args.run, args.kill, &args.why)?;
+    let asked = app.stop(app.resolve_run(&args.run)?, args.kill, &args.why)?;
     if printer.is_json() {
         printer.document(&asked);
     } else {
-        printer.note(&format!("asked run {} to end ({})", asked.run_id, asked.mode));
+        printer.note(format!("asked run {} to stop ({})", asked.run_id, asked.mode));
     }
     Ok(0)
 }
@@ -63,15 +71,15 @@ pub fn roll_back(app: &App, args: &RollBackArgs, printer: Printer) -> Result<u8,
         why: args.why.clone(),
         person: trackway_app::registry::person(),
     };
-    let answer = app.roll_back(&args.run, &request)?;
+    let answer = app.roll_back(app.resolve_run(&args.run)?, &request)?;
     if printer.is_json() {
         printer.document(&answer);
         return Ok(0);
     }
-    printer.note(&answer.told);
+    printer.note(&answer.summary);
     printer.note(&match answer.state {
-        "asked" => format!("ended attempt {}; its supervisor goes on from there", answer.attempt_id),
-        _ => format!("go on with: trackway resume {}", answer.run_id),
+        "asked" => format!("ended attempt {}; its supervisor continues from there", answer.attempt_id),
+        _ => format!("continue with: trackway resume {}", answer.run_id),
     });
     Ok(0)
 }

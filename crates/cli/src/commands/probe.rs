@@ -13,7 +13,7 @@ use crate::args::{ProbeArgs, ProbeBatches, ProbeOnly};
 use crate::exit::Failure;
 use crate::html::probe::{change, page};
 use crate::html::save;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
 
@@ -28,7 +28,8 @@ pub fn probe(args: &ProbeArgs, printer: Printer) -> Result<u8, Failure> {
         return Err(Failure::usage(message, "leave them out for the usual ones"));
     }
     let request = request(args);
-    let told = |part: ProbePart| printer.note(&format!("asking about {}", part.as_str()));
+    request.table.refuse_outputs(Path::new(""), args.html.as_deref())?;
+    let told = |part: ProbePart| printer.note(format!("asking about {}", part.as_str()));
     let report = reading(printer, |onlooker| ask(Path::new(""), &request, onlooker, &told))?;
     if let Some(path) = &args.html {
         let title = format!("What `{}` makes of {}", args.command, args.table.paths.join(", "));
@@ -129,19 +130,19 @@ fn print(printer: Printer, report: &ProbeReport) {
     let rows = found.leverage.iter().flat_map(|it| &it.rows);
     section(
         printer,
-        "rows that stand apart",
-        &["row", "leverage", "residual in deviations", "Cook's distance", "stands apart in"],
+        "high-leverage rows",
+        &["row", "leverage", "residual in deviations", "Cook's distance", "unusual in"],
         rows.map(high_row),
     );
     if let Some(it) = found.leverage.as_ref().filter(|it| !it.left_out.is_empty()) {
-        printer.line(&format!("leverage is without {}", visible(&it.left_out.join(", "))));
+        printer.line(format!("leverage is without {}", it.left_out.join(", ")));
     }
     if let Some(why) = &found.no_sensitivity {
-        printer.line(&printer.tone(Tone::Dim, &format!("no small steps: {}", visible(why))));
+        printer.line(printer.tone(Tone::Dim, format!("no small steps: {why}")));
     }
     let error =
         found.error.map_or(String::new(), |error| format!(", error {} on average", metric(error.value)));
-    printer.line(&format!(
+    printer.line(format!(
         "{} of {} rows{error}; the model was asked about {} rows in {}",
         found.rows,
         report.rows_read,
@@ -151,17 +152,22 @@ fn print(printer: Printer, report: &ProbeReport) {
 }
 
 /// A table under its name; nothing where it is empty.
-fn section(printer: Printer, name: &str, header: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let mut rows: Vec<Vec<String>> = rows.collect();
+fn section<C: Into<Shown>>(
+    printer: Printer,
+    name: &str,
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<C>>,
+) {
+    let mut rows: Vec<Vec<C>> = rows.collect();
     if rows.is_empty() {
         return;
     }
     let more = rows.len().saturating_sub(SHOWN_MAX);
     rows.truncate(SHOWN_MAX);
-    printer.line(&printer.tone(Tone::Dim, name));
+    printer.line(printer.tone(Tone::Dim, name));
     printer.table(header, rows);
     if more > 0 {
-        printer.line(&format!("{more} more in --json"));
+        printer.line(format!("{more} more in --json"));
     }
     printer.line("");
 }
@@ -178,7 +184,7 @@ fn importance(it: &Importance) -> Vec<String> {
 fn dependence(it: &Dependence) -> Vec<Vec<String>> {
     let row = |curve: &trackway_app::probe::parts::Curve| {
         let end = |at: Option<(&f64, &String)>| {
-            at.map_or_else(String::new, |(mean, value)| format!("{} at {}", metric(*mean), visible(value)))
+            at.map_or_else(String::new, |(mean, value)| format!("{} at {}", metric(*mean), value))
         };
         let mut ends = curve.mean.iter().zip(&it.values);
         vec![
@@ -197,7 +203,7 @@ fn perturbation(it: &Perturbation) -> Vec<String> {
     let flipped = it.flipped.map(|flipped| format!("{:.1} %", flipped.value * 100.0));
     let flipped = match &it.refused {
         Some(why) => {
-            format!("refused: {}", visible(&why.chars().take(REASON_LETTERS_MAX).collect::<String>()))
+            format!("refused: {}", cut(why, REASON_LETTERS_MAX))
         }
         None => flipped.unwrap_or_else(|| "–".to_owned()),
     };
@@ -210,17 +216,16 @@ fn prediction(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), metric)
 }
 
-fn counterfactual(it: &Counterfactual) -> Vec<String> {
-    let value = |value: &Option<String>| value.as_deref().map_or_else(|| "missing".to_owned(), visible);
+fn counterfactual(it: &Counterfactual) -> Vec<Shown> {
+    let value = |value: &Option<String>| Shown::from(value.as_deref().unwrap_or("missing"));
     let change = |(name, from, to): &(String, Option<String>, Option<String>)| {
-        format!("{} {} → {}", visible(name), value(from), value(to))
+        Shown::from(name) + " " + value(from) + " → " + value(to)
     };
-    let changes: Vec<String> = it.changes.iter().map(change).collect();
-    vec![
+    row![
         it.row.to_string(),
         prediction(&it.before),
         it.after.as_deref().map_or_else(|| "no change found".to_owned(), prediction),
-        changes.join(" · "),
+        Shown::joined(it.changes.iter().map(change), " · "),
     ]
 }
 
@@ -232,13 +237,13 @@ fn sensitivity(printer: Printer, it: &Sensitivity) {
         it.steps.iter().map(small_step),
     );
     let slope = |slope: &trackway_app::probe::parts::Slope| {
-        vec![visible(&slope.feature), metric(slope.per_deviation.value)]
+        vec![slope.feature.clone(), metric(slope.per_deviation.value)]
     };
     section(printer, "slopes", &["feature", "moved by a standard deviation"], it.slopes.iter().map(slope));
     if !it.check.features.is_empty() {
-        let names = visible(&it.check.features.join(", "));
+        let names = it.check.features.join(", ");
         let told = format!("gradients of {names} are not those of the predictions");
-        printer.line(&printer.tone(Tone::Warning, &told));
+        printer.line(printer.tone(Tone::Warning, told));
         printer.line("");
     }
 }
@@ -251,11 +256,11 @@ fn small_step(it: &SmallStep) -> Vec<String> {
     vec![it.deviations.to_string(), along, random, metric(it.shift), metric(it.shift_at_random)]
 }
 
-fn high_row(it: &HighRow) -> Vec<String> {
+fn high_row(it: &HighRow) -> Vec<Shown> {
     let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
     let value = |(name, value): &(String, Option<String>)| {
-        format!("{} {}", visible(name), value.as_deref().map_or_else(|| "missing".to_owned(), visible))
+        Shown::from(name) + " " + value.as_deref().unwrap_or("missing")
     };
-    let values: Vec<String> = it.values.iter().map(value).collect();
-    vec![it.row.to_string(), metric(it.leverage), known(it.studentized), known(it.cook), values.join(" · ")]
+    let values = Shown::joined(it.values.iter().map(value), " · ");
+    row![it.row.to_string(), metric(it.leverage), known(it.studentized), known(it.cook), values]
 }

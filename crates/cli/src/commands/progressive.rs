@@ -2,14 +2,13 @@
 
 use trackway_app::progressive::ProgressiveCard;
 
-use crate::printer::visible;
 use crate::units::metric;
 
 /// The estimate with its band, and how it fell; a line each.
 pub fn lines(card: &ProgressiveCard) -> Vec<String> {
     let estimate = &card.estimate;
     let band = match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => format!(" ({} … {}, 95 %, whenever one looks)", metric(low), metric(high)),
+        (Some(low), Some(high)) => format!(" ({} … {}, 95 %, anytime-valid)", metric(low), metric(high)),
         _ => " (too few values for a band)".into(),
     };
     let steps = format!("steps {} to {}", estimate.first_step, estimate.last_step);
@@ -19,6 +18,6 @@ pub fn lines(card: &ProgressiveCard) -> Vec<String> {
         let (from, to) = (metric(fall.from), metric(fall.to));
         format!("fell from {from} to {to} in the window up to step {}: by {low} … {high}", fall.step)
     }));
-    lines.extend(card.invalid.as_ref().map(|why| format!("not valid: {}", visible(why))));
+    lines.extend(card.invalid.as_ref().map(|why| format!("not valid: {}", why)));
     lines
 }

@@ -1,11 +1,12 @@
 use trackway_app::App;
 use trackway_app::prove::{Proof, ProofVerdict, ProveRequest};
-use trackway_app::run::{Source, interrupt};
+use trackway_app::run::Source;
 
 use super::live::Live;
 use crate::args::ProveArgs;
 use crate::exit::Failure;
 use crate::printer::{Printer, Tone};
+use crate::signals;
 use crate::units::{duration, short_hash};
 
 /// The check ran and could not decide.
@@ -16,7 +17,7 @@ const DIFFERENT: u8 = 7;
 const DIFFERENCES_MAX: usize = 12;
 
 pub fn prove(app: &App, args: &ProveArgs, printer: Printer) -> Result<u8, Failure> {
-    interrupt::install();
+    signals::supervise(app.cancel());
     let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let request = ProveRequest { source, steps: args.steps, handshake_seconds: args.handshake_seconds };
     let live = Live::new(printer);
@@ -50,11 +51,11 @@ fn print(printer: Printer, proof: &Proof) {
         printer.table(&["state", "control", "repeated", "resumed"], rows);
     }
     for difference in proof.differences.iter().take(DIFFERENCES_MAX) {
-        printer.line(&format!("  {} `{}`: {}", difference.kind, difference.name, difference.what));
+        printer.line(format!("  {} `{}`: {}", difference.kind, difference.name, difference.what));
     }
     let tone = if proof.verdict == ProofVerdict::Equal { Tone::Good } else { Tone::Bad };
-    printer.line(&format!("{}: {}", printer.tone(tone, proof.verdict.as_str()), sentence(proof)));
-    printer.note(&format!("{} launches in {}", proof.launches.len(), duration(proof.wall_seconds)));
+    printer.line(printer.tone(tone, proof.verdict.as_str()) + ": " + sentence(proof));
+    printer.note(format!("{} launches in {}", proof.launches.len(), duration(proof.wall_seconds)));
 }
 
 fn sentence(proof: &Proof) -> String {

@@ -18,7 +18,7 @@ use crate::args::{
     RegistryCommand, RollbackArgs,
 };
 use crate::exit::{Failure, REFUSED};
-use crate::printer::{Printer, Tone};
+use crate::printer::{Printer, Shown, Tone, row};
 use crate::units::{bytes, duration};
 
 pub fn registry(app: &App, command: &RegistryCommand, printer: Printer) -> Result<u8, Failure> {
@@ -75,15 +75,15 @@ fn show(app: &App, model: &str, printer: Printer) -> Result<u8, Failure> {
 
 fn print_model(printer: Printer, view: &ModelView) {
     let rows = view.versions.iter().map(|version| {
-        vec![
+        row![
             format!("v{}", version.row.version),
             stage(printer, version.stage),
             version.aliases.join(", "),
             version.row.step.map(|step| step.to_string()).unwrap_or_default(),
             bytes(version.row.size_bytes),
-            version.row.checkpoint_manifest_sha256.chars().take(12).collect(),
-            version.evaluation_id.clone().unwrap_or_else(|| "none".into()),
-            version.gates.map_or("not judged", GateVerdict::as_str).to_owned(),
+            version.row.checkpoint_manifest_sha256.get(..12).unwrap_or_default(),
+            version.evaluation_id.as_deref().unwrap_or("none"),
+            version.gates.map_or("not judged", GateVerdict::as_str),
             approvers(version),
             moment(version.row.registered_at),
         ]
@@ -102,8 +102,8 @@ fn print_model(printer: Printer, view: &ModelView) {
     ];
     printer.table(&header, rows.collect());
     if view.policy.approvals > 0 {
-        printer.note(&format!(
-            "a promotion to production asks for {} approvals, which hold {}",
+        printer.note(format!(
+            "a promotion to production needs {} approvals, valid for {}",
             view.policy.approvals,
             duration(view.policy.approval_seconds)
         ));
@@ -112,7 +112,7 @@ fn print_model(printer: Printer, view: &ModelView) {
         return;
     };
     for refusal in &newest.refusals {
-        printer.note(&format!(
+        printer.note(format!(
             "against v{} in production: {} ({})",
             newest.row.version, refusal.why, refusal.rule
         ));
@@ -125,7 +125,7 @@ fn approvers(version: &VersionView) -> String {
     names.join(", ")
 }
 
-fn stage(printer: Printer, stage: ModelStage) -> String {
+fn stage(printer: Printer, stage: ModelStage) -> Shown {
     let tone = match stage {
         ModelStage::Production => Tone::Good,
         ModelStage::Staging => Tone::Bold,
@@ -146,14 +146,15 @@ fn register(app: &App, args: &RegisterArgs, printer: Printer) -> Result<u8, Fail
             let text = std::fs::read_to_string(path).map_err(|error| {
                 Failure::usage(format!("`{shown}` cannot be read: {error}"), "name a JSON file")
             })?;
-            let json = serde_json::from_str(&text)
-                .map_err(|error| Failure::usage(format!("`{shown}` is no JSON: {error}"), "mend the file"))?;
+            let json = serde_json::from_str(&text).map_err(|error| {
+                Failure::usage(format!("`{shown}` is not valid JSON: {error}"), "fix the file")
+            })?;
             Some(json)
         }
     };
     let request = RegisterRequest {
         model: args.model.clone(),
-        run: args.run.clone(),
+        run: app.resolve_run(&args.run)?,
         which: args.step.map_or(Which::Latest, Which::Step),
         signature,
         description: args.description.clone(),
@@ -165,7 +166,7 @@ fn register(app: &App, args: &RegisterArgs, printer: Printer) -> Result<u8, Fail
     }
     let row = &registered.version;
     let is = if registered.known { "is already" } else { "is" };
-    printer.note(&format!(
+    printer.note(format!(
         "step {} of run {} {is} version {} of `{}`, manifest {}; pinned as `{}`",
         row.step.map(|step| step.to_string()).unwrap_or_default(),
         row.run_id,
@@ -224,18 +225,18 @@ fn tell(printer: Printer, changed: &Changed, what: &str) {
     }
     let version = changed.version.map(|version| format!("version {version}")).unwrap_or_default();
     if !changed.refusals.is_empty() {
-        printer.note(&format!("{version} of `{}` was refused; nothing changed", changed.model));
+        printer.note(format!("{version} of `{}` was refused; nothing changed", changed.model));
         for refusal in &changed.refusals {
-            printer.note(&format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
+            printer.note(format!("  {} ({}); {}", refusal.why, refusal.rule, refusal.next));
         }
         return;
     }
     let instead = changed.was_version.map(|was| format!(", where version {was} was")).unwrap_or_default();
     let stood = if changed.change_number.is_none() { " already" } else { "" };
-    printer.note(&format!("{version} of `{}` is{stood} {what}{instead}", changed.model));
+    printer.note(format!("{version} of `{}` is{stood} {what}{instead}", changed.model));
     if changed.verify_seconds > 0.0 {
         let (verified, rest) = (duration(changed.verify_seconds), duration(changed.control_seconds));
-        printer.note(&format!("files verified in {verified}, everything else took {rest}"));
+        printer.note(format!("files verified in {verified}, everything else took {rest}"));
     }
     if let Some(deployed) = &changed.deployed {
         tell_copy(printer, deployed);
@@ -247,8 +248,12 @@ fn tell_copy(printer: Printer, deployed: &Deployed) {
         0 => "a copy that verifies was there".to_owned(),
         count => format!("{} copied in {}", bytes(count), duration(deployed.copy_seconds)),
     };
-    let points = if deployed.is_current { "; `current` points to it" } else { "" };
-    printer.note(&format!("{how}: {}{points}", deployed.folder.display()));
+    let points = match deployed.current_version {
+        Some(_) if deployed.is_current => "; `current` points to it".to_owned(),
+        Some(newer) => format!("; `current` points to version {newer}, which a newer change released"),
+        None => String::new(),
+    };
+    printer.note(format!("{how}: {}{points}", deployed.folder.display()));
 }
 
 fn approve(app: &App, args: &ApproveArgs, printer: Printer) -> Result<u8, Failure> {
@@ -265,7 +270,7 @@ fn approve(app: &App, args: &ApproveArgs, printer: Printer) -> Result<u8, Failur
         return Ok(0);
     }
     let row = &approved.approval;
-    printer.note(&format!(
+    printer.note(format!(
         "{} approves version {} of `{}` until {}, with gate receipt {}",
         row.approver,
         row.version,
@@ -274,20 +279,20 @@ fn approve(app: &App, args: &ApproveArgs, printer: Printer) -> Result<u8, Failur
         &row.gate_receipt_id[..12]
     ));
     for refusal in &approved.refusals {
-        printer.note(&format!("still against production: {} ({})", refusal.why, refusal.rule));
+        printer.note(format!("still against production: {} ({})", refusal.why, refusal.rule));
     }
     Ok(0)
 }
 
 fn seconds(text: &str) -> Result<f64, Failure> {
     let given = parse_duration(text).filter(|seconds| *seconds > 0.0);
-    given.ok_or_else(|| Failure::usage(format!("`{text}` is no duration"), "such as `12h` or `7d`"))
+    given.ok_or_else(|| Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `12h` or `7d`"))
 }
 
 fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failure> {
     if let Some(text) = &args.at {
         let at = text.parse().map_err(|_| {
-            Failure::usage(format!("`{text}` is no moment"), "such as `2026-11-20T08:00:00Z`")
+            Failure::usage(format!("invalid timestamp `{text}`"), "expected e.g. `2026-11-20T08:00:00Z`")
         })?;
         let standing = app.model_at(&args.model, at)?;
         if printer.is_json() {
@@ -298,7 +303,7 @@ fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failur
             standing.production_version.map_or("nothing".into(), |version| format!("version {version}"));
         let manifest =
             standing.manifest_sha256.map(|sha256| format!(", manifest {sha256}")).unwrap_or_default();
-        printer.line(&format!("in production at {}: {version}{manifest}", standing.at));
+        printer.line(format!("in production at {}: {version}{manifest}", standing.at));
         return Ok(0);
     }
     let entries = app.model_history(&args.model)?;
@@ -309,7 +314,7 @@ fn history(app: &App, args: &HistoryArgs, printer: Printer) -> Result<u8, Failur
     let rows = entries.into_iter().map(|entry| {
         let gates = entry.row.gate_receipt_id.unwrap_or_default().chars().take(12).collect();
         let (person, why) = (entry.row.person.unwrap_or_default(), entry.row.why.unwrap_or_default());
-        vec![entry.row.number.to_string(), moment(entry.row.at), entry.told, person, gates, why]
+        vec![entry.row.number.to_string(), moment(entry.row.at), entry.summary, person, gates, why]
     });
     printer.table(&["#", "at", "what", "who", "gates", "why"], rows.collect());
     Ok(0)
@@ -329,7 +334,7 @@ fn alias(app: &App, args: &AliasArgs, printer: Printer) -> Result<u8, Failure> {
     }
     let named =
         |version: Option<u32>| version.map_or("nothing".into(), |version| format!("version {version}"));
-    printer.note(&format!(
+    printer.note(format!(
         "`{}` points to {}, where {} was",
         args.alias,
         named(changed.version),
@@ -349,10 +354,14 @@ fn policy(app: &App, args: &PolicyArgs, printer: Printer) -> Result<u8, Failure>
         printer.document(&policy);
         return Ok(0);
     }
-    let own = if policy.own_approval { "may approve it too" } else { "may not approve it" };
-    printer.note(&format!(
-        "{} approvals, each for {}; whoever registered a version {own}",
-        policy.approvals,
+    let own = if policy.own_approval { "may also approve it" } else { "may not approve it" };
+    printer.note(format!(
+        "{}, each valid for {}; the person who registered a version {own}",
+        if policy.approvals == 1 {
+            "1 approval".to_owned()
+        } else {
+            format!("{} approvals", policy.approvals)
+        },
         duration(policy.approval_seconds)
     ));
     Ok(0)
@@ -373,7 +382,7 @@ fn card(app: &App, model: &str, version: &str, printer: Printer) -> Result<u8, F
     if printer.is_json() {
         printer.document(&serde_json::json!({ "card": card }));
     } else {
-        printer.raw(card.as_bytes())?;
+        printer.file(card.as_bytes());
     }
     Ok(0)
 }

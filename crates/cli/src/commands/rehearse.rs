@@ -2,19 +2,20 @@ use trackway_app::App;
 use trackway_app::rehearsal::{
     LaunchKind, RehearsalOutcome, RehearsalSettings, RehearseRequest, Severity, Verdict,
 };
-use trackway_app::run::{Source, interrupt};
+use trackway_app::run::Source;
 
 use super::live::Live;
 use crate::args::{RehearsalKind, RehearseArgs};
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
+use crate::signals;
 use crate::units::duration;
 
 /// The run must not start.
 const BLOCKED: u8 = 3;
 
 pub fn rehearse(app: &App, args: &RehearseArgs, printer: Printer) -> Result<u8, Failure> {
-    interrupt::install();
+    signals::supervise(app.cancel());
     let live = Live::new(printer);
     let answer = app.rehearse(&request(args), &live);
     live.finish();
@@ -56,9 +57,9 @@ fn print(printer: Printer, answer: &RehearsalOutcome) {
         let subject = finding.column.as_deref().unwrap_or("loss");
         let severity = printer.tone(tone, finding.severity.as_str());
         let subject = printer.tone(Tone::Dim, subject);
-        printer.line(&format!("{severity} {}  {subject}", visible(&finding.message)));
+        printer.line(severity + format!(" {}  ", finding.message) + subject);
         if let Some(action) = &finding.action {
-            printer.line(&format!("      → {}", visible(action)));
+            printer.line(format!("      → {}", action));
         }
     }
     let tone = match answer.result.verdict {
@@ -68,6 +69,6 @@ fn print(printer: Printer, answer: &RehearsalOutcome) {
     };
     let verdict = printer.tone(tone, answer.result.verdict.as_str());
     let why = answer.result.why.as_deref().unwrap_or_default();
-    printer.line(&format!("{verdict}: {}", visible(why)));
-    printer.note(&format!("{} launches in {}", answer.launches.len(), duration(answer.wall_seconds)));
+    printer.line(verdict + ": " + why);
+    printer.note(format!("{} launches in {}", answer.launches.len(), duration(answer.wall_seconds)));
 }

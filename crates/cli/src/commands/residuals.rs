@@ -2,7 +2,7 @@
 
 use trackway_app::assess::{Depends, ResidualCurve, ResidualOf, Residuals};
 
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
 use crate::units::{metric, short_range};
 
@@ -16,24 +16,24 @@ const CURVE_WIDTH: usize = 20;
 pub fn print(printer: Printer, residuals: &Residuals) {
     let what = match residuals.of {
         ResidualOf::Amount => "label − prediction",
-        ResidualOf::Chance => "came true − predicted chance",
-        ResidualOf::Wrong => "share of wrong predictions",
+        ResidualOf::Chance => "outcome − predicted probability",
+        ResidualOf::Wrong => "fraction of wrong predictions",
     };
     let curves = residuals.by_prediction.iter().chain(&residuals.by_feature);
     let shown: Vec<&ResidualCurve> = curves.filter(|curve| is_told(curve)).collect();
     if shown.is_empty() {
         let line =
             format!("residuals ({what}): no dependence on the {} columns is shown", residuals.features);
-        return printer.line(&printer.tone(Tone::Dim, &line));
+        return printer.line(printer.tone(Tone::Dim, line));
     }
-    printer.line(&printer.tone(Tone::Dim, &format!("residuals ({what}) depend on")));
+    printer.line(printer.tone(Tone::Dim, format!("residuals ({what}) depend on")));
     let more = shown.len().saturating_sub(SHOWN_MAX);
     printer.table(
         &["column", "mean by value", "lowest", "highest", "explains", "p", "p of spread"],
         shown.into_iter().take(SHOWN_MAX).map(row).collect(),
     );
     if more > 0 {
-        printer.line(&format!("{more} more in --json"));
+        printer.line(format!("{more} more in --json"));
     }
 }
 
@@ -48,10 +48,8 @@ fn row(curve: &ResidualCurve) -> Vec<String> {
     order.sort_by(|one, other| means[*one].total_cmp(&means[*other]));
     let end = |index: Option<&usize>| {
         index.map_or_else(String::new, |index| {
-            let values = curve.bins[*index]
-                .values
-                .as_deref()
-                .map_or_else(|| "missing".to_owned(), |it| visible(&short_range(it)));
+            let values =
+                curve.bins[*index].values.as_deref().map_or_else(|| "missing".to_owned(), short_range);
             format!("{} at {values}", metric(means[*index]))
         })
     };
@@ -66,7 +64,7 @@ fn row(curve: &ResidualCurve) -> Vec<String> {
     };
     let explains = curve.mean_depends.map_or(0.0, |it| it.explained);
     vec![
-        visible(&curve.feature),
+        curve.feature.clone(),
         sparkline(&means, CURVE_WIDTH),
         end(order.first()),
         end(order.last()),

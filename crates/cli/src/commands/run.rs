@@ -1,14 +1,17 @@
 use trackway_app::App;
 use trackway_app::evaluate::EvaluationReceipt;
-use trackway_app::run::{Injection, RunOutcome, RunRequest, Source, interrupt};
+use trackway_app::run::{Injection, RunOutcome, RunRequest, Source};
+use trackway_core::name::Named;
 use trackway_ledger::{EvaluationState, StageVerdict};
 
 use super::evaluate::few_metrics;
+use super::given_name;
 use super::live::Live;
 use super::preflight::selection;
 use crate::args::{ResumeArgs, RunArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED, REFUSED};
 use crate::printer::Printer;
+use crate::signals;
 use crate::units::duration;
 
 /// What is asked for, from the arguments.
@@ -21,7 +24,7 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
         .map_err(|error| Failure { code: 2, message: error.to_string(), hints: Vec::new() })?;
     if args.file.is_none() && !args.overrides.is_empty() {
         return Err(Failure::usage(
-            "`--set` changes a run file, and there is none",
+            "`--set` needs a run file",
             "write a run file, or set variables with `env`",
         ));
     }
@@ -31,9 +34,10 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
             "use `--set run.name=NAME`",
         ));
     }
+    let name = args.name.as_deref().map(|name| given_name(Named::Run, name)).transpose()?;
     let source = match &args.file {
         Some(path) => Source::File { path: path.clone(), overrides: args.overrides.clone() },
-        None => Source::Command { argv: args.argv.clone(), name: args.name.clone() },
+        None => Source::Command { argv: args.argv.clone(), name },
     };
     let mut selection = selection(&args.skip)?;
     if args.skip_preflight {
@@ -43,7 +47,7 @@ pub fn request(args: &RunArgs) -> Result<RunRequest, Failure> {
 }
 
 pub fn run(app: &App, request: RunRequest, exit_with_child: bool, printer: Printer) -> Result<u8, Failure> {
-    interrupt::install();
+    signals::supervise(app.cancel());
     let live = Live::new(printer);
     let outcome = app.run(request, &live);
     live.finish();
@@ -51,9 +55,10 @@ pub fn run(app: &App, request: RunRequest, exit_with_child: bool, printer: Print
 }
 
 pub fn resume(app: &App, args: &ResumeArgs, printer: Printer) -> Result<u8, Failure> {
-    interrupt::install();
+    let run = app.resolve_run(&args.run)?;
+    signals::supervise(app.cancel());
     let live = Live::new(printer);
-    let outcome = app.resume(&args.run, &live);
+    let outcome = app.resume(run, &live);
     live.finish();
     tell(&outcome?, false, printer)
 }
@@ -76,12 +81,13 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
         };
         printer.note(&text);
         if let Some(evaluation) = &outcome.evaluation {
-            let told = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
+            let summary = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
             let id = &evaluation.evaluation_id;
-            printer.note(&format!("evaluation {}: {told} (trackway evaluation show {id})", evaluation.state));
+            printer
+                .note(format!("evaluation {}: {summary} (trackway evaluation show {id})", evaluation.state));
         }
         if outcome.state != "completed" {
-            printer.note(&format!("see why with: trackway explain {}", outcome.run_id));
+            printer.note(format!("see why with: trackway explain {}", outcome.run_id));
         }
     }
     Ok(exit_code(outcome, exit_with_child))

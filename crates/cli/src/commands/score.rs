@@ -72,7 +72,7 @@ fn print(printer: Printer, report: &ScoreReport) {
             )
         },
     );
-    printer.line(&format!(
+    printer.line(format!(
         "{} rows answered with {answers} in {}{pace}; `{}`",
         report.rows,
         duration(report.seconds),

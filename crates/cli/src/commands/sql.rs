@@ -1,24 +1,79 @@
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::Command;
 
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::Signal;
+use nix::unistd::alarm;
 use trackway_app::App;
-use trackway_ledger::Answer;
+use trackway_ledger::{Answer, QueryLimits};
 
 use crate::args::SqlArgs;
 use crate::exit::Failure;
 use crate::printer::Printer;
 
-pub fn sql(app: &App, args: &SqlArgs, printer: Printer) -> Result<u8, Failure> {
-    let answer = app.sql(&args.query)?;
+/// Set in the process that answers: the folder it may spill to.
+const WORKER_VARIABLE: &str = "TRACKWAY_SQL_SPILL_FOLDER";
+
+/// What a process needs beside the memory of its query.
+const BASE_MIB: u64 = 256;
+
+/// The folder to spill to, where this process is the one that answers.
+pub fn worker_folder() -> Option<PathBuf> {
+    std::env::var_os(WORKER_VARIABLE).map(PathBuf::from)
+}
+
+/// Has the query answered by a process of its own, which may use so much memory and time: what a query makes cannot be
+/// bounded from within, and an end of that process is an error here.
+pub fn supervise(args: &SqlArgs) -> Result<u8, Failure> {
+    let spill = tempfile::Builder::new().prefix("trackway-sql-").tempdir()?;
+    let worker = Command::new(std::env::current_exe()?)
+        .args(std::env::args_os().skip(1))
+        .env(WORKER_VARIABLE, spill.path())
+        // What aborts it is said below; its stack says nothing to a user.
+        .env("RUST_BACKTRACE", "0")
+        .status()?;
+    let Some(signal) = worker.signal().and_then(|number| Signal::try_from(number).ok()) else {
+        return Ok(worker.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+    };
+    let SqlArgs { timeout, memory_limit, .. } = args;
+    Err(match signal {
+        Signal::SIGALRM => Failure::usage(
+            format!("the query took longer than {timeout} s"),
+            "simplify the query, or raise --timeout SECONDS",
+        ),
+        // An allocation that the system refuses, and a stack that is used up, both abort.
+        Signal::SIGABRT | Signal::SIGSEGV | Signal::SIGKILL => Failure::usage(
+            format!(
+                "the query needs far more memory than the {memory_limit} MiB it may use, or is nested too deep"
+            ),
+            "select less data, or raise --memory-limit MIB",
+        ),
+        other => Failure::fault(format!("the query was ended by {other}")),
+    })
+}
+
+/// Answers within the limits, in the process that is there for it.
+pub fn answer(app: &App, args: &SqlArgs, spill_folder: PathBuf, printer: Printer) -> Result<u8, Failure> {
+    app.refuse_outputs(args.parquet.as_deref())?;
+    let most = (u64::from(args.memory_limit) * 2 + BASE_MIB) << 20;
+    setrlimit(Resource::RLIMIT_DATA, most, most).map_err(std::io::Error::from)?;
+    // Whatever the query does, the system ends this process then.
+    alarm::set(args.timeout);
+    let limits =
+        QueryLimits { memory_bytes: (args.memory_limit as usize) << 20, spill_folder: Some(spill_folder) };
+    let answer = app.sql(&args.query, &limits)?;
     if let Some(path) = &args.parquet {
         let rows = app.write_parquet(&answer, path)?;
-        printer.note(&format!("wrote {rows} rows to `{}`", path.display()));
+        printer.note(format!("wrote {rows} rows to `{}`", path.display()));
     } else if printer.is_json() {
         printer.document(&app.json_rows(&answer)?);
     } else if args.csv {
         let mut bytes = Vec::new();
         answer.write_csv(&mut bytes)?;
         bytes.flush()?;
-        printer.raw(&bytes)?;
+        printer.file(&bytes);
     } else {
         table(app, &answer, printer)?;
     }
@@ -31,6 +86,6 @@ fn table(app: &App, answer: &Answer, printer: Printer) -> Result<(), Failure> {
     let rows = app.text_rows(answer)?;
     let count = rows.len();
     printer.table(&header, rows);
-    printer.note(&format!("{count} {}", if count == 1 { "row" } else { "rows" }));
+    printer.note(format!("{count} {}", if count == 1 { "row" } else { "rows" }));
     Ok(())
 }

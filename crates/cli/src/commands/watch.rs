@@ -1,4 +1,3 @@
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use trackway_app::App;
@@ -8,7 +7,7 @@ use trackway_app::watch::{LiveCurve, View};
 use super::{explain_machine, progressive};
 use crate::args::WatchArgs;
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, stdout_is_terminal};
 use crate::sparkline::sparkline;
 use crate::units::{duration, metric};
 
@@ -18,15 +17,15 @@ const CURVE_WIDTH: usize = 48;
 const NAME_WIDTH: usize = 10;
 
 pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failure> {
-    let mut watcher = app.watch(&args.run)?;
-    let redraw = std::io::stdout().is_terminal() && !printer.is_json() && !args.once;
+    let mut watcher = app.watch(app.resolve_run(&args.run)?)?;
+    let redraw = stdout_is_terminal() && !printer.is_json() && !args.once;
     loop {
         let view = watcher.look()?;
         if printer.is_json() {
             printer.record(&view);
         } else {
             if redraw {
-                printer.raw(b"\x1b[H\x1b[J")?;
+                printer.clear_screen();
             }
             show(&view, printer);
         }
@@ -40,15 +39,15 @@ pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failur
 /// Where the run is on its ladder, and how it came there.
 fn stages(view: &View, printer: Printer) {
     let Some(stage) = view.stage.as_ref().filter(|_| view.has_ladder) else { return };
-    printer.line(&format!("  stage      {stage} of the data"));
+    printer.line(format!("  stage      {stage} of the data"));
     for judged in &view.stages {
-        let why = judged.why.as_deref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
-        printer.line(&format!("             {} {}{why}", judged.stage, judged.verdict));
+        let why = judged.why.as_deref().map(|why| format!(": {}", why)).unwrap_or_default();
+        printer.line(format!("             {} {}{why}", judged.stage, judged.verdict));
     }
 }
 
 fn show(view: &View, printer: Printer) {
-    printer.line(&format!("{} · {} · {}", printer.tone(Tone::Bold, &view.name), view.run_id, view.state));
+    printer.line(printer.tone(Tone::Bold, &view.name) + format!(" · {} · {}", view.run_id, view.state));
     let Some(number) = view.attempt_number else {
         printer.line("  no attempt yet");
         return;
@@ -59,48 +58,49 @@ fn show(view: &View, printer: Printer) {
     } else {
         format!("{} for", view.attempt_state)
     };
-    printer.line(&format!("  attempt    {number}, {lives} {running}"));
+    printer.line(format!("  attempt    {number}, {lives} {running}"));
     stages(view, printer);
     let progress = &view.progress;
     let step = progress.step.map_or_else(|| "none reported yet".into(), |step| step.to_string());
     let of = view.total_steps.map(|total| format!(" of {total}")).unwrap_or_default();
     let rate = progress.steps_per_second.map(|rate| format!(", {rate:.1} steps/s")).unwrap_or_default();
     let left = view.eta_seconds.map(|seconds| format!(", {} left", duration(seconds))).unwrap_or_default();
-    printer.line(&format!("  step       {step}{of}{rate}{left}"));
+    printer.line(format!("  step       {step}{of}{rate}{left}"));
     let value_of = |curve: &LiveCurve| curve.values.back().map_or_else(String::new, |value| metric(*value));
     let widths = |part: &dyn Fn(&LiveCurve) -> usize| view.curves.iter().map(part).max().unwrap_or(0);
-    let name_width = widths(&|curve| visible(&curve.name).chars().count()).max(NAME_WIDTH);
+    let name_width = widths(&|curve| curve.name.chars().count()).max(NAME_WIDTH);
     let value_width = widths(&|curve| value_of(curve).chars().count());
     for curve in &view.curves {
-        let (name, value) = (visible(&curve.name), value_of(curve));
+        let (name, value) = (&curve.name, value_of(curve));
         let values: Vec<f64> = curve.values.iter().copied().collect();
         let line = format!("  {name:<name_width$} {value:<value_width$} {}", sparkline(&values, CURVE_WIDTH));
         printer.line(line.trim_end());
     }
     for (place, line) in view.progressive.iter().flat_map(progressive::lines).enumerate() {
-        printer.line(&format!("  {:<11}{line}", if place == 0 { "unseen" } else { "" }));
+        printer.line(format!("  {:<11}{line}", if place == 0 { "unseen" } else { "" }));
     }
     if let Some(text) = explain_machine::now(&view.machine).filter(|_| !view.ended) {
-        printer.line(&format!("  machine    {text}"));
+        printer.line(format!("  machine    {text}"));
     }
     let committed = progress.last_committed_step.map_or_else(|| "none".into(), |step| step.to_string());
-    printer.line(&format!("  committed  {committed}"));
+    printer.line(format!("  committed  {committed}"));
     for found in &view.detections {
         let tone = if found.severity == DetectionSeverity::Critical { Tone::Bad } else { Tone::Warning };
         let name = printer.tone(tone, found.detector.as_str());
-        printer.line(&format!("  found      {name} at step {}: {}", found.step, visible(&found.evidence)));
+        let seen = format!(" at step {}: {}", found.step, found.evidence);
+        printer.line(Shown::from("  found      ") + name + seen);
         if let Some(rolled_back) = &found.rolled_back {
-            printer.line(&format!("  done       {rolled_back}"));
+            printer.line(format!("  done       {rolled_back}"));
         }
     }
     if let Some(remote) = &view.remote {
-        printer.line(&format!("  remote     {}", remote.sentence()));
+        printer.line(format!("  remote     {}", remote.sentence()));
     }
     if let Some(heartbeat_at) = progress.heartbeat_at {
-        printer.line(&format!("  heartbeat  {heartbeat_at}"));
+        printer.line(format!("  heartbeat  {heartbeat_at}"));
     }
     for budget in &view.budgets {
         let limit = budget.limit.map_or_else(|| "no limit".into(), |limit| format!("of {limit}"));
-        printer.line(&format!("  budget     {}: {} {limit} spent", budget.name, budget.spent));
+        printer.line(format!("  budget     {}: {} {limit} spent", budget.name, budget.spent));
     }
 }

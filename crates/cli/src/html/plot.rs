@@ -1,8 +1,7 @@
 //! A drawing with two axes, without a script.
 
-use std::fmt::Write as _;
-
-use super::{escape, put};
+use super::{Html, html, put};
+use crate::printer::cut;
 
 /// Width and height of the field, and the room around it for what is written.
 const WIDTH: f64 = 260.0;
@@ -17,7 +16,7 @@ const WORD_LETTERS_MAX: usize = 14;
 
 /// A drawing that is added to.
 pub struct Plot {
-    svg: String,
+    svg: Html,
     x: (f64, f64),
     y: (f64, f64),
 }
@@ -30,7 +29,10 @@ impl Plot {
             let (at, below) = (plot.at_x(value), TOP + HEIGHT + 13.0);
             put!(
                 plot.svg,
-                "<text x=\"{at:.1}\" y=\"{below:.1}\" text-anchor=\"{anchor}\">{}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\">{}</text>",
+                at,
+                below,
+                anchor,
                 short(value)
             );
         }
@@ -43,11 +45,15 @@ impl Plot {
         let mut plot = Self::empty((-0.5, end), y, BELOW_WORDS);
         for (index, word) in words.iter().enumerate() {
             let (x, below) = (plot.at_x(index as f64) + 3.0, TOP + HEIGHT + 10.0);
-            let cut: String = word.chars().take(WORD_LETTERS_MAX).collect();
+            let word = cut(word, WORD_LETTERS_MAX);
             put!(
                 plot.svg,
-                "<text x=\"{x:.1}\" y=\"{below:.1}\" text-anchor=\"end\" transform=\"rotate(-45 {x:.1} {below:.1})\">{}</text>",
-                escape(&cut)
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" transform=\"rotate(-45 {:.1} {:.1})\">{}</text>",
+                x,
+                below,
+                x,
+                below,
+                word
             );
         }
         plot
@@ -55,18 +61,23 @@ impl Plot {
 
     fn empty(x: (f64, f64), y: (f64, f64), below: f64) -> Self {
         let (width, height) = (LEFT + WIDTH + 6.0, TOP + HEIGHT + below);
-        let mut svg = format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\">");
+        let mut svg = html!("<svg viewBox=\"0 0 {} {}\" role=\"img\">", width, height);
         put!(
             svg,
-            "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"none\" stroke=\"var(--line)\"/>"
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"var(--line)\"/>",
+            LEFT,
+            TOP,
+            WIDTH,
+            HEIGHT
         );
         let mut plot = Self { svg, x, y: widened(y) };
         for value in [y.1, y.0] {
             let at = plot.at_y(value) + 3.0;
             put!(
                 plot.svg,
-                "<text x=\"{:.1}\" y=\"{at:.1}\" text-anchor=\"end\">{}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT - 4.0,
+                at,
                 short(value)
             );
         }
@@ -86,8 +97,11 @@ impl Plot {
         let y = self.at_y(value);
         put!(
             self.svg,
-            "<line x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"var(--dim)\" stroke-dasharray=\"3 3\"/>",
-            LEFT + WIDTH
+            "<line x1=\"{}\" x2=\"{:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"var(--dim)\" stroke-dasharray=\"3 3\"/>",
+            LEFT,
+            LEFT + WIDTH,
+            y,
+            y
         );
     }
 
@@ -95,7 +109,10 @@ impl Plot {
     pub fn line(&mut self, points: impl Iterator<Item = (f64, f64)>, colour: &str, width: f64, opacity: f64) {
         put!(
             self.svg,
-            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" opacity=\"{opacity}\" points=\""
+            "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" opacity=\"{}\" points=\"",
+            colour,
+            width,
+            opacity
         );
         for (x, y) in points {
             put!(self.svg, "{:.1},{:.1} ", self.at_x(x), self.at_y(y));
@@ -108,10 +125,14 @@ impl Plot {
         let (x, y) = (self.at_x(x), self.at_y(y));
         put!(
             self.svg,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"var(--c0)\" opacity=\"{opacity}\">"
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\" fill=\"var(--c0)\" opacity=\"{}\">",
+            x,
+            y,
+            radius,
+            opacity
         );
         if !title.is_empty() {
-            put!(self.svg, "<title>{}</title>", escape(title));
+            put!(self.svg, "<title>{}</title>", title);
         }
         self.svg.push_str("</circle>");
     }
@@ -121,9 +142,13 @@ impl Plot {
         let (below, above) = (self.at_y(low), self.at_y(high));
         put!(
             self.svg,
-            "<rect x=\"{:.1}\" y=\"{above:.1}\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"{colour}\" opacity=\"{opacity}\"/>",
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\" opacity=\"{}\"/>",
             self.at_x(x) - width / 2.0,
-            (below - above).max(1.0)
+            above,
+            width,
+            (below - above).max(1.0),
+            colour,
+            opacity
         );
     }
 
@@ -132,7 +157,7 @@ impl Plot {
         WIDTH / places.max(1) as f64
     }
 
-    pub fn end(mut self) -> String {
+    pub fn end(mut self) -> Html {
         self.svg.push_str("</svg>");
         self.svg
     }

@@ -1,7 +1,5 @@
 //! What was found out about a model, as one page.
 
-use std::fmt::Write as _;
-
 use trackway_app::probe::ProbeReport;
 use trackway_app::probe::parts::{
     Counterfactual, Curve, Dependence, Importance, Leverage, Perturbation, PerturbationKind, Sensitivity,
@@ -9,7 +7,9 @@ use trackway_app::probe::parts::{
 
 use super::assessment::{Scale, estimate_cells, number};
 use super::plot::{Plot, range};
-use super::{colour, escape, head, put, residuals};
+use crate::printer::cut;
+
+use super::{Html, colour, head, html, put, residuals};
 
 /// Rows of a table of the page.
 const ROWS_MAX: usize = 60;
@@ -17,17 +17,18 @@ const ROWS_MAX: usize = 60;
 const REASON_LETTERS_MAX: usize = 120;
 
 /// The page.
-pub fn page(title: &str, report: &ProbeReport) -> String {
+pub fn page(title: &str, report: &ProbeReport) -> Html {
     let found = &report.found;
     let mut page = head(title);
-    put!(page, "<h1>{}</h1>", escape(title));
+    put!(page, "<h1>{}</h1>", title);
     let error =
         found.error.map_or(String::new(), |error| format!(", error {} on average", number(error.value)));
     put!(
         page,
-        "<p>{} of {} rows{error}. The model was asked about {} rows.</p>",
+        "<p>{} of {} rows{}. The model was asked about {} rows.</p>",
         found.rows,
         report.rows_read,
+        error,
         found.scored_rows
     );
     if let Some(it) = &found.residuals {
@@ -59,26 +60,26 @@ pub fn change(kind: PerturbationKind) -> &'static str {
 }
 
 /// A heading, and a table with these columns; those that begin with `#` hold numbers.
-fn table(page: &mut String, title: &str, said: &str, header: &[&str], rows: impl Iterator<Item = String>) {
-    put!(page, "<h2>{title}</h2><p class=\"dim\">{said}</p><div class=\"wide\"><table><tr>");
+fn table(page: &mut Html, title: &str, said: &str, header: &[&str], rows: impl Iterator<Item = Html>) {
+    put!(page, "<h2>{}</h2><p class=\"dim\">{}</p><div class=\"wide\"><table><tr>", title, said);
     for name in header {
         match name.strip_prefix('#') {
-            Some(name) => put!(page, "<th class=\"n\">{name}</th>"),
-            None => put!(page, "<th>{name}</th>"),
+            Some(name) => put!(page, "<th class=\"n\">{}</th>", name),
+            None => put!(page, "<th>{}</th>", name),
         }
     }
     page.push_str("</tr>");
-    rows.take(ROWS_MAX).for_each(|row| put!(page, "<tr>{row}</tr>"));
+    rows.take(ROWS_MAX).for_each(|row| put!(page, "<tr>{}</tr>", row));
     page.push_str("</table></div>");
 }
 
-fn importance(page: &mut String, importance: &[Importance]) {
+fn importance(page: &mut Html, importance: &[Importance]) {
     if importance.is_empty() {
         return;
     }
     let scale = Scale::of(importance.iter().map(|it| &it.increase));
     let row = |it: &Importance| {
-        let mut row = format!("<td><code>{}</code></td>", escape(&it.feature));
+        let mut row = html!("<td><code>{}</code></td>", it.feature);
         estimate_cells(&mut row, Some(&it.increase), scale, Some(0.0));
         row
     };
@@ -91,7 +92,7 @@ fn importance(page: &mut String, importance: &[Importance]) {
     );
 }
 
-fn dependence(page: &mut String, dependence: &[Dependence]) {
+fn dependence(page: &mut Html, dependence: &[Dependence]) {
     if dependence.is_empty() {
         return;
     }
@@ -100,17 +101,17 @@ fn dependence(page: &mut String, dependence: &[Dependence]) {
          the band holds the middle 80 % of them.</p><div class=\"grid\">",
     );
     for feature in dependence.iter().take(ROWS_MAX) {
-        put!(page, "<div class=\"card\"><h3>{}</h3>{}", escape(&feature.feature), curves(feature));
+        put!(page, "<div class=\"card\"><h3>{}</h3>{}", feature.feature, curves(feature));
         let classes: Vec<&str> = feature.curves.iter().filter_map(|curve| curve.class.as_deref()).collect();
         for (index, class) in classes.iter().enumerate() {
-            put!(page, "<span class=\"key\" style=\"background:{}\"></span>{}", colour(index), escape(class));
+            put!(page, "<span class=\"key\" style=\"background:{}\"></span>{}", colour(index), class);
         }
         page.push_str("</div>");
     }
     page.push_str("</div>");
 }
 
-fn curves(feature: &Dependence) -> String {
+fn curves(feature: &Dependence) -> Html {
     let values = |curve: &Curve| {
         let rows = curve.rows.iter().flatten();
         curve.mean.iter().chain(&curve.low).chain(&curve.high).chain(rows).copied().collect::<Vec<f64>>()
@@ -135,7 +136,7 @@ fn curves(feature: &Dependence) -> String {
     plot.end()
 }
 
-fn perturbations(page: &mut String, perturbations: &[Perturbation]) {
+fn perturbations(page: &mut Html, perturbations: &[Perturbation]) {
     if perturbations.is_empty() {
         return;
     }
@@ -144,40 +145,40 @@ fn perturbations(page: &mut String, perturbations: &[Perturbation]) {
         |it: &Perturbation| it.flipped.map(|flipped| flipped.value).or(it.shift).unwrap_or(f64::INFINITY);
     sorted.sort_by(|one, other| harm(other).total_cmp(&harm(one)));
     let row = |it: &&Perturbation| {
-        let mut row = format!("<td><code>{}</code></td><td>{}</td>", escape(&it.feature), change(it.kind));
+        let mut row = html!("<td><code>{}</code></td><td>{}</td>", it.feature, change(it.kind));
         if let Some(why) = &it.refused {
-            let why: String = why.chars().take(REASON_LETTERS_MAX).collect();
-            put!(row, "<td colspan=\"5\" class=\"warn\">refused: {}</td>", escape(&why));
+            let why = cut(why, REASON_LETTERS_MAX);
+            put!(row, "<td colspan=\"5\" class=\"warn\">refused: {}</td>", why);
             return row;
         }
         estimate_cells(&mut row, it.flipped.as_ref(), Scale::UNIT, None);
         let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
         let rises = number(it.increase.map(|increase| increase.value));
-        put!(row, "<td class=\"n\">{}</td><td class=\"n\">{rises}</td>", number(it.shift));
+        put!(row, "<td class=\"n\">{}</td><td class=\"n\">{}</td>", number(it.shift), rises);
         row
     };
     table(
         page,
         "Perturbations",
-        "What is made of values that are missing, mistyped, or in another unit.",
+        "Predictions for values that are missing, mistyped, or in another unit.",
         &["Feature", "Change", "#Decided otherwise", "#Interval", "", "#Moved by", "#Error rises by"],
         sorted.iter().map(row),
     );
 }
 
-fn sensitivity(page: &mut String, sensitivity: &Sensitivity) {
+fn sensitivity(page: &mut Html, sensitivity: &Sensitivity) {
     let steps = sensitivity.steps.iter().map(|step| {
-        let mut row = format!("<td class=\"n\">{}</td>", step.deviations);
+        let mut row = html!("<td class=\"n\">{}</td>", step.deviations);
         estimate_cells(&mut row, step.flipped.as_ref(), Scale::UNIT, None);
         estimate_cells(&mut row, step.flipped_at_random.as_ref(), Scale::UNIT, None);
         let (shift, random) = (number(step.shift), number(step.shift_at_random));
-        put!(row, "<td class=\"n\">{shift}</td><td class=\"n\">{random}</td>");
+        put!(row, "<td class=\"n\">{}</td><td class=\"n\">{}</td>", shift, random);
         row
     });
     table(
         page,
         "Small steps",
-        "All numbers moved at once, each the way its gradient points; beside it steps as large with signs by chance.",
+        "All numeric features moved at once along the gradient sign, compared with steps of the same size in random directions.",
         &[
             "#Standard deviations",
             "#Decided otherwise",
@@ -195,12 +196,12 @@ fn sensitivity(page: &mut String, sensitivity: &Sensitivity) {
         put!(
             page,
             "<p class=\"warn\">Gradients of {} are not those of the predictions.</p>",
-            escape(&sensitivity.check.features.join(", "))
+            sensitivity.check.features.join(", ")
         );
     }
     let scale = Scale::of(sensitivity.slopes.iter().map(|it| &it.per_deviation));
     let slopes = sensitivity.slopes.iter().map(|it| {
-        let mut row = format!("<td><code>{}</code></td>", escape(&it.feature));
+        let mut row = html!("<td><code>{}</code></td>", it.feature);
         estimate_cells(&mut row, Some(&it.per_deviation), scale, None);
         row
     });
@@ -213,60 +214,60 @@ fn sensitivity(page: &mut String, sensitivity: &Sensitivity) {
     );
 }
 
-fn counterfactuals(page: &mut String, counterfactuals: &[Counterfactual]) {
+fn counterfactuals(page: &mut Html, counterfactuals: &[Counterfactual]) {
     if counterfactuals.is_empty() {
         return;
     }
     let row = |it: &Counterfactual| {
-        let value = |value: &Option<String>| escape(value.as_deref().unwrap_or("missing"));
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "missing".to_owned());
         let change = |(name, from, to): &(String, Option<String>, Option<String>)| {
-            format!("<code>{}</code> {} → {}", escape(name), value(from), value(to))
+            html!("<code>{}</code> {} → {}", name, value(from), value(to))
         };
-        let changes: Vec<String> = it.changes.iter().map(change).collect();
-        format!(
+        let changes: Vec<Html> = it.changes.iter().map(change).collect();
+        html!(
             "<td class=\"n\">{}</td><td>{}</td><td>{}</td><td>{}</td>",
             it.row,
-            escape(&it.before),
-            it.after.as_deref().map_or_else(|| "no change found".to_owned(), escape),
-            changes.join(" · ")
+            it.before,
+            it.after.as_deref().unwrap_or("no change found"),
+            Html::joined(changes, " · ")
         )
     };
     table(
         page,
         "Smallest changes",
-        "The fewest features, and of those the smallest change, with which a row is decided otherwise.",
+        "Counterfactuals: the fewest features, and the smallest changes to them, that flip the prediction of a row.",
         &["#Row", "Predicted", "Then", "Changes"],
         counterfactuals.iter().map(row),
     );
 }
 
-fn leverage(page: &mut String, leverage: &Leverage) {
+fn leverage(page: &mut Html, leverage: &Leverage) {
     let said = format!(
-        "{} parameters, leverage {} on average; {} rows have more than three times as much. A row with a Cook's distance near 1 or above decides much of a fit alone.",
+        "{} parameters, leverage {} on average; {} rows have more than three times as much. A row with a Cook's distance near 1 or above strongly influences the fit by itself.",
         leverage.parameters,
         number(leverage.mean),
         leverage.high
     );
     let row = |it: &trackway_app::probe::parts::HighRow| {
         let value = |(name, value): &(String, Option<String>)| {
-            format!("<code>{}</code> {}", escape(name), escape(value.as_deref().unwrap_or("missing")))
+            html!("<code>{}</code> {}", name, value.as_deref().unwrap_or("missing"))
         };
-        let values: Vec<String> = it.values.iter().map(value).collect();
+        let values: Vec<Html> = it.values.iter().map(value).collect();
         let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
-        format!(
+        html!(
             "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td>",
             it.row,
             number(it.leverage),
             known(it.studentized),
             known(it.cook),
-            values.join(" · ")
+            Html::joined(values, " · ")
         )
     };
     table(
         page,
-        "Rows that stand apart",
+        "High-leverage rows",
         &said,
-        &["#Row", "#Leverage", "#Residual in deviations", "#Cook's distance", "Stands apart in"],
+        &["#Row", "#Leverage", "#Residual in deviations", "#Cook's distance", "Unusual in"],
         leverage.rows.iter().map(row),
     );
 }

@@ -1,22 +1,20 @@
 //! Residuals as drawings: means with intervals over the middle 80 % of the rows, for the prediction and each column.
 
-use std::fmt::Write as _;
-
 use trackway_app::assess::{Depends, ResidualBin, ResidualCurve, ResidualOf, Residuals};
 
 use super::plot::{Plot, range, range_with_zero};
-use super::{escape, put};
+use super::{Html, put};
 use crate::units::short_range;
 
 /// Columns that are drawn.
 const DRAWN_MAX: usize = 12;
 
 /// The section of a page.
-pub fn section(page: &mut String, residuals: &Residuals) {
+pub fn section(page: &mut Html, residuals: &Residuals) {
     let what = match residuals.of {
         ResidualOf::Amount => "label less prediction: above 0 the prediction is too low",
         ResidualOf::Chance => {
-            "what came true (1 or 0) less its predicted chance: above 0 the chance is too low"
+            "outcome (1 or 0) minus predicted probability: above 0 the probability is too low"
         }
         ResidualOf::Wrong => "1 where the prediction is wrong, else 0",
     };
@@ -25,8 +23,10 @@ pub fn section(page: &mut String, residuals: &Residuals) {
     let bars = if with_spread { ", bars the middle 80 % of the rows" } else { "" };
     put!(
         page,
-        "<h2>Residuals</h2><p class=\"dim\">{what}. Points are means with their intervals{bars}. A column that explains any of it knows \
-         something that the model does not use.</p><div class=\"grid\">"
+        "<h2>Residuals</h2><p class=\"dim\">{}. Points are means with their intervals{}. A column that explains any of it knows \
+         something that the model does not use.</p><div class=\"grid\">",
+        what,
+        bars
     );
     if !residuals.points.is_empty() {
         card(page, "By prediction, row by row", &scatter(residuals), None);
@@ -45,17 +45,17 @@ pub fn section(page: &mut String, residuals: &Residuals) {
     page.push_str("</div>");
     let more = residuals.by_feature.len().saturating_sub(DRAWN_MAX);
     if more > 0 {
-        put!(page, "<p class=\"dim\">{more} more columns are in the JSON.</p>");
+        put!(page, "<p class=\"dim\">{} more columns are in the JSON.</p>", more);
     }
 }
 
-fn card(page: &mut String, title: &str, drawing: &str, curve: Option<&ResidualCurve>) {
-    put!(page, "<div class=\"card\"><h3>{}</h3>{drawing}", escape(title));
+fn card(page: &mut Html, title: &str, drawing: &Html, curve: Option<&ResidualCurve>) {
+    put!(page, "<div class=\"card\"><h3>{}</h3>{}", title, drawing);
     if let Some(curve) = curve {
         let said = |what: &str, depends: Option<Depends>| {
             depends.map(|it| {
                 let p = if it.adjusted_p_value < 1e-4 {
-                    "&lt; 0.0001".to_owned()
+                    "< 0.0001".to_owned()
                 } else {
                     format!("= {:.4}", it.adjusted_p_value)
                 };
@@ -69,7 +69,7 @@ fn card(page: &mut String, title: &str, drawing: &str, curve: Option<&ResidualCu
     page.push_str("</div>");
 }
 
-fn scatter(residuals: &Residuals) -> String {
+fn scatter(residuals: &Residuals) -> Html {
     let points = &residuals.points;
     let mut plot =
         Plot::of_numbers(range(points.iter().map(|it| it.x)), range_with_zero(points.iter().map(|it| it.y)));
@@ -78,7 +78,7 @@ fn scatter(residuals: &Residuals) -> String {
     plot.end()
 }
 
-fn drawing(curve: &ResidualCurve, scale: (f64, f64), with_spread: bool) -> String {
+fn drawing(curve: &ResidualCurve, scale: (f64, f64), with_spread: bool) -> Html {
     let word = |bin: &ResidualBin| bin.values.as_deref().map_or_else(|| "missing".to_owned(), short_range);
     let words: Vec<String> = curve.bins.iter().map(word).collect();
     let mut plot = Plot::of_words(&words, scale);

@@ -27,6 +27,16 @@ fn run_file_mistakes_have_line_caret_and_hint() {
     assert_nothing_ran(&home);
 }
 
+/// Proves that a run file in another encoding is refused with the place of its first wrong byte.
+#[test]
+fn a_run_file_that_is_not_utf8_has_line_and_caret() {
+    let home = Home::new();
+    std::fs::write(home.path().join("latin.toml"), b"[run]\nname = \"M\xFCller\"\ncommand = [\"true\"]\n")
+        .unwrap();
+    insta::assert_snapshot!(transcript(&home, &["run", "latin.toml"]));
+    assert_nothing_ran(&home);
+}
+
 /// Proves that something the run file asks for and this version does not do is refused by name, not passed over.
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
@@ -120,4 +130,22 @@ fn help_has_examples() {
         assert!(answer.stdout.contains("--json"), "{command}");
     }
     insta::assert_snapshot!("help", transcript(&home, &["--help"]));
+}
+
+/// Proves that completions and man pages are made from the command line as it is, for every command.
+#[test]
+fn completions_and_man_pages_name_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let answer = home.trackway(&["completions", shell]);
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        assert!(answer.stdout.contains("preflight") && answer.stdout.contains("trackway"), "{shell}");
+    }
+    assert_eq!(home.trackway(&["man", "pages"]).code, 0);
+    for page in ["trackway.1", "trackway-run.1", "trackway-registry-promote.1"] {
+        assert!(home.path().join("pages").join(page).exists(), "{page}");
+    }
+    home.write("file", "");
+    assert_eq!(home.trackway(&["man", "file"]).code, 2);
+    assert!(!home.state().exists(), "neither needs a home");
 }

@@ -7,8 +7,9 @@ use serde_json::Value;
 use trackway_checkpoint::{CheckpointError, CheckpointRoot, Kind};
 use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 
+use crate::evaluations::trained;
 use crate::examples::wine_mlp;
-use crate::harness::{Home, files_below};
+use crate::harness::{Answer, Home, answer, files_below};
 
 /// Exit code, stdout and stderr as one text, without the temporary folder's path and without the ages of checkpoints.
 fn transcript(home: &Home, arguments: &[&str]) -> String {
@@ -301,7 +302,7 @@ fn a_load_that_crashes_twice_steps_back_once() {
     assert!(page["fall_back"]["gpu_hours"].as_f64().unwrap() > 0.0, "{}", page["fall_back"]);
     let text = home.trackway(&["explain", "job"]).stdout;
     let sentence = format!(
-        "this attempt stepped back from step {newest} to step {older}: 30 steps are trained again, about "
+        "this attempt fell back from step {newest} to step {older}: 30 steps are trained again, about "
     );
     assert!(text.contains(&sentence), "{text}");
     assert!(text.contains("checkpoint_suspect"), "the timeline tells of it: {text}");
@@ -341,7 +342,7 @@ fn a_real_run_keeps_and_steps_over() {
     std::fs::write(&largest, bytes).unwrap();
     let doctor = home.trackway(&["checkpoint", "doctor", "job"]);
     assert_eq!(doctor.code, 7, "{}", doctor.stdout);
-    assert!(doctor.stdout.contains(&format!("from byte {middle} on it is zero")), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains(&format!("it is zero from byte {middle} on")), "{}", doctor.stdout);
     let target = home.json(&["checkpoint", "resume-target", "job"]);
     let lost = target["cost"]["steps"].as_u64().unwrap();
     assert!(lost > 0 && target["cost"]["gpu_hours"].as_f64().unwrap() > 0.0, "{target}");
@@ -361,4 +362,60 @@ fn a_real_run_keeps_and_steps_over() {
         collected["policy"].as_str().unwrap().starts_with("the 2 newest, one every 120 steps"),
         "{collected}"
     );
+}
+
+/// Seconds in which a command must have answered that could wait for ever.
+const ANSWERS_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// The answer of a command; one that waits for ever is killed, and fails the test.
+fn answered(home: &Home, arguments: &[&str]) -> Answer {
+    let mut process = home.spawn(arguments);
+    let began = std::time::Instant::now();
+    while process.try_wait().unwrap().is_none() {
+        if began.elapsed() > ANSWERS_WITHIN {
+            process.kill().unwrap();
+            panic!("{arguments:?} waits for ever");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    answer(process.wait_with_output().unwrap())
+}
+
+/// Puts a pipe that nobody writes to where a file was.
+fn make_pipe(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+}
+
+/// Proves that `checkpoint verify` and `checkpoint doctor` end and name the pipe that is where a file of a checkpoint was, that one beside the
+/// files is no reason to wait either, and that `doctor`, which reads no checkpoint, ends too.
+#[test]
+fn a_pipe_in_a_checkpoint_is_named() {
+    let home = Home::new();
+    let root = healthy_root(&home);
+    let newest = root.join(prefix_of(&root, 50));
+    make_pipe(&newest.join("extra"));
+    for command in ["verify", "doctor"] {
+        answered(&home, &["checkpoint", command, "./healthy"]);
+    }
+    for name in ["head.bin", "manifest.json"] {
+        make_pipe(&newest.join(name));
+        for command in ["verify", "doctor"] {
+            let answer = answered(&home, &["checkpoint", command, "./healthy"]);
+            let said = format!("{}{}", answer.stdout, answer.stderr);
+            assert!(answer.code != 0 && said.contains(name), "{command}: {} {said}", answer.code);
+            assert!(said.contains("pipe") || said.contains("no regular file"), "{command}: {said}");
+        }
+    }
+
+    let home = trained("true", "");
+    let weights = files_below(&home.state().join("checkpoints"));
+    let weights = weights.into_iter().filter(|path| path.ends_with("weights.bin")).max().unwrap();
+    make_pipe(&weights);
+    assert_eq!(answered(&home, &["doctor"]).code, 0);
+    for arguments in [["checkpoint", "verify", "last"], ["checkpoint", "doctor", "last"]] {
+        let answer = answered(&home, &arguments);
+        let said = format!("{}{}", answer.stdout, answer.stderr);
+        assert!(answer.code != 0 && said.contains("weights.bin"), "{arguments:?}: {} {said}", answer.code);
+    }
 }

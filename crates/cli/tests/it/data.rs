@@ -37,7 +37,7 @@ fn wrong_words_about_data() {
     for (arguments, code, expected) in [
         (["trian.csv", "--label", "age"], 6, "did you mean `train.csv`?"),
         (["train.csv", "--label", "plam"], 2, "did you mean `plan`?"),
-        (["image.png", "--label", "age"], 2, "is no table"),
+        (["image.png", "--label", "age"], 2, "is not a table"),
     ] {
         let answer = home.trackway(&[["data", "profile"].as_slice(), &arguments].concat());
         assert_eq!(answer.code, code, "{}", answer.stderr);
@@ -120,11 +120,15 @@ fn adult_is_inferred_checked_and_compared() {
     ]);
     assert_eq!(leakage.code, 0, "{}", leakage.stderr);
     assert!(
-        leakage.stdout.contains("26 of 16281 test rows (0.16 %) stand among the training rows"),
+        leakage.stdout.contains("26 of 16281 test rows (0.16 %) also appear in the training data"),
         "{}",
         leakage.stdout
     );
-    assert!(leakage.stdout.contains("look whether both sides write the label alike"), "{}", leakage.stdout);
+    assert!(
+        leakage.stdout.contains("check that both sides encode the label the same way"),
+        "{}",
+        leakage.stdout
+    );
     let by_group = home.trackway(&[
         "data",
         "leakage",
@@ -172,7 +176,7 @@ fn drift_from_a_kept_profile() {
     home.write("other.json", "{}");
     let answer = home.trackway(&["data", "drift", "--reference", "other.json", "--current", "after.csv"]);
     assert_eq!(answer.code, 2, "{}", answer.stderr);
-    assert!(answer.stderr.contains("`other.json`: this is no profile"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("`other.json`: not a valid profile"), "{}", answer.stderr);
 }
 
 /// Proves that what was asked for and could not be checked never looks like a pass: exit code 3, and said so.

@@ -33,7 +33,7 @@ fn personal_data_blocks_without_a_signature() {
         (["--sign-off", "other.toml"], 3, "3 e-mail addresses"),
         (["--skip", "data.personal"], 0, "skipped, as asked"),
         (["--only", "data.columns"], 0, "data.columns"),
-        (["--sign-off", "broken.toml"], 2, "these are no sign-offs"),
+        (["--sign-off", "broken.toml"], 2, "invalid sign-offs"),
         (["--sign-off", "gone.toml"], 6, "gone.toml"),
         (["--only", "data.colums"], 2, "there is no check `data.colums`"),
     ] {
@@ -113,5 +113,5 @@ fn a_joint_shift_needs_rows() {
     home.json(&["data", "profile", "a.csv", "--save", "a.json"]);
     let refused = home.trackway(&["data", "drift", "--reference", "a.json", "--current", "b.csv", "--joint"]);
     assert_eq!(refused.code, 2, "{}", refused.stdout);
-    assert!(refused.stderr.contains("needs the rows of both sides"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("needs the rows of both data sets"), "{}", refused.stderr);
 }

@@ -160,8 +160,11 @@ fn a_split_is_proved_and_written() {
     };
     refused(&["--by", "group", "--parts", "a=0.5,b=0.5"], "--group");
     refused(&["--parts", "a=0.5,b=0.6"], "sum to 1.1");
-    refused(&["--parts", "a=0.5,b"], "`b` is no part");
-    refused(&["--by", "time", "--time", "user", "--parts", "a=0.5,b=0.5"], "neither times nor whole numbers");
+    refused(&["--parts", "a=0.5,b"], "invalid part `b`");
+    refused(
+        &["--by", "time", "--time", "user", "--parts", "a=0.5,b=0.5"],
+        "neither timestamps nor whole numbers",
+    );
     refused(&["--group", "user", "--time", "user", "--parts", "a=0.5,b=0.5"], "--by group");
     refused(&[], "nothing to split into");
     assert!(!home.path().join("x").exists());

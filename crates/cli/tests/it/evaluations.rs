@@ -54,7 +54,12 @@ pub(crate) fn write_job(home: &Home, script: &str, checkpoint: &str, evaluate: &
     );
     home.write("job.toml", &text);
     home.write("eval.sh", script);
-    home.write("tasks-v3.jsonl", "{\"question\": 1}\n");
+    // As many as `GOOD` answers.
+    let tasks = ["a", "b", "a", "b"]
+        .iter()
+        .zip(1..)
+        .map(|(label, id)| format!("{{\"id\": {id}, \"label\": \"{label}\"}}\n"));
+    home.write("tasks-v3.jsonl", &tasks.collect::<String>());
 }
 
 /// The same, trained.
@@ -129,7 +134,9 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     );
     assert_eq!(receipt["metrics"]["grade"]["method"], "analytic");
     assert!(
-        receipt["notes"].to_string().contains("`accuracy`: the evaluator says 0.75, the rows give 0.5"),
+        receipt["notes"]
+            .to_string()
+            .contains("`accuracy`: 0.75 reported by the evaluator, 0.5 computed from the rows and used"),
         "{receipt}"
     );
     let failures = &receipt["sampled_failures"];
@@ -187,7 +194,7 @@ fn the_evaluator_knows_what_it_did() {
     );
     assert_eq!(receipt["decoding"], json!({ "top_p": 1 }));
     let notes = receipt["notes"].to_string();
-    assert!(notes.contains("seed: the run file says 5, the evaluator 9"), "{notes}");
+    assert!(notes.contains("seed: 5 in the run file, 9 reported by the evaluator and used"), "{notes}");
 }
 
 /// Proves that an answer that is none fails the evaluation and says which file, row and column; that the training stays good.
@@ -224,7 +231,7 @@ fn what_is_no_answer_is_told() {
         (
             format!("echo '{{\"f1\": 1}}' > {out}/metrics.json"),
             &["evaluate.label=y"][..],
-            "`evaluate.label` wants a table of predictions",
+            "`evaluate.label` needs a table of predictions",
         ),
         (
             format!(
@@ -435,7 +442,7 @@ fn other_tools_logs_are_taken_over() {
     assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
     assert_eq!(home.sql("select count(*) as n from test_set_uses")[0]["n"], 3);
     let page = home.trackway(&["evaluation", "show", inspect["evaluation_id"].as_str().unwrap()]).stdout;
-    assert!(page.contains("from inspect") && page.contains("the word of whoever imported it"), "{page}");
+    assert!(page.contains("from inspect") && page.contains("asserted at import, not verified"), "{page}");
     let file = home.write("broken.eval", "PK");
     for (path, code) in [(file.to_str().unwrap(), 2), ("nowhere.eval", 6)] {
         let refused = home.trackway(&["evaluate", "import", path, "--run", "last"]);
@@ -456,6 +463,15 @@ for row in range(400):
 END
 "#;
 
+/// The tasks that [`PEOPLE`] answers.
+fn write_people(home: &Home) {
+    let task = |row: u32| {
+        let label = if row % 5 < 2 { "rich" } else { "poor" };
+        format!("{{\"id\": {row}, \"label\": \"{label}\"}}\n")
+    };
+    home.write("tasks-v3.jsonl", &(0..400).map(task).collect::<String>());
+}
+
 /// Proves that rows are judged: metrics with intervals, curated slices with verdicts, fairness, and a comparison with the last
 /// evaluation of other weights, all in the receipt and in columns; that a slice that is none fails the evaluation; and that gates
 /// read it.
@@ -466,9 +482,10 @@ fn rows_are_judged() {
         "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\nfairness = [\"sex\"]\nbaseline = \"last\"\n\
          slices = { women = \"sex = 'female'\", young = \"age < 21\" }\ngates = [\"accuracy >= 0.7\", \"accuracy >= baseline - 0.01\"]\n",
     );
+    write_people(&home);
     let (code, first) = evaluate(&home, &["--checkpoint", "1", "--set", "evaluate.gates=[]"]);
     assert_eq!((code, &first["metrics"]["accuracy"]["value"]), (0, &json!(1.0)), "{first}");
-    assert!(first["notes"].to_string().contains("nothing to compare with yet"), "{}", first["notes"]);
+    assert!(first["notes"].to_string().contains("no baseline to compare with yet"), "{}", first["notes"]);
     let (code, third) = evaluate(&home, &[]);
     assert_eq!((code, &third["state"]), (5, &json!("completed")), "a gate fails: {third}");
     let accuracy = &third["metrics"]["accuracy"];
@@ -525,7 +542,10 @@ fn rows_are_judged() {
     assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
     let (code, unreleased) = evaluate(&home, &["--set", "evaluate.baseline=income@production"]);
     assert_eq!((code, &unreleased["comparison"]), (0, &Value::Null), "the first model: {unreleased}");
-    assert!(unreleased["notes"].to_string().contains("there is nothing to compare with yet"), "{unreleased}");
+    assert!(
+        unreleased["notes"].to_string().contains("there is no baseline to compare with yet"),
+        "{unreleased}"
+    );
     assert_eq!(home.trackway(&["registry", "register", "income", "--run", "last"]).code, 0);
     for (alias, code) in [("production", 0), ("champion", 6)] {
         let set = format!("evaluate.baseline=income@{alias}");

@@ -1,9 +1,12 @@
 //! What must hold when things are killed, stopped, or in each other's way.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use trackway_recorder::{Kind, Recorder};
 
-use crate::harness::{Home, answer, eventually, files_below, signal};
+use crate::harness::{Home, UNTIL_GO, answer, eventually, files_below, signal};
 
 /// The process id of the script, once it wrote it to `pid` in its working directory.
 fn script_pid(home: &Home) -> i32 {
@@ -17,18 +20,122 @@ fn alive(pid: i32) -> bool {
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
 }
 
+const WAITS: &str = "FAULTS_SAVE_AND_WAIT";
+
+/// Proves nothing by itself: it is the training script of the test below. It commits three steps and waits for its end.
+#[test]
+fn saves_and_waits() {
+    if std::env::var_os(WAITS).is_none() {
+        return;
+    }
+    let run = Recorder::attach();
+    for step in 1..=3 {
+        run.log(step, &[("loss", 1.0)]);
+        run.save_checkpoint(step, &[], |writer| {
+            writer.file("weights.bin", Kind::Weights, &step.to_le_bytes())
+        })
+        .unwrap();
+    }
+    std::fs::write("pid", std::process::id().to_string()).unwrap();
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Proves that a run whose checkpoints and their log are all gone does not begin again at step 0 in silence, although its supervisor was
+/// killed before the attempt was sealed: what the flight record says was committed is asked for, whoever else died.
+#[test]
+fn lost_checkpoints_are_no_step_0() {
+    for shim_dies in [false, true] {
+        let home = Home::new();
+        let binary = std::env::current_exe().unwrap();
+        let text = format!(
+            "[run]\nname = \"lost\"\ncommand = [\"{}\", \"faults::saves_and_waits\", \"--exact\"]\n\
+             environment = {{ {WAITS} = \"1\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n",
+            binary.display()
+        );
+        home.write("lost.toml", &text);
+        let mut supervisor = home.spawn(&["run", "lost.toml"]);
+        let script = script_pid(&home);
+        signal(&supervisor, Signal::SIGKILL);
+        supervisor.wait().unwrap();
+        if shim_dies {
+            kill_process(shim_pid(&home));
+        }
+        kill_process(script);
+        std::fs::remove_file(home.path().join("pid")).unwrap();
+        std::fs::remove_dir_all(home.state().join("checkpoints")).unwrap();
+        let resumed = home.trackway(&["resume", "lost"]);
+        assert_eq!(resumed.code, 7, "{}{}", resumed.stdout, resumed.stderr);
+        assert!(resumed.stderr.contains("not launched: step 3 was committed"), "{}", resumed.stderr);
+        assert!(resumed.stderr.contains("restore the checkpoints, or start a new run"), "{}", resumed.stderr);
+        assert!(!home.path().join("pid").exists(), "it began again");
+    }
+}
+
+fn kill_process(pid: i32) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    eventually("the end of a process", || (!alive(pid)).then_some(()));
+}
+
+/// The process id of the shim of the newest attempt.
+fn shim_pid(home: &Home) -> i32 {
+    eventually("the shim", || {
+        let found = files_below(&home.state()).into_iter().find(|path| path.ends_with("shim.json"))?;
+        let record: Value = serde_json::from_slice(&std::fs::read(found).ok()?).ok()?;
+        record["child"]["pid"].as_i64()?;
+        i32::try_from(record["shim"]["pid"].as_i64()?).ok()
+    })
+}
+
+/// Proves that a kill is called a kill: by `stop --kill`, also of an attempt whose shim was stopped, by the receipt, and by a second
+/// `stop`, which does not wait for the grace period of the first.
+#[test]
+fn a_kill_is_not_called_graceful() {
+    let stopped = |shim_is_stopped: bool, first: &[&str]| {
+        let home = Home::new();
+        let script = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+        let text = format!(
+            "[run]\nname = \"deaf\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[supervise]\ngrace = \"10m\"\n"
+        );
+        home.write("deaf.toml", &text);
+        let supervisor = home.spawn(&["run", "deaf.toml", "--json"]);
+        script_pid(&home);
+        if shim_is_stopped {
+            let shim = nix::unistd::Pid::from_raw(shim_pid(&home));
+            nix::sys::signal::kill(shim, Signal::SIGSTOP).unwrap();
+        }
+        let asked = home.json(&[&["stop", "deaf"], first].concat());
+        let modes = match first {
+            [] => [asked["mode"].clone(), home.json(&["stop", "deaf"])["mode"].clone()],
+            _ => [asked["mode"].clone(), "kill".into()],
+        };
+        let run: Value = serde_json::from_slice(&supervisor.wait_with_output().unwrap().stdout).unwrap();
+        assert_eq!((&run["attempts"][0]["signal"], &run["state"]), (&9.into(), &"stopped".into()), "{run}");
+        let evidence = home.json(&["explain", "deaf"])["termination"]["evidence"].to_string();
+        assert!(evidence.contains("SIGKILL at once"), "{evidence}");
+        assert!(!evidence.contains("grace"), "{evidence}");
+        modes.map(|mode| mode.as_str().unwrap().to_owned())
+    };
+    assert_eq!(stopped(false, &["--kill"]), ["kill", "kill"]);
+    assert_eq!(stopped(true, &["--kill"]), ["kill", "kill"]);
+    assert_eq!(stopped(false, &[]), ["graceful", "kill"]);
+    assert_eq!(stopped(true, &[]), ["graceful", "kill"]);
+}
+
 /// Proves that a killed supervisor costs nothing: the script goes on, and the next command seals its receipt.
 #[test]
 fn a_killed_supervisor_costs_nothing() {
     let home = Home::new();
-    let script = "echo $$ > pid; sleep 1.5; echo done > done; exit 3";
-    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", script]);
+    let script = format!("echo $$ > pid; {UNTIL_GO}; echo done > done; exit 3");
+    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", &script]);
     let pid = script_pid(&home);
     signal(&supervisor, Signal::SIGKILL);
     supervisor.wait().unwrap();
     assert!(alive(pid), "the script died with its supervisor");
     let rows = home.sql("select state, termination_reason from training_attempts");
     assert_eq!(rows[0]["termination_reason"], Value::Null, "a live attempt was declared dead: {rows:?}");
+    home.go();
     eventually("the script's end", || home.path().join("done").exists().then_some(()));
     eventually("a sealed receipt", || {
         let rows = home.sql("select exit_code from training_attempts where sealed_at is not null");
@@ -189,25 +296,29 @@ fn a_locked_ledger_launches_nothing() {
 #[test]
 fn a_ledger_locked_at_the_end_loses_nothing() {
     let home = Home::new();
-    let supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 2; exit 5"]);
+    let mut supervisor =
+        home.spawn(&["run", "--", "sh", "-c", &format!("echo $$ > pid; {UNTIL_GO}; exit 5")]);
     script_pid(&home);
-    eventually("the attempt in the ledger", || {
-        let state = home.sql("select state from training_attempts").pop()?;
-        (state["state"] == "running").then_some(())
-    });
     let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
-    // The script starts before the ledger is told so.
+    // The script starts before the ledger knows of it.
     eventually("the attempt to run in the ledger", || {
         let query = "select count(*) from training_attempts where state = 'running'";
         ledger.query_row(query, [], |row| row.get::<_, i64>(0)).ok().filter(|count| *count == 1)
     });
     eventually("the lock", || ledger.execute_batch("begin exclusive").ok());
-    // Longer than a writer waits for another one: the supervisor must come back for it.
-    std::thread::sleep(std::time::Duration::from_secs(9));
+    home.go();
+    // Said once a writer has waited for another one as long as it does: the supervisor must come back for it.
+    let mut said = BufReader::new(supervisor.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("waiting for the ledger") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended without a word about the ledger");
+    }
     ledger.execute_batch("rollback").unwrap();
-    let answer = answer(supervisor.wait_with_output().unwrap());
-    assert_eq!(answer.code, 4, "{}", answer.stderr);
-    assert!(answer.stderr.contains("its receipt waits"), "{}", answer.stderr);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(supervisor.wait().unwrap().code(), Some(4), "{rest}");
+    assert!(rest.contains("the ledger is available again"), "{rest}");
     let rows = home.sql("select exit_code from training_attempts where sealed_at is not null");
     assert_eq!(rows[0]["exit_code"], 5);
 }
@@ -259,10 +370,11 @@ fn another_homes_attempt_is_left_alone() {
         "--",
         "sh",
         "-c",
-        "echo $$ > pid; sleep 1; exit 7",
+        &format!("echo $$ > pid; {UNTIL_GO}; exit 7"),
     ]);
     script_pid(&here);
     assert_eq!(there.trackway(&["--ledger", ledger, "run", "--", "true"]).code, 0);
+    here.go();
     let answer = answer(supervisor.wait_with_output().unwrap());
     let run: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(run["attempts"][0]["exit_code"], 7, "{run}");
@@ -272,10 +384,11 @@ fn another_homes_attempt_is_left_alone() {
 #[test]
 fn a_damaged_exit_record_keeps_no_receipt_open() {
     let home = Home::new();
-    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", "echo $$ > pid; sleep 0.5"]);
+    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", &format!("echo $$ > pid; {UNTIL_GO}")]);
     script_pid(&home);
     signal(&supervisor, Signal::SIGKILL);
     supervisor.wait().unwrap();
+    home.go();
     let record = eventually("the exit record", || {
         files_below(&home.state()).into_iter().find(|path| path.ends_with("exit.json"))
     });

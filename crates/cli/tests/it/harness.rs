@@ -1,9 +1,12 @@
 //! A home of its own for each test, and the binary as a user meets it.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_trackway");
@@ -24,6 +27,19 @@ pub struct Answer {
 impl Home {
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary folder"), environment: Vec::new() }
+    }
+
+    /// The same where another user gets to: not every temporary folder is such a place.
+    pub fn for_other_users() -> Self {
+        let everybody_enters = |folder: &PathBuf| {
+            folder
+                .ancestors()
+                .all(|at| std::fs::metadata(at).is_ok_and(|found| found.permissions().mode() & 0o001 != 0))
+        };
+        let folder =
+            [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()].into_iter().find(everybody_enters);
+        let folder = folder.expect("a temporary folder that every user may enter");
+        Self { folder: tempfile::tempdir_in(folder).expect("a temporary folder"), environment: Vec::new() }
     }
 
     /// The same with more in the environment of every command.
@@ -63,11 +79,12 @@ impl Home {
         answer(self.command(arguments).output().expect("the binary starts"))
     }
 
-    /// Runs a command that must answer with one JSON document.
+    /// Runs a command that must answer with one JSON document, in which no object has a key twice.
     pub fn json(&self, arguments: &[&str]) -> Value {
         let answer = self.trackway(&[arguments, &["--json"]].concat());
-        serde_json::from_str(&answer.stdout)
-            .unwrap_or_else(|error| panic!("{error}: {}\n{}", answer.stdout, answer.stderr))
+        let document: Distinct = serde_json::from_str(&answer.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}", answer.stdout, answer.stderr));
+        document.0
     }
 
     /// `trackway run --json [options] -- sh -c SCRIPT`.
@@ -87,9 +104,78 @@ impl Home {
         document.as_array().unwrap_or_else(|| panic!("rows, not {document}")).clone()
     }
 
+    /// Lets the scripts go on that wait for it with [`UNTIL_GO`].
+    pub fn go(&self) {
+        self.write("go", "");
+    }
+
     pub fn spawn(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
+    }
+}
+
+/// JSON whose objects name each key once: readers differ in which of two they take.
+struct Distinct(Value);
+
+impl<'de> Deserialize<'de> for Distinct {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DistinctKeys).map(Self)
+    }
+}
+
+struct DistinctKeys;
+
+impl<'de> Visitor<'de> for DistinctKeys {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Distinct(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = serde_json::Map::new();
+        while let Some((key, Distinct(value))) = entries.next_entry::<String, Distinct>()? {
+            if object.contains_key(&key) {
+                return Err(serde::de::Error::custom(format!(
+                    "the key `{key}` is there twice in one object"
+                )));
+            }
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
     }
 }
 
@@ -100,6 +186,9 @@ pub fn answer(output: Output) -> Answer {
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
+
+/// What a shell script of a test does until the test says [`Home::go`].
+pub const UNTIL_GO: &str = "until [ -e go ]; do sleep 0.02; done";
 
 /// Waits until `ready` gives something.
 pub fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {

@@ -4,9 +4,13 @@
 
 mod bad_input;
 mod checkpoints;
+mod coverage;
 mod data;
 mod data_check;
 mod data_sets;
+mod database_loss;
+mod decoders;
+mod deletion;
 mod detectors;
 mod evaluations;
 mod example_evaluators;
@@ -15,9 +19,13 @@ mod faults;
 mod hangs;
 mod harness;
 mod imports;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod kill_steps;
 mod leakage;
 mod memory;
 mod metrics;
+mod modes;
+mod names;
 mod postgres;
 #[path = "../../../ledger/tests/postgres_cluster/mod.rs"]
 #[allow(dead_code, reason = "the ledger's own tests use the rest")]
@@ -26,7 +34,9 @@ mod preflight;
 mod probe;
 mod progressive;
 mod prove;
+mod rebuild;
 mod receipts;
+mod redaction;
 mod registry;
 mod rehearsals;
 mod remote;
@@ -35,7 +45,16 @@ mod roll_backs;
 mod score;
 mod scorers;
 mod sdk;
+mod shown;
 mod slices;
 mod stages;
 mod telemetry;
+mod text;
 mod tracking;
+
+/// Says that kills at every step are skipped where no tracer is written for the system.
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[test]
+fn kill_steps() {
+    println!("skipped: kills at every step need Linux on x86-64 or aarch64");
+}

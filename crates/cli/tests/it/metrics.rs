@@ -80,7 +80,7 @@ fn a_candidate_is_compared() {
         (&2_999.into(), &1.into())
     );
     let answer = home.trackway(&words);
-    assert!(answer.stdout.contains("1 rows of the baseline are not here"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("1 rows of the baseline are missing here"), "{}", answer.stdout);
     let by_order = home.trackway(&["metrics", "new.csv", "--baseline", "old.csv", "--by-order"]);
     assert_eq!(by_order.code, 2);
     assert!(by_order.stderr.contains("3000 rows and the candidate 2999"), "{}", by_order.stderr);
@@ -97,9 +97,9 @@ fn wrong_words_about_metrics() {
         (&["p.csv", "--label", "lable"][..], 2, "there is no column `lable`; there are id, kind"),
         (&["p.csv", "--positive", "maybe"], 2, "has no class `maybe`; there are no, yes"),
         (&["p.csv", "--slice", "old"], 2, "a slice has a name and a predicate"),
-        (&["p.csv", "--slice", "old=ago > 3"], 2, "slice `old`: `ago > 3` cannot be answered"),
+        (&["p.csv", "--slice", "old=ago > 3"], 2, "slice `old`: `ago > 3` cannot be evaluated"),
         (&["p.csv", "--metric", "acuracy"], 2, "there is no metric `acuracy`"),
-        (&["p.csv", "--confidence", "95"], 2, "a confidence lies between 0.5 and 1"),
+        (&["p.csv", "--confidence", "95"], 2, "the confidence level must be between 0.5 and 1"),
         (&["p.csv", "--baseline", "x.csv"], 2, "there is no column"),
         (&["x.csv"], 2, "name the columns"),
         (&["bad.csv"], 2, "1 rows of the predictions cannot be read"),

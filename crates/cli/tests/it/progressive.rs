@@ -88,7 +88,7 @@ fn a_loss_that_stands_still_ends_the_run() {
         assert!(card["fall"]["high"].as_f64().unwrap() < 0.02 && card["invalid"].is_null(), "{card}");
     }
     let shown = home.trackway(&["explain", "last"]).stdout;
-    assert!(shown.contains("Loss on unseen batches") && shown.contains("whenever one looks"), "{shown}");
+    assert!(shown.contains("Loss on unseen batches") && shown.contains("anytime-valid"), "{shown}");
     assert!(home.trackway(&["watch", "last", "--once"]).stdout.contains("unseen"));
 }
 
@@ -103,7 +103,7 @@ fn batches_that_come_again_stop_nothing() {
     assert_eq!(column(&found, "detector"), [json!("seen_before")], "{found:?}");
     assert_eq!(found[0]["first_step"], 701, "{found:?}");
     let page = home.json(&["explain", "last"]);
-    assert!(page["progressive"]["invalid"].as_str().unwrap().contains("came before"), "{page}");
+    assert!(page["progressive"]["invalid"].as_str().unwrap().contains("were seen before"), "{page}");
     assert!(home.trackway(&["explain", "last"]).stdout.contains("not valid: "));
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trackway_core::Clock as _;
-use trackway_recorder::{Kind, Recorder, SystemClock};
+use trackway_recorder::{Kind, Recorder};
+use trackway_system::SystemClock;
 
 use crate::examples::wine_mlp;
 use crate::harness::{Home, answer};
@@ -196,10 +197,10 @@ fn what_is_forgotten_is_named() {
 fn nothing_to_compare_is_no_proof() {
     let home = Home::new();
     for (flaw, told) in [
-        ("never_resumes", "the next launch began anew"),
-        ("ignores_it", "took up the checkpoint of step 12, and trained from step 1 all the same"),
+        ("never_resumes", "the next launch started from the beginning"),
+        ("ignores_it", "resumed the checkpoint of step 12, but trained from step 1"),
         ("own_cadence", "no checkpoint was committed at step 12"),
-        ("ends_early", "ended by itself at step 9, and was to go on to step 24"),
+        ("ends_early", "ended by itself at step 9, but should have continued to step 24"),
         ("crashes", "ended as `code_error`"),
     ] {
         let (code, proof) = prove(&home, &toy_run_file(&home, flaw), "24", &[]);

@@ -6,7 +6,7 @@ use crate::evaluations::{GOOD, checkpoints, evaluate, trained};
 use crate::harness::{Answer, Home};
 
 /// grade is 0.5 (0.304 … 0.696) of every checkpoint: this one passes.
-const GATES: &str = "gates = [\"grade >= 0.3\"]";
+pub(crate) const GATES: &str = "gates = [\"grade >= 0.3\"]";
 
 pub(crate) fn registry(home: &Home, arguments: &[&str]) -> (i32, Value) {
     document(&home.trackway(&[&["registry"], arguments, &["--json"]].concat()))
@@ -47,7 +47,7 @@ pub(crate) fn arm(home: &Home) {
 }
 
 /// A home with versions 1 to `count` of `income`, from steps 1 to `count`, each evaluated, all gates armed.
-fn registered(count: u32, gates: &str) -> Home {
+pub(crate) fn registered(count: u32, gates: &str) -> Home {
     let home = trained(GOOD, gates);
     for step in 1..=count {
         let step = step.to_string();
@@ -113,7 +113,7 @@ fn a_version_reaches_production_through_its_evidence() {
     assert!(page.contains("income version 1: step 1, production"), "{page}");
     let history = registry(&home, &["history", "income"]).1;
     let told: Vec<&str> =
-        history.as_array().unwrap().iter().map(|entry| entry["told"].as_str().unwrap()).collect();
+        history.as_array().unwrap().iter().map(|entry| entry["summary"].as_str().unwrap()).collect();
     assert_eq!(told, ["version 1 registered", "version 1 to staging", "version 1 to production"]);
     let before = history[1]["at"].as_str().unwrap();
     assert_eq!(registry(&home, &["history", "income", "--at", before]).1["production_version"], Value::Null);
@@ -216,7 +216,7 @@ fn files_are_deployed_with_every_byte_checked() {
     assert_eq!(weights(), "step 2");
     let mut left: Vec<_> = std::fs::read_dir(&srv).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    assert_eq!(left, ["current", "v1", "v2"]);
+    assert_eq!(left, [".trackway-model.json", ".trackway-model.lock", "current", "v1", "v2"]);
 
     home.write("signature.json", r#"{"inputs": [{"name": "age", "type": "integer"}], "outputs": [{"name": "income", "type": "text"}]}"#);
     let signed = registry(&home, &["register", "signed", "--run", "last", "--signature", "signature.json"]);
@@ -231,7 +231,13 @@ fn files_are_deployed_with_every_byte_checked() {
         let text = std::fs::read_to_string(home.path().join("out").join(name)).unwrap();
         assert!(text.contains(part), "{name}: {text}");
     }
-    assert_eq!(home.trackway(&["registry", "export", "signed", "1", "out"]).code, 2, "it is not empty");
+    assert_eq!(
+        registry(&home, &["export", "signed", "1", "out"]).1["copied_bytes"],
+        0,
+        "the whole copy is there"
+    );
+    let other = home.trackway(&["registry", "export", "income", "1", "out"]);
+    assert_eq!(other.code, 2, "another model is there: {}", other.stderr);
     home.write("signature.json", r#"{"inputs": [{"name": "age"}], "outputs": []}"#);
     let wrong = home.trackway(&[
         "registry",
@@ -267,6 +273,18 @@ fn two_at_once_do_not_overwrite_each_other() {
     assert_eq!(registry(&home, &["alias", "income", "champion", "2", "--expect", "1"]).0, 0);
     assert_eq!(registry(&home, &["alias", "income", "production", "2"]).0, 2, "a stage is no alias");
     assert_eq!(registry(&home, &["alias", "income", "champion", "--drop"]).1["was_version"], 2);
+    for word in ["none", "latest", "v2", "2"] {
+        assert_eq!(registry(&home, &["alias", "income", word, "2"]).0, 2, "`{word}` is no alias");
+    }
+    let pin = checkpoints(&home).into_iter().find(|one| one["step"] == 1).unwrap()["pins"][0].clone();
+    let unpin = ["checkpoint", "unpin", pin.as_str().unwrap()];
+    let kept = home.trackway(&unpin);
+    assert!(
+        kept.code == 2 && kept.stderr.contains("registered version of model `income`"),
+        "{}",
+        kept.stderr
+    );
+    assert_eq!(home.trackway(&[&unpin[..], &["last", "--force"]].concat()).code, 0);
 
     let twins: Vec<_> = ["1", "2", "3"]
         .map(|step| home.spawn(&["registry", "register", "twins", "--run", "last", "--step", step]))

@@ -265,7 +265,7 @@ fn what_is_wrong_is_named() {
 fn a_script_that_does_not_answer_is_not_judged() {
     let home = Home::new();
     for (script, told) in
-        [("true", "never told"), ("exec sleep 600", "did not speak to Trackway's recorder within 1 s")]
+        [("true", "did not announce"), ("exec sleep 600", "did not speak to Trackway's recorder within 1 s")]
     {
         let command = format!("[run]\nname = \"mute\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n");
         home.write("mute.toml", &command);

@@ -300,7 +300,7 @@ fn an_outage_is_told_and_fills_no_disk() {
     drop(moto);
     let ended = answer(supervisor.wait_with_output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    for words in ["older ones were deleted", "not everything is at the remote", "trackway resume"] {
+    for words in ["older ones were deleted", "not everything was uploaded", "trackway resume"] {
         assert!(ended.stderr.contains(words), "no `{words}` in {}", ended.stderr);
     }
     let events = home.sql("select message from events where kind = 'checkpoint_let_go'");

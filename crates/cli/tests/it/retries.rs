@@ -1,6 +1,6 @@
 //! What follows from an end.
 
-use crate::harness::Home;
+use crate::harness::{Home, UNTIL_GO, answer, eventually};
 
 const OOM: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.";
 
@@ -48,6 +48,36 @@ fn a_data_error_blocks_until_the_data_changes() {
     home.write("table.csv", "a,b\n1,2\n3,4\n");
     assert_eq!(run(&[]).code, 4);
     assert_eq!(attempts(), 3);
+}
+
+/// Proves that a run whose stored plan cannot be read is not retried with default limits: its attempt is sealed, the decision names the
+/// column, and commands that need the plan say so.
+#[test]
+fn an_unreadable_plan_is_no_reason_to_retry() {
+    let home = Home::new();
+    let script = format!("touch began; {UNTIL_GO}; kill -9 $$");
+    let file = home.write(
+        "r.toml",
+        &format!("[run]\nname = \"r\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\n[retry]\nmax_usd = 1.0\n"),
+    );
+    let supervisor = home.spawn(&["run", file.to_str().unwrap()]);
+    eventually("the script", || home.path().join("began").exists().then_some(()));
+    let ledger = rusqlite::Connection::open(home.state().join("ledger.db")).unwrap();
+    // Nothing of Trackway's gets past the trigger: only a damaged file does.
+    let damage = "begin immediate; drop trigger runs_identity_update;
+        update runs set config_json = json_set(config_json, '$.retry.max_usd', 'one'); commit";
+    eventually("the damage", || ledger.execute_batch(damage).ok());
+    home.go();
+    let ended = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    let retries = home.sql("select decision, rule, why from retries");
+    assert_eq!(retries.len(), 1, "{retries:?}");
+    assert_eq!(retries[0]["rule"], "policy.unreadable_plan", "{retries:?}");
+    assert!(retries[0]["why"].as_str().unwrap().contains("runs.config_json"), "{retries:?}");
+    assert_eq!(home.sql("select * from training_attempts where sealed_at is not null").len(), 1);
+    let listed = home.trackway(&["checkpoint", "ls", "r"]);
+    assert_eq!(listed.code, 7, "{}{}", listed.stdout, listed.stderr);
+    assert!(listed.stderr.contains("runs.config_json"), "{}", listed.stderr);
 }
 
 /// Proves that a code error is not tried again.

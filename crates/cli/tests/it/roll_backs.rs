@@ -140,7 +140,7 @@ fn a_run_goes_back_and_passes_over_what_broke_it() {
     assert!(states.iter().any(|(step, _)| *step == 120), "{checkpoints}");
     assert!(states.iter().all(|(step, state)| (*step > 110) == (*state == "suspect")), "{checkpoints}");
     let page = home.trackway(&["explain", "dies"]).stdout;
-    assert!(page.contains("done: rolled back to step 110; passes over the batches 115..126"), "{page}");
+    assert!(page.contains("done: rolled back to step 110; skips the batches 115..126"), "{page}");
     assert!(page.contains("data: batch 120"), "{page}");
 }
 
@@ -166,7 +166,7 @@ fn roll_backs_have_an_end() {
             assert_eq!(code, 4, "{told}");
             let last = decisions.last().unwrap();
             assert_eq!((&last["rule"], decisions.len()), (&json!("roll_back.no_place"), 2), "{decisions:?}");
-            assert!(last["why"].as_str().unwrap().contains("went back to step 10 before"), "{last}");
+            assert!(last["why"].as_str().unwrap().contains("already went back to step 10"), "{last}");
         }
     }
 }
@@ -183,7 +183,7 @@ fn a_person_sends_a_live_run_back() {
     });
     let refused = home.trackway(&["roll-back", "last", "--to-step", "5"]);
     assert_eq!(
-        (refused.code, refused.stderr.contains("no checkpoint of step 5")),
+        (refused.code, refused.stderr.contains("no checkpoint at or before step 5")),
         (2, true),
         "{}",
         refused.stderr

@@ -156,17 +156,17 @@ fn what_is_refused() {
     let with = |path: &'static str, more: &[&'static str]| [model(path), more.to_vec()].concat();
     check(&with("gap.csv", &["--batch-rows", "10"]), 2, "row 101: the model refused: age is missing");
     check(&with("gap.csv", &[]), 2, "rows 1 to 101: the model refused: age is missing");
-    check(&with("gap.csv", &[]), 2, "`--batch-rows 1` tells the very row");
+    check(&with("gap.csv", &[]), 2, "`--batch-rows 1` finds the row");
     check(&["rows.csv", "--command", "sh score.sh"], 2, "exit status: 9");
     check(&["rows.csv", "--command", "no-such-program-here"], 2, "exit status: 127");
     check(&["rows.csv", "--command", "sh score.sh", "--label", "trooth"], 2, "did you mean `truth`?");
     check(
         &with("rows.csv", &["--features", "age,truth"]),
         2,
-        "`truth` is the label: a model is not given it",
+        "`truth` is the label: it is not passed to the model",
     );
     check(&with("rows.csv", &["--skip", "age,sector"]), 2, "no column is left");
-    check(&with("rows.csv", &["--positive", "maybe"]), 2, "no row's label is `maybe`; there are `no`, `yes`");
+    check(&with("rows.csv", &["--positive", "maybe"]), 2, "no label is `maybe`; the classes are `no`, `yes`");
     check(&with("rows.csv", &["--batch-rows", "5000"]), 2, "a batch has 1 to 4096 rows");
     check(&["taken.csv", "--command", "cat"], 2, "the table has a column `prediction` already");
     check(&["nowhere.csv", "--command", "cat"], 6, "nowhere.csv");
@@ -174,7 +174,7 @@ fn what_is_refused() {
     check(
         &["rows.csv", "--command", percent, "--label", "truth", "--positive", "yes"],
         2,
-        "40, which is no chance of `yes`",
+        "40, which is not a probability of `yes`",
     );
     let unnamed = home.trackway(&["score", "rows.csv", "--command", "cat", "--out", "out.txt"]);
     assert!(

@@ -71,7 +71,7 @@ fn the_same_rows_in_other_words() {
     let table: Vec<String> = predictions(4000).lines().map(twice).collect();
     home.write("predictions.csv", &table.join("\n").replacen("old,sector", "old,branch", 1));
     let all = home.trackway(&[FIND.as_slice(), &["--top", "3"]].concat());
-    assert!(all.stdout.contains("have the rows of one above in other words"), "{}", all.stdout);
+    assert!(all.stdout.contains("select the same rows as one above"), "{}", all.stdout);
     let distinct = home.json(&[FIND.as_slice(), &["--top", "3", "--distinct"]].concat());
     let slices = distinct["slices"].as_array().unwrap();
     assert_eq!(slices.len(), 3);
@@ -137,7 +137,7 @@ fn since_an_earlier_answer() {
     home.write("other.json", "{\"a\": 1}");
     let other = home.trackway(&[FIND.as_slice(), &["--since", "other.json"]].concat());
     assert_eq!(other.code, 2);
-    assert!(other.stderr.contains("is no answer of `trackway slices find --json`"), "{}", other.stderr);
+    assert!(other.stderr.contains("is not the output of `trackway slices find --json`"), "{}", other.stderr);
 }
 
 /// Proves that mistakes are told with what to do: no error named, an unknown column, a column that is no error, a table
@@ -157,7 +157,7 @@ fn mistakes() {
     };
     check(&["predictions.csv"], 2, "--error <COLUMN>");
     check(&["predictions.csv", "--error", "agee"], 2, "age");
-    check(&["predictions.csv", "--error", "sector"], 2, "column `sector` holds no numbers");
+    check(&["predictions.csv", "--error", "sector"], 2, "column `sector` is not numeric");
     check(&["predictions.csv", "--label", "truth", "--prediction", "age"], 2, "cannot be compared");
     check(&["none.csv", "--error", "age"], 6, "none.csv");
     check(&["predictions.csv", "--error", "age", "--min-support", "90"], 2, "too few");

@@ -233,11 +233,11 @@ fn a_metric_that_nobody_logs_is_told_at_the_first_stage() {
     let run = home.json(&["run", &file]);
     assert_eq!((&run["state"], run["attempts"].as_array().unwrap().len()), (&json!("blocked"), 1), "{run}");
     let why = run["stages"][0]["why"].as_str().unwrap();
-    assert!(why.ends_with("nobody logged `accuracy` at 1%"), "{why}");
+    assert!(why.ends_with("`accuracy` was not logged at 1%"), "{why}");
     let mistaken = run_file(&home, "mistaken", "promote = \"val_loss < 95%\"");
     let refused = home.trackway(&["run", &mistaken]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("which means nothing in a rule"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("which has no meaning in a rule"), "{}", refused.stderr);
 }
 
 /// Proves that a script that is killed in the middle stage goes on there, from the checkpoint of that stage, and that the

@@ -46,9 +46,9 @@ fn runs_are_searched_and_sorted() {
 
     for (condition, told) in [
         ("val_los < 1", "did you mean `val_loss`?"),
-        ("val_loss <", "is no condition"),
-        ("val_loss + 1", "no condition"),
-        ("val_loss < 1; drop table runs", "was not expected"),
+        ("val_loss <", "invalid condition"),
+        ("val_loss + 1", "not a condition"),
+        ("val_loss < 1; drop table runs", "unexpected `"),
     ] {
         let answer = home.trackway(&["runs", "--where", condition]);
         assert_eq!(answer.code, 2, "{condition}: {}", answer.stderr);

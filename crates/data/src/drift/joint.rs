@@ -88,7 +88,7 @@ pub enum JointError {
     #[error(transparent)]
     Data(#[from] DataError),
     /// Too few rows, or no column that both sides have.
-    #[error("the joint shift cannot be told: {0}")]
+    #[error("multivariate drift cannot be tested: {0}")]
     TooLittle(String),
 }
 
@@ -134,7 +134,7 @@ pub fn joint_drift_of(
         }
         match alone(&column.cells, &is_current) {
             area if area >= TRIVIAL_AREA => {
-                left_out.push(format!("`{}` alone tells the sides apart ({area:.3})", column.name));
+                left_out.push(format!("`{}` alone separates the data sets (AUC {area:.3})", column.name));
             }
             _ => columns.push(index),
         }

@@ -9,7 +9,7 @@ use trackway_statistics::{
 use super::cells::{NOISE_QUANTILE, NOISE_ROUNDS};
 use super::column::{Distances, DriftTest, Judged};
 use super::{DriftSettings, LARGE_SAMPLE_ROWS};
-use crate::profile::{Moments, QUANTILE_RANK_ERROR, Quantiles};
+use crate::profile::{Moments, Quantiles};
 
 /// Bins of equal share in the reference, for the distances over cells.
 const BINS: usize = 10;
@@ -62,7 +62,7 @@ fn sample(quantiles: &Quantiles) -> WeightedSample {
 /// A sketch that still holds every value is exact.
 fn rank_error(quantiles: &Quantiles) -> f64 {
     let every_value = quantiles.weighted().iter().all(|(_, weight)| *weight == 1);
-    if every_value { 0.0 } else { QUANTILE_RANK_ERROR }
+    if every_value { 0.0 } else { quantiles.rank_error() }
 }
 
 /// Edges that part the sample into bins of about equal share; fewer where a value fills several.

@@ -7,6 +7,7 @@ use trackway_core::checks::{CheckResult, Finding, Severity};
 use super::facts::{ColumnFacts, TextKind};
 use super::{Evidence, about, answer, listed, percent};
 use crate::infer::ColumnType;
+use crate::model::CLASSES_MAX;
 use crate::profile::{ColumnProfile, Value, ValueCount};
 use crate::read::Fault;
 
@@ -27,7 +28,7 @@ const NEAR_UNIQUE_SHARE: f64 = 0.95;
 /// A category has at most this share of different values; in names and free text, two spellings are two things.
 const CATEGORY_SHARE: f64 = 0.1;
 
-const MIXED_ACTION: &str = "name what stands for a missing value with `missing`, or write one type";
+const MIXED_ACTION: &str = "list the strings that mark missing values in `missing`, or use one type";
 
 /// How many names and values a sentence lists.
 const LISTED: usize = 5;
@@ -37,20 +38,27 @@ const LISTED: usize = 5;
 pub fn columns(evidence: &Evidence) -> CheckResult {
     let columns: Vec<_> = evidence.profile.columns.iter().zip(&evidence.facts.columns).collect();
     let mut findings = Vec::new();
-    if evidence.profile.rows < ROWS_MIN {
-        let why = format!("{} rows are too few to judge columns by", evidence.profile.rows);
+    if (1..ROWS_MIN).contains(&evidence.profile.rows) {
+        let why = format!("{} rows are too few to check columns", evidence.profile.rows);
         return CheckResult::not_applicable(NAME, why);
     }
-    for (profile, facts) in &columns {
+    let no_rows: &[_] = &[];
+    let looked_at = if evidence.profile.rows == 0 { no_rows } else { &columns };
+    for (profile, facts) in looked_at {
         findings.extend(constant(evidence, profile));
         findings.extend(misfits(evidence, profile));
         findings.extend(mixed(evidence, profile, facts));
-        findings.extend(spellings(profile));
+        findings.extend(spellings(profile, evidence.is_label(&profile.name)));
         findings.extend(placeholders(profile, facts));
         findings.extend(near_unique(evidence, profile));
     }
-    findings.extend(twins(evidence, &columns));
-    answer(NAME, findings, format!("{} columns over {} rows", columns.len(), evidence.profile.rows))
+    findings.extend(twins(evidence, looked_at));
+    answer(
+        NAME,
+        evidence.profile.rows,
+        findings,
+        format!("{} columns over {} rows", columns.len(), evidence.profile.rows),
+    )
 }
 
 fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
@@ -61,14 +69,15 @@ fn constant(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
     let summary = column.summary();
     if column.value_count() == column.nan_count() {
         let message = format!("`{}` has no value in any of {} rows", column.name, column.rows);
-        let action = "leave the column out, or find out why it is empty";
+        let action = "drop the column, or find out why it is empty";
         return Some(about("columns.all_null", Severity::Warn, &column.name, message, action));
     }
     let is_constant = summary.distinct_is_exact && summary.distinct_estimate == 1 && column.nan_count() == 0;
     (is_constant && column.null_count == 0).then(|| {
         let value = summary.top_values.first().map(|it| it.value.to_string()).unwrap_or_default();
-        let message = format!("`{}` is `{value}` in all {} rows: it tells nothing", column.name, column.rows);
-        about("columns.constant", Severity::Warn, &column.name, message, "leave the column out")
+        let message =
+            format!("`{}` is `{value}` in all {} rows: the column is constant", column.name, column.rows);
+        about("columns.constant", Severity::Warn, &column.name, message, "drop the column")
     })
 }
 
@@ -82,7 +91,7 @@ fn misfits(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
         let share = percent(count as f64 / column.rows as f64);
         let kind = format!("{:?}", column.kind).to_lowercase();
         let message =
-            format!("{count} cells of `{}` ({share}) are no {kind}: they count as nothing", column.name);
+            format!("{count} cells of `{}` ({share}) are not of type {kind}: they are ignored", column.name);
         Finding {
             count: Some(count),
             examples: column.faults.examples.iter().map(example).collect(),
@@ -107,7 +116,7 @@ fn mixed(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Op
     let told = |kind: &TextKind| format!("{} {}", facts.kinds[*kind as usize].rows, kind.plural());
     let parts: Vec<String> = sides.iter().map(told).collect();
     let message = format!(
-        "`{}` holds {} {} and {}: it is read as text",
+        "`{}` contains {} {} and {}: it is read as strings",
         column.name,
         facts.kinds[main as usize].rows,
         main.plural(),
@@ -122,10 +131,13 @@ fn mixed(evidence: &Evidence, column: &ColumnProfile, facts: &ColumnFacts) -> Op
     })
 }
 
-/// Texts that differ only in case, blanks, `-` and `_`.
-fn spellings(column: &ColumnProfile) -> Option<Finding> {
+/// Texts that differ only in case, blanks, `-` and `_`. The values of a label are classes, however few rows they have.
+fn spellings(column: &ColumnProfile, is_label: bool) -> Option<Finding> {
     let values = column.top_values(usize::MAX);
-    let is_category = values.len() as f64 <= column.value_count() as f64 * CATEGORY_SHARE;
+    let is_category = match is_label {
+        true => values.len() <= CLASSES_MAX,
+        false => values.len() as f64 <= column.value_count() as f64 * CATEGORY_SHARE,
+    };
     if !matches!(column.kind, ColumnType::Text | ColumnType::Mixed)
         || !column.values_are_exact()
         || !is_category
@@ -136,10 +148,10 @@ fn spellings(column: &ColumnProfile) -> Option<Finding> {
     for value in &values {
         by_plain.entry(plain(&value.value.to_string())).or_default().push(value);
     }
-    // One letter in both cases may be two codes.
+    // One letter in both cases may be two codes, but hardly two classes.
     let variants: Vec<_> = by_plain
         .into_iter()
-        .filter(|(plain, values)| values.len() > 1 && plain.chars().count() > 1)
+        .filter(|(plain, values)| values.len() > 1 && (is_label || plain.chars().count() > 1))
         .collect();
     let (_, first) = variants.first()?;
     let shown: Vec<String> =
@@ -179,13 +191,13 @@ fn placeholders(column: &ColumnProfile, facts: &ColumnFacts) -> Option<Finding> 
     let names: Vec<String> = found.iter().map(|(value, _)| name(*value)).collect();
     (!found.is_empty()).then(|| {
         let message = format!(
-            "`{}` is {} in {rows} of {} rows ({}), apart from all other values: it seems to stand for `not known`",
+            "`{}` is {} in {rows} of {} rows ({}), far from all other values: it looks like a placeholder for a missing value",
             column.name,
             listed(&names, LISTED),
             column.value_count(),
             percent(rows as f64 / column.value_count() as f64)
         );
-        let action = "make it missing (`missing`), or the model takes it for an amount";
+        let action = "add it to `missing`, or the model treats it as a number";
         Finding {
             count: Some(rows),
             ..about("columns.placeholder", Severity::Warn, &column.name, message, action)
@@ -199,11 +211,11 @@ fn near_unique(evidence: &Evidence, column: &ColumnProfile) -> Option<Finding> {
     let is_text = column.kind == ColumnType::Text && !evidence.is_label(&column.name);
     (is_text && values >= ROWS_MIN * 5 && share >= NEAR_UNIQUE_SHARE).then(|| {
         let message = format!(
-            "{} of the {values} texts of `{}` occur once: as a category it can only be learnt by heart",
+            "{} of the {values} strings of `{}` occur only once: as a category it can only be memorized",
             percent(share),
             column.name
         );
-        let action = "leave it out as a feature, unless it is text to be read";
+        let action = "do not use it as a feature, unless it is free text";
         about("columns.near_unique", Severity::Note, &column.name, message, action)
     })
 }
@@ -227,13 +239,13 @@ fn twins(evidence: &Evidence, columns: &[(&ColumnProfile, &ColumnFacts)]) -> Vec
     let mut findings = Vec::new();
     for twins in equal.into_values().filter(|twins| twins.len() > 1) {
         let twins = names(twins);
-        let message = format!("{} hold the same in every row", listed(&twins, LISTED));
+        let message = format!("{} are equal in every row", listed(&twins, LISTED));
         findings.push(twin(evidence, "columns.equal", &twins, message));
     }
     for twins in recoded.into_values().filter(|twins| twins.len() > 1) {
         let twins = names(twins);
         let message = format!(
-            "{} are one another recoded: each value of one goes with one value of the other",
+            "{} are recodings of each other: their values correspond one to one",
             listed(&twins, LISTED)
         );
         findings.push(twin(evidence, "columns.recoded", &twins, message));
@@ -246,7 +258,7 @@ fn twin(evidence: &Evidence, kind: &str, names: &[String], message: String) -> F
     let (with_label, others): (Vec<_>, Vec<_>) = names.iter().partition(|name| evidence.is_label(name));
     let action = match with_label.is_empty() {
         true => "keep one of them",
-        false => "leave out all but the label: they are the answer itself",
+        false => "drop all but the label: they reveal it",
     };
     let column = others.last().map_or(names[0].as_str(), |name| name.as_str());
     about(kind, Severity::Warn, column, message, action)

@@ -68,6 +68,8 @@ pub(super) struct ColumnFacts {
     pub(super) fingerprint: u64,
     /// For each value a fingerprint of its rows; `None` for too many values.
     partition: Option<HashMap<u64, u64, AlreadyHashed>>,
+    /// What is left of it once all rows were read.
+    recoding: Option<(usize, u64)>,
     /// Texts by [`TextKind`].
     pub(super) kinds: [KindOfText; 4],
     /// Rows that are NaN, and infinite ones.
@@ -78,21 +80,31 @@ pub(super) struct ColumnFacts {
 }
 
 impl ColumnFacts {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { partition: Some(HashMap::default()), ..Self::default() }
     }
 
     /// Equal for columns whose values part the rows alike, whatever they are called: each is the other recoded. `None`
     /// for columns with too many values, or a single one.
     pub(super) fn recoding(&self) -> Option<(usize, u64)> {
-        let partition = self.partition.as_ref().filter(|partition| partition.len() > 1)?;
+        let Some(partition) = &self.partition else { return self.recoding };
+        if partition.len() < 2 {
+            return None;
+        }
         // The order of values must not matter.
         let sum = partition.values().fold(0_u64, |sum, rows| sum.wrapping_add(spread(*rows)));
         Some((partition.len(), sum))
     }
 
-    fn observe(&mut self, array: &ArrayRef, chunk: &Chunk, row_marks: &[u64]) {
-        self.fingerprint(array, row_marks);
+    /// Keeps only what is asked for once all rows were read.
+    pub(super) fn close(&mut self) {
+        self.recoding = self.recoding();
+        self.partition = None;
+    }
+
+    /// Takes the values of more rows. `keys` are [`value_keys`] of the array, `row_marks` [`marks`] of the chunk.
+    pub(super) fn observe(&mut self, array: &ArrayRef, keys: &[u64], chunk: &Chunk, row_marks: &[u64]) {
+        self.fingerprint(keys, row_marks);
         match array.data_type() {
             DataType::Int64 => {
                 let values = array.as_primitive::<Int64Type>();
@@ -125,8 +137,7 @@ impl ColumnFacts {
         }
     }
 
-    fn fingerprint(&mut self, array: &ArrayRef, row_marks: &[u64]) {
-        let keys = value_keys(array);
+    fn fingerprint(&mut self, keys: &[u64], row_marks: &[u64]) {
         for (key, mark) in keys.iter().zip(row_marks) {
             self.fingerprint = self.fingerprint.wrapping_add(key.wrapping_mul(*mark));
         }
@@ -193,7 +204,7 @@ impl ColumnFacts {
         }
     }
 
-    fn merge(&mut self, later: Self) {
+    pub(super) fn merge(&mut self, later: Self) {
         self.fingerprint = self.fingerprint.wrapping_add(later.fingerprint);
         self.partition = match (self.partition.take(), later.partition) {
             (Some(mut known), Some(later)) => {
@@ -226,9 +237,9 @@ pub(super) struct Facts {
     pub(super) empty_rows: u64,
     pub(super) empty_examples: Vec<Place>,
     pub(super) groupings: Vec<Grouping>,
-    label: Option<usize>,
-    by_features: RowCounts,
-    with_label: Option<RowCounts>,
+    pub(super) label: Option<usize>,
+    pub(super) by_features: RowCounts,
+    pub(super) with_label: Option<RowCounts>,
 }
 
 impl Facts {
@@ -289,9 +300,9 @@ impl Facts {
 
 impl Pass for Facts {
     fn observe(&mut self, chunk: &Chunk) {
-        let row_marks: Vec<u64> = (0..chunk.batch.num_rows()).map(|row| mark(chunk.place(row))).collect();
+        let row_marks = marks(chunk);
         for (facts, array) in self.columns.iter_mut().zip(chunk.batch.columns()) {
-            facts.observe(array, chunk, &row_marks);
+            facts.observe(array, &value_keys(array), chunk, &row_marks);
         }
         self.rows(chunk);
         self.empty(chunk);
@@ -324,13 +335,18 @@ fn numbers(array: &ArrayRef) -> Vec<Option<f64>> {
     floats.map_or_else(Vec::new, |floats| floats.as_primitive::<Float64Type>().iter().collect())
 }
 
+/// The marks of a chunk's rows.
+pub(super) fn marks(chunk: &Chunk) -> Vec<u64> {
+    (0..chunk.batch.num_rows()).map(|row| mark(chunk.place(row))).collect()
+}
+
 /// A random odd number for each place: multiplying by it loses nothing.
 fn mark(place: Place) -> u64 {
     spread((place.file as u64) << 48 ^ place.row) | 1
 }
 
 /// One step of SplitMix64.
-fn spread(number: u64) -> u64 {
+pub(super) fn spread(number: u64) -> u64 {
     use trackway_core::{Rng, SplitMix64};
     SplitMix64::new(number).next_u64()
 }

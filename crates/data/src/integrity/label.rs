@@ -45,9 +45,9 @@ pub fn label(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
     }
     let kind = match classes {
         Some(classes) => format!("{} classes", classes.len()),
-        None => "an amount, or too many values for classes".to_owned(),
+        None => "it is continuous, or has too many values for classes".to_owned(),
     };
-    answer(NAME, findings, format!("`{name}`: {kind} over {} rows", column.rows))
+    answer(NAME, column.rows, findings, format!("`{name}`: {kind} over {} rows", column.rows))
 }
 
 /// Its values, where they are classes and all known.
@@ -67,6 +67,10 @@ fn classes(column: &ColumnProfile) -> Option<Vec<ValueCount>> {
 }
 
 fn missing(evidence: &Evidence, column: &ColumnProfile) -> Vec<Finding> {
+    // That there are no rows is said by `data.rows`.
+    if column.rows == 0 {
+        return Vec::new();
+    }
     let nothing = column.null_count + column.faults.misfits;
     let found = |kind: &str, severity, message: String, action: &str| {
         about(kind, severity, &column.name, message, action)
@@ -80,7 +84,7 @@ fn missing(evidence: &Evidence, column: &ColumnProfile) -> Vec<Finding> {
     if nothing > 0 {
         let share = percent(nothing as f64 / column.rows as f64);
         let message = format!("the label `{}` is missing in {nothing} rows ({share})", column.name);
-        let action = "leave these rows out: nothing can be learnt from them";
+        let action = "drop these rows: nothing can be learned from them";
         findings.push(Finding {
             count: Some(nothing),
             ..found("label.missing", Severity::Warn, message, action)
@@ -92,7 +96,7 @@ fn missing(evidence: &Evidence, column: &ColumnProfile) -> Vec<Finding> {
         let facts = &evidence.facts.columns[index.expect("the column is one of the profile's")];
         let places = facts.nan.iter().chain(&facts.infinite).take(super::EXAMPLES_MAX);
         let message = format!("the label `{}` is NaN or infinite in {not_finite} rows", column.name);
-        let action = "leave these rows out: one in a batch makes the loss NaN";
+        let action = "drop these rows: one in a batch makes the loss NaN";
         findings.push(Finding {
             count: Some(not_finite),
             examples: places.map(|place| evidence.example(*place, None)).collect(),
@@ -105,7 +109,7 @@ fn missing(evidence: &Evidence, column: &ColumnProfile) -> Vec<Finding> {
 fn sizes(column: &ColumnProfile, classes: &[ValueCount]) -> Option<Finding> {
     if let [only] = classes {
         let message = format!("the label `{}` is `{}` in every row that has one", column.name, only.value);
-        let action = "find the rows of the other classes: there is nothing to tell apart";
+        let action = "find the rows of the other classes: with one class there is nothing to learn";
         return Some(about("label.one_class", Severity::Block, &column.name, message, action));
     }
     let small: Vec<&ValueCount> = classes.iter().filter(|class| class.count < CLASS_ROWS_MIN).collect();
@@ -122,7 +126,7 @@ fn sizes(column: &ColumnProfile, classes: &[ValueCount]) -> Option<Finding> {
             shown.join(", ")
         );
         let action =
-            "merge them with others, collect more, or leave them out: they can be neither learnt nor tested";
+            "merge them with others, collect more rows, or drop them: they can be neither learned nor tested";
         about("label.small_class", Severity::Warn, &column.name, message, action)
     })
 }
@@ -189,7 +193,7 @@ fn kinds_differ(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding
             "the label `{}` is {:?} here and {:?} on the other side",
             column.name, column.kind, other.kind
         );
-        let action = "write both alike";
+        let action = "use one spelling";
         about("label.values_differ", Severity::Block, &column.name, message, action)
     })
 }

@@ -31,6 +31,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 mod values;
+mod wide;
 
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
@@ -47,6 +48,7 @@ pub use values::{unreadable, values};
 
 use crate::error::DataError;
 use crate::pass::{Watch, scan};
+use crate::profile::wide::is_wide;
 use crate::profile::{Profile, Profiler};
 use crate::read::{Coverage, Place, Source};
 use facts::Facts;
@@ -83,15 +85,19 @@ impl Evidence {
         for column in group_by {
             source.index_of(column, "group")?;
         }
-        let thinned = repeats::Thinning::default();
-        let make =
-            |source: &Source| (Profiler::new(source, None), Facts::new(source, label, group_by, &thinned));
-        let ((profiler, facts), coverage) = scan(source, &make, watch)?;
+        let read = match is_wide(source, watch) {
+            true => wide::gather(source, label, group_by, watch)?,
+            false => at_once(source, label, group_by, watch)?,
+        };
+        Ok(Self::of(source, label, read))
+    }
+
+    fn of(source: &Source, label: Option<&str>, (profiler, facts, coverage): Read) -> Self {
         let mut profile = profiler.into_profile();
         profile.rows_rejected = coverage.rows_rejected;
         profile.label = label.map(str::to_owned);
         let files = source.files().iter().map(|file| file.path.clone()).collect();
-        Ok(Self { profile, coverage, label: label.map(str::to_owned), files, facts })
+        Self { profile, coverage, label: label.map(str::to_owned), files, facts }
     }
 
     /// How many rows there are, by features and with the label, that the table holds already.
@@ -113,6 +119,22 @@ impl Evidence {
     fn is_label(&self, column: &str) -> bool {
         self.label.as_deref() == Some(column)
     }
+}
+
+/// What came of reading a table.
+type Read = (Profiler, Facts, Coverage);
+
+/// Reads a table with all its columns at the same time.
+fn at_once(
+    source: &mut Source,
+    label: Option<&str>,
+    group_by: &[String],
+    watch: &Watch<'_>,
+) -> Result<Read, DataError> {
+    let thinned = repeats::Thinning::default();
+    let make = |source: &Source| (Profiler::new(source, None), Facts::new(source, label, group_by, &thinned));
+    let ((profiler, facts), coverage) = scan(source, &make, watch)?;
+    Ok((profiler, facts, coverage))
 }
 
 /// `12.3 %`, with more digits where it is small.
@@ -138,7 +160,7 @@ fn about(kind: &str, severity: Severity, column: &str, message: String, action: 
     Finding::new(kind, severity, message).about(column).action(action)
 }
 
-/// A check that ran: what it looked at is said where it found nothing.
-fn answer(name: &str, findings: Vec<Finding>, looked_at: String) -> CheckResult {
-    CheckResult { why: Some(looked_at), ..CheckResult::of(name, findings) }
+/// A check that looked at so many rows: what it looked at is said where it found nothing.
+fn answer(name: &str, rows: u64, findings: Vec<Finding>, looked_at: String) -> CheckResult {
+    CheckResult::of_rows(name, rows, findings).because(looked_at)
 }

@@ -98,7 +98,7 @@ fn judged_by_model(frame: &Frame, label: &str, seed: u64) -> Result<(Target, Pre
     let columns: Vec<usize> =
         (0..frame.columns().len()).filter(|index| frame.columns()[*index].name != label).collect();
     if columns.is_empty() {
-        return Err(CheckResult::not_applicable(NAME, "there is no column beside the label"));
+        return Err(CheckResult::not_applicable(NAME, "there is no column besides the label"));
     }
     let settings = FoldSettings { seed, ..FoldSettings::default() };
     let folds = folds(frame.keys(), &target, settings)
@@ -156,7 +156,7 @@ fn class_target(frame: &Frame, label: &str) -> Result<Target, CheckResult> {
     let sizes = target.class_rows();
     let Target::Classes { mut of_row, names } = target else {
         return Err(not_applicable(format!(
-            "`{label}` is an amount; wrong labels are looked for in classes"
+            "`{label}` is continuous; label errors are only detected for classes"
         )));
     };
     for class in &mut of_row {
@@ -191,7 +191,7 @@ fn judge(
     let left = log_loss(predictions, target) / entropy;
     if left > UNKNOWN_SHARE_MAX {
         let why = format!(
-            "the columns tell too little about the label: {} of its entropy is left, so nothing contradicts a label",
+            "the features carry too little information about the label ({} of its entropy remains) to contradict it",
             percent(left.min(1.0))
         );
         return (CheckResult::not_applicable(NAME, why), None);
@@ -199,14 +199,14 @@ fn judge(
     let errors = label_errors(of_row, predictions);
     let noise = summary(source, frame, names, &errors, (accuracy(of_row, predictions), &sizes));
     let looked_at = format!(
-        "{} of {} rows, told apart with an accuracy of {} (always saying the most frequent class: {})",
+        "{} of {} rows, classified with an accuracy of {} (majority class: {})",
         noise.rows_judged,
         noise.rows,
         percent(noise.accuracy),
         percent(noise.majority_share)
     );
     let findings = finding(&noise, &errors, names).into_iter().collect();
-    (super::answer(NAME, findings, looked_at), Some(noise))
+    (super::answer(NAME, noise.rows_judged, findings, looked_at), Some(noise))
 }
 
 fn accuracy(of_row: &[u32], predictions: &Predictions) -> f64 {
@@ -288,7 +288,7 @@ fn finding(noise: &LabelNoise, errors: &LabelErrors, names: &[String]) -> Option
         count: Some(noise.suspect_count),
         examples: noise.suspects.iter().take(EXAMPLES_MAX).map(example).collect(),
         ..Finding::new("label_noise.suspects", severity, message)
-            .action("look at the surest ones; correct or remove what is wrong, then train again")
+            .action("review the most confident ones; correct or remove wrong labels, then train again")
     })
 }
 

@@ -24,7 +24,7 @@ pub struct PersonalColumn {
 
 /// Why a file of sign-offs cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("these are no sign-offs: {0}")]
+#[error("invalid sign-offs: {0}")]
 pub struct SignOffFileError(#[from] toml::de::Error);
 
 /// Reads the `[[personal]]` tables of a sign-off file.
@@ -65,7 +65,7 @@ pub fn personal(evidence: &Evidence, sign_offs: &[SignOff], now: Timestamp) -> C
     let columns = evidence.profile.columns.len();
     let looked_at =
         format!("{columns} columns of {} rows, for {} kinds", evidence.profile.rows, PersonalKind::ALL.len());
-    answer(NAME, findings, looked_at)
+    answer(NAME, evidence.profile.rows, findings, looked_at)
 }
 
 fn found(evidence: &Evidence) -> Vec<(&str, PersonalFinding)> {
@@ -96,7 +96,7 @@ fn judge(
     now: Timestamp,
 ) -> Finding {
     let what = format!(
-        "`{column}` holds {} {} in {} rows ({} of its values)",
+        "`{column}` contains {} {} in {} rows ({} of its values)",
         found.count,
         found.kind.plural(),
         evidence.profile.rows,
@@ -131,7 +131,7 @@ fn wrong_words(evidence: &Evidence, sign_offs: &[SignOff]) -> Vec<Finding> {
         for kind in sign_off.kinds.iter().filter(|kind| PersonalKind::named(kind).is_none()) {
             let known: Vec<&str> = PersonalKind::ALL.iter().map(|kind| kind.name()).collect();
             let message =
-                format!("the sign-off for `{column}` names {kind:?}, which is no kind of personal data");
+                format!("the sign-off for `{column}` names {kind:?}, which is not a kind of personal data");
             let action = format!("the kinds are {}", known.join(", "));
             findings.push(about("personal.sign_off", Severity::Warn, column, message, &action));
         }

@@ -34,23 +34,24 @@ const LISTED: usize = 5;
 pub fn representation(evidence: &Evidence) -> CheckResult {
     let groupings = &evidence.facts.groupings;
     if groupings.is_empty() {
-        return CheckResult::not_applicable(NAME, "no column that tells groups was named");
+        return CheckResult::not_applicable(NAME, "no group column was named");
     }
     let mut findings = Vec::new();
     for grouping in groupings.iter().filter(|it| it.too_many) {
         let message = format!(
-            "{} have more than {GROUPS_MAX} groups: who is in the data was not told by them",
+            "{} has more than {GROUPS_MAX} groups: rows were not counted by group",
             names(grouping, &evidence.profile).join(" × ")
         );
         findings.push(
             Finding::new("representation.too_many", Severity::Warn, message)
-                .action("group by a column with few values, such as an age band in place of an age"),
+                .action("group by a column with few values, such as an age band instead of an age"),
         );
     }
     let groups = evidence.groups();
     findings.extend(small(&groups));
     findings.extend(different_rates(evidence));
-    answer(NAME, findings, format!("{} groups of {} rows", groups.len(), evidence.profile.rows))
+    let rows = evidence.profile.rows;
+    answer(NAME, rows, findings, format!("{} groups of {rows} rows", groups.len()))
 }
 
 impl Facts {
@@ -145,7 +146,7 @@ fn small(groups: &[Group]) -> Option<Finding> {
         Finding {
             count: Some(small.len() as u64),
             ..Finding::new("representation.small_group", Severity::Warn, message)
-                .action("what a model does to so few can hardly be told: collect more, or say so")
+                .action("too few to measure how a model treats them: collect more rows, or document the gap")
         }
     })
 }
@@ -195,7 +196,7 @@ fn different_rates(evidence: &Evidence) -> Option<Finding> {
         Finding {
             count: Some(found.len() as u64),
             ..Finding::new("representation.label_rate", Severity::Warn, message).about(label).action(
-                "a model will learn the difference: judge whether it is true, and measure errors by group",
+                "a model will learn the difference: check whether it is real, and measure errors by group",
             )
         }
     })

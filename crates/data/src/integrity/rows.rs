@@ -21,9 +21,18 @@ const CHANCE_ROWS: usize = 1_000;
 #[must_use]
 pub fn rows(evidence: &Evidence) -> CheckResult {
     let mut findings = Vec::new();
+    findings.extend(none(evidence));
     findings.extend(repeated(evidence));
     findings.extend(empty(evidence));
-    answer(NAME, findings, format!("{} rows", evidence.profile.rows))
+    answer(NAME, evidence.profile.rows, findings, format!("{} rows", evidence.profile.rows))
+}
+
+fn none(evidence: &Evidence) -> Option<Finding> {
+    (evidence.profile.rows == 0).then(|| {
+        let message = "the table has no rows: it can be used neither for training nor for testing";
+        Finding::new("rows.none", Severity::Block, message)
+            .action("check whether the export or a filter failed")
+    })
 }
 
 fn repeated(evidence: &Evidence) -> Option<Finding> {
@@ -45,10 +54,9 @@ fn repeated(evidence: &Evidence) -> Option<Finding> {
         None => String::new(),
     };
     let because = match explained {
-        true => format!(
-            "; if its columns had nothing to do with each other, {} would by chance, so this says little",
-            percent(chance)
-        ),
+        true => {
+            format!("; with independent columns {} would by chance, so this means little", percent(chance))
+        }
         false => format!("; by chance it would be about {}", percent(chance)),
     };
     let message = format!(
@@ -66,7 +74,7 @@ fn repeated(evidence: &Evidence) -> Option<Finding> {
         count: Some(repeats.by_features),
         examples: repeats.examples.iter().map(example).collect(),
         ..Finding::new("rows.repeated", severity, message)
-            .action("find out whether they are true; else remove them before the table is split")
+            .action("find out whether they are genuine; otherwise remove them before splitting")
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use trackway_core::checks::{CheckResult, Example, Finding, Severity};
+use trackway_core::checks::{CheckResult, Example, Finding, NoRows, Severity};
 
 use super::facts::ColumnFacts;
 use super::{Evidence, about, answer, percent};
@@ -34,9 +34,10 @@ pub fn values(evidence: &Evidence, against: Option<&Evidence>) -> CheckResult {
     if let Some(against) = against {
         let (found, compared) = unknown_values(evidence, against);
         findings.extend(found);
-        looked_at.push_str(&format!("; {compared} columns of texts compared with the other side"));
+        let columns = crate::counted(compared as u64, "string column");
+        looked_at.push_str(&format!("; {columns} compared with the other data set"));
     }
-    answer(NAME, findings, looked_at)
+    answer(NAME, evidence.profile.rows, findings, looked_at)
 }
 
 /// The answer where a file is damaged: nothing else can be checked.
@@ -46,8 +47,8 @@ pub fn unreadable(error: &DataError) -> Option<CheckResult> {
         matches!(error, DataError::Corrupt { .. } | DataError::Unreadable { .. } | DataError::Changed { .. });
     damaged.then(|| {
         let finding = Finding::new("values.unreadable", Severity::Block, error.to_string())
-            .action("get the file again from where it came, and compare sizes or checksums");
-        CheckResult::of(NAME, vec![finding])
+            .action("get the file again from its source, and compare sizes or checksums");
+        CheckResult::about(NAME, NoRows::Unreadable, vec![finding])
     })
 }
 
@@ -57,8 +58,8 @@ fn rejected(evidence: &Evidence) -> Vec<Finding> {
     let finding = |rejects: &crate::read::Rejects| {
         let what = match rejects.kind {
             RejectKind::Ragged => "have another number of fields than columns",
-            RejectKind::OpenQuote => "open a quote that nothing closes",
-            RejectKind::BadJson => "are no JSON objects",
+            RejectKind::OpenQuote => "have an unclosed quote",
+            RejectKind::BadJson => "are not JSON objects",
         };
         let example = |fault: &Fault| {
             evidence.example(fault.place, Some(crate::personal::masked(&fault.detail).into_owned()))
@@ -71,7 +72,7 @@ fn rejected(evidence: &Evidence) -> Vec<Finding> {
                 Severity::Warn,
                 format!("{} of {rows} rows {what}: they are not read", rejects.count),
             )
-            .action("mend the rows; many programs drop or shift such rows in silence")
+            .action("fix the rows; many programs silently drop or shift such rows")
         }
     };
     coverage.rejects.iter().map(finding).collect()
@@ -87,7 +88,7 @@ fn recoded(evidence: &Evidence) -> Option<Finding> {
             "values.not_utf8",
             Severity::Warn,
             format!(
-                "{} rows hold bytes that are no UTF-8; they were read as Windows-1252",
+                "{} rows contain bytes that are not valid UTF-8; they were read as Windows-1252",
                 coverage.rows_recoded
             ),
         )
@@ -166,7 +167,7 @@ fn unknown(column: &ColumnProfile, other: &ColumnProfile) -> Option<Finding> {
     let more = unknown.len().saturating_sub(LISTED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let because = match is_chance {
-        true => format!("; about {expected:.0} would be by chance"),
+        true => format!("; about {expected:.0} are expected by chance"),
         false => String::new(),
     };
     let message = format!(

@@ -173,12 +173,12 @@ fn has_form(texts: &[String]) -> bool {
 }
 
 impl Identifiers {
-    /// `leakage.identifiers`.
+    /// `leakage.identifiers`. `rows` are those of the smaller side.
     #[must_use]
-    pub fn result(&self, label: Option<&str>, group: Option<&str>) -> CheckResult {
+    pub fn result(&self, rows: u64, label: Option<&str>, group: Option<&str>) -> CheckResult {
         const NAME: &str = "leakage.identifiers";
         if self.rows < ROWS_MIN {
-            return CheckResult::not_applicable(NAME, format!("{} rows are too few to tell", self.rows));
+            return CheckResult::not_applicable(NAME, format!("{} rows are too few to check", self.rows));
         }
         let mut findings: Vec<Finding> = self.found.iter().map(|it| it.finding(label)).collect();
         // What was named as the group is looked at by `leakage.groups`.
@@ -191,7 +191,7 @@ impl Identifiers {
                     .action(format!("if its rows belong together, check with `--group {column}`"))
             }));
         }
-        CheckResult { why: Some(format!("{} training rows", self.rows)), ..CheckResult::of(NAME, findings) }
+        CheckResult::of_rows(NAME, rows, findings).because(format!("{} training rows", self.rows))
     }
 }
 
@@ -220,6 +220,6 @@ impl Identifier {
         };
         Finding::new("leakage.identifiers", severity, message)
             .about(column)
-            .action("leave it out of the features")
+            .action("do not use it as a feature")
     }
 }

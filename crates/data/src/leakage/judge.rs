@@ -22,17 +22,19 @@ impl Leakage {
     #[must_use]
     pub fn results(&self, roles: &Roles, train: &Source, test: &Source) -> Vec<CheckResult> {
         let label = roles.label.as_deref();
+        // Every one of these checks compares two sides.
+        let rows = self.overlap.train.rows_read.min(self.overlap.test.rows_read);
         let answer = |name: &&str| match *name {
-            ROWS => self.rows(roles, train, test),
-            GROUPS => self.groups(roles),
-            TIME => self.time(roles),
-            CONFLICTS => self.conflicts(roles),
+            ROWS => self.rows(rows, roles, train, test),
+            GROUPS => self.groups(rows, roles),
+            TIME => self.time(rows, roles),
+            CONFLICTS => self.conflicts(rows, roles),
             NEAR => match &self.near {
-                Some(near) => near.result(train, test),
-                None => CheckResult::not_run(NEAR, "it was not looked for"),
+                Some(near) => near.result(rows, train, test),
+                None => CheckResult::not_run(NEAR, "it was not checked"),
             },
             TARGET => match (&self.target, label) {
-                (Some(target), Some(label)) => target.result(label),
+                (Some(target), Some(label)) => target.result(rows, label),
                 (_, None) => CheckResult::not_applicable(TARGET, "no column is named as the label"),
                 (None, Some(label)) => CheckResult::not_applicable(
                     TARGET,
@@ -41,40 +43,51 @@ impl Leakage {
                     ),
                 ),
             },
-            IDENTIFIERS => self.identifiers.result(label, roles.group.as_deref()),
-            _ => preprocessing::result(&self.fitted, self.fitted_looked_at),
+            IDENTIFIERS => self.identifiers.result(rows, label, roles.group.as_deref()),
+            _ => preprocessing::result(rows, &self.fitted, self.fitted_looked_at),
         };
         self.wanted.iter().map(answer).collect()
     }
 
-    fn rows(&self, roles: &Roles, train: &Source, test: &Source) -> CheckResult {
+    fn rows(&self, rows: u64, roles: &Roles, train: &Source, test: &Source) -> CheckResult {
         let left_out = |why: &String| {
             Finding::new("leakage.not_compared", Severity::Note, format!("{why}; it was not compared"))
         };
         let overlap = &self.overlap;
         let mut findings: Vec<Finding> = shared_rows(&overlap.rows, roles, train, test).into_iter().collect();
+        if overlap.train.rows_read == 0 {
+            findings.push(
+                Finding::new("leakage.no_rows", Severity::Block, "the training side has no rows")
+                    .action("check whether its export or a filter failed"),
+            );
+        }
+        findings.extend(
+            self.same_files.first().map(|(one, other)| same_files(self.same_files.len(), one, other)),
+        );
         findings.extend(overlap.not_compared.iter().map(left_out));
         let why =
             format!("{} test rows among {} training rows", overlap.test.rows_read, overlap.train.rows_read);
-        CheckResult { why: Some(why), ..CheckResult::of(ROWS, findings) }
+        CheckResult::of_rows(ROWS, rows, findings).because(why)
     }
 
-    fn groups(&self, roles: &Roles) -> CheckResult {
+    fn groups(&self, rows: u64, roles: &Roles) -> CheckResult {
         match (&self.overlap.groups, &roles.group) {
-            (Some(groups), Some(column)) => CheckResult {
-                why: Some(format!("{} values of `{column}` on the test side", groups.test_groups)),
-                ..CheckResult::of(GROUPS, shared_groups(groups, column).into_iter().collect())
-            },
+            (Some(groups), Some(column)) => {
+                let findings = shared_groups(groups, column).into_iter().collect();
+                let why = format!("{} values of `{column}` on the test side", groups.test_groups);
+                CheckResult::of_rows(GROUPS, rows, findings).because(why)
+            }
             _ => CheckResult::not_applicable(GROUPS, "no column is named as the group"),
         }
     }
 
-    fn time(&self, roles: &Roles) -> CheckResult {
+    fn time(&self, rows: u64, roles: &Roles) -> CheckResult {
         match (&self.overlap.time, &roles.time) {
-            (Some(time), Some(column)) => CheckResult {
-                why: Some(format!("{} test rows with a time", time.test_rows_timed)),
-                ..CheckResult::of(TIME, shared_time(time, column).into_iter().collect())
-            },
+            (Some(time), Some(column)) => {
+                let findings = shared_time(time, column).into_iter().collect();
+                let why = format!("{} test rows with a time", time.test_rows_timed);
+                CheckResult::of_rows(TIME, rows, findings).because(why)
+            }
             (None, Some(column)) => CheckResult::not_run(
                 TIME,
                 format!("`{column}` is neither a time nor a number on both sides: the order was not checked"),
@@ -83,16 +96,27 @@ impl Leakage {
         }
     }
 
-    fn conflicts(&self, roles: &Roles) -> CheckResult {
+    fn conflicts(&self, rows: u64, roles: &Roles) -> CheckResult {
         let Some(label) = &roles.label else {
             return CheckResult::not_applicable(CONFLICTS, "no column is named as the label");
         };
-        let rows = &self.overlap.rows;
-        let mut findings: Vec<Finding> = conflicting_labels(rows, label).into_iter().collect();
-        findings.extend(conflicts_within(&rows.train_twins, label, "training"));
-        findings.extend(conflicts_within(&rows.test_twins, label, "test"));
-        CheckResult::of(CONFLICTS, findings)
+        let shared = &self.overlap.rows;
+        let mut findings: Vec<Finding> = conflicting_labels(shared, label).into_iter().collect();
+        findings.extend(conflicts_within(&shared.train_twins, label, "training"));
+        findings.extend(conflicts_within(&shared.test_twins, label, "test"));
+        CheckResult::of_rows(CONFLICTS, rows, findings)
     }
+}
+
+fn same_files(count: usize, train: &str, test: &str) -> Finding {
+    let message = match count {
+        1 => format!("the test file `{test}` is identical to the training file `{train}`"),
+        count => {
+            format!("{count} test files are identical to training files, such as `{test}` and `{train}`")
+        }
+    };
+    Finding { count: Some(count as u64), ..Finding::new("leakage.same_file", Severity::Block, message) }
+        .action("use a test set that was held out from training")
 }
 
 fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) -> Option<Finding> {
@@ -106,16 +130,16 @@ fn shared_rows(rows: &RowOverlap, roles: &Roles, train: &Source, test: &Source) 
         true if !explained => Severity::Block,
         _ => Severity::Warn,
     };
-    let label = if roles.label.is_some() { ", the label aside" } else { "" };
+    let label = if roles.label.is_some() { " (ignoring the label)" } else { "" };
     let chance = match explained {
         true => format!(
-            "; {:.2} % of the training rows have a twin too, so any random split of this data shares about as many",
+            "; {:.2} % of the training rows are duplicates themselves, so a random split would overlap about as much",
             by_chance * 100.0
         ),
-        false => format!("; by chance it would be about {:.2} %", by_chance * 100.0),
+        false => format!("; a random split would overlap by about {:.2} %", by_chance * 100.0),
     };
     let message = format!(
-        "{} of {} test rows ({:.2} %) stand among the training rows{label}{chance}",
+        "{} of {} test rows ({:.2} %) also appear in the training data{label}{chance}",
         rows.shared_rows,
         rows.test_rows,
         share * 100.0
@@ -141,11 +165,11 @@ fn conflicting_labels(rows: &RowOverlap, label: &str) -> Option<Finding> {
             CONFLICTS,
             Severity::Warn,
             format!(
-                "{conflicting} test rows have equal features but another `{label}` among the training rows"
+                "{conflicting} test rows have the same features as training rows but a different `{label}`"
             ),
         )
         .about(label)
-        .action("look whether both sides write the label alike, else whether the features can tell it at all")
+        .action("check that both sides encode the label the same way, then whether the features determine it at all")
     })
 }
 
@@ -159,13 +183,13 @@ fn conflicts_within(twins: &Twins, label: &str, side: &str) -> Option<Finding> {
             CONFLICTS,
             severity,
             format!(
-                "{}{:.2} % of the {side} rows have equal features as another one, but another `{label}`",
+                "{}{:.2} % of the {side} rows have the same features as another row but a different `{label}`",
                 if twins.exact { "" } else { "about " },
                 share * 100.0
             ),
         )
         .about(label)
-        .action("no model can be right on all of them: look at the labels, or add the feature that tells them apart")
+        .action("no model can be right on all of them: check the labels, or add a feature that separates them")
     })
 }
 
@@ -194,12 +218,12 @@ fn shared_time(time: &TimeOverlap, column: &str) -> Option<Finding> {
         "{} of {} test rows are not after the last training row by `{column}`{}",
         time.test_rows_not_after,
         time.test_rows_timed,
-        if only_equal { ", all of them at the very same moment" } else { "" }
+        if only_equal { ", all of them with the same timestamp" } else { "" }
     );
     Some(Finding {
         count: Some(time.test_rows_not_after),
         ..Finding::new(TIME, if only_equal { Severity::Warn } else { Severity::Block }, message)
             .about(column)
-            .action("split by time: what is tested must be later than what was learnt")
+            .action("split by time: test rows must be later than training rows")
     })
 }

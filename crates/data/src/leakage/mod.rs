@@ -29,7 +29,7 @@ pub use twins::{TWIN_KEYS_MAX, Twins};
 
 use crate::error::DataError;
 use crate::pass::{Pass, Watch, scan};
-use crate::read::{Chunk, Source};
+use crate::read::{self, Chunk, Source};
 use columns::Columns;
 use near::rows::Plan;
 use near::texts::{CONTROL_BYTES_MAX, Prints, TEST_BYTES_MAX};
@@ -55,6 +55,8 @@ pub struct Leakage {
     pub wanted: Vec<&'static str>,
     /// What both sides have. It is always looked for.
     pub overlap: Overlap,
+    /// Files of the training side, and files of the test side that have their very bytes.
+    pub same_files: Vec<(String, String)>,
     /// Rows and texts that both sides nearly have.
     pub near: Option<Near>,
     /// What features know of the label; `None` where none is known.
@@ -88,6 +90,7 @@ pub fn examine(
     let mut leakage = Leakage {
         wanted,
         overlap,
+        same_files: read::same_files(train, test)?,
         near: None,
         target: None,
         identifiers: Identifiers::default(),

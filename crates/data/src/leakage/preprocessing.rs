@@ -229,7 +229,7 @@ fn is_spread(facts: &Facts) -> bool {
 }
 
 /// `leakage.preprocessing`: which columns were scaled before the split.
-pub(super) fn result(found: &[FittedColumn], looked_at: usize) -> CheckResult {
+pub(super) fn result(rows: u64, found: &[FittedColumn], looked_at: usize) -> CheckResult {
     const NAME: &str = "leakage.preprocessing";
     if looked_at == 0 {
         return CheckResult::not_applicable(NAME, "no column of decimal numbers with 20 rows on both sides");
@@ -237,10 +237,8 @@ pub(super) fn result(found: &[FittedColumn], looked_at: usize) -> CheckResult {
     // One column of shares can have its only 1.0 on the test side; several cannot.
     let ranges = found.iter().filter(|it| it.fit == Fit::RangeOfBoth).count();
     let findings = found.iter().map(|it| finding(it, ranges)).collect();
-    CheckResult {
-        why: Some(format!("{looked_at} columns of decimal numbers")),
-        ..CheckResult::of(NAME, findings)
-    }
+    let columns = crate::counted(looked_at as u64, "column");
+    CheckResult::of_rows(NAME, rows, findings).because(format!("{columns} of decimal numbers"))
 }
 
 fn finding(it: &FittedColumn, ranges: usize) -> Finding {
@@ -268,8 +266,8 @@ fn finding(it: &FittedColumn, ranges: usize) -> Finding {
         Fit::RanksOfBoth => (
             Severity::Warn,
             format!(
-                "`{column}` is more even between 0 and 1 over both sides than chance allows, and on neither side \
-                 alone: its ranks were taken before the split"
+                "`{column}` is more uniform between 0 and 1 over both data sets than chance allows, but not on either \
+                 alone: its ranks were computed before the split"
             ),
         ),
     };

@@ -243,9 +243,9 @@ fn is_monotone(values: &[f64], labels: &[f64]) -> bool {
 }
 
 impl TargetPower {
-    /// `leakage.target`: features of certain or likely leakage.
+    /// `leakage.target`: features of certain or likely leakage. `rows` are those of the smaller side.
     #[must_use]
-    pub fn result(&self, label: &str) -> CheckResult {
+    pub fn result(&self, rows: u64, label: &str) -> CheckResult {
         let mut findings: Vec<Finding> =
             self.features.iter().filter_map(|it| self.finding(it, label)).collect();
         findings.extend(self.pairs.iter().take(5).map(|pair| {
@@ -256,7 +256,7 @@ impl TargetPower {
             );
             Finding::new("leakage.target", Severity::Warn, message)
                 .about(one)
-                .action("look whether their difference or combination is only known once the label is")
+                .action("check whether their difference or combination is only known once the label is")
         }));
         findings.extend(self.golden.as_ref().map(|golden| {
             let column = &golden.column;
@@ -267,7 +267,7 @@ impl TargetPower {
             let severity = if golden.alone >= GOLDEN_WARNS { Severity::Warn } else { Severity::Note };
             Finding::new("leakage.target", severity, message)
                 .about(column)
-                .action("look whether it is known when the prediction is made")
+                .action("check whether it is known at prediction time")
         }));
         let pairs = match self.pairs_tried == self.pairs_all {
             true => format!("{} pairs", self.pairs_tried),
@@ -281,7 +281,7 @@ impl TargetPower {
             self.train_rows,
             self.test_rows
         );
-        CheckResult { why: Some(why), ..CheckResult::of("leakage.target", findings) }
+        CheckResult::of_rows("leakage.target", rows, findings).because(why)
     }
 
     fn finding(&self, it: &FeaturePower, label: &str) -> Option<Finding> {
@@ -295,7 +295,7 @@ impl TargetPower {
             (Severity::Block, message)
         } else if it.train >= POWER_WARNS {
             let message = format!(
-                "`{column}` alone predicts `{label}` with power {:.2} (0 is nothing, 1 everything)",
+                "`{column}` alone predicts `{label}` with power {:.2} (0: not at all, 1: perfectly)",
                 it.train
             );
             (Severity::Warn, message)
@@ -311,7 +311,7 @@ impl TargetPower {
         };
         let action = match it.is_label {
             true => "remove the column",
-            false => "look whether it is known when the prediction is made; remove it if not",
+            false => "check whether it is known at prediction time; remove it if not",
         };
         Some(Finding::new("leakage.target", severity, message).about(column).action(action))
     }
@@ -334,7 +334,7 @@ mod tests {
         let verdict = |train, test| {
             let feature = FeaturePower { column: "age".into(), train, test: Some(test), is_label: false };
             let power = TargetPower { features: vec![feature], ..TargetPower::default() };
-            power.result("stays").findings.len()
+            power.result(power.train_rows as u64, "stays").findings.len()
         };
         assert_eq!([verdict(0.0, -0.24), verdict(0.5, 0.45)], [0, 0]);
         assert_eq!([verdict(0.5, -0.24), verdict(0.5, 0.2)], [1, 1]);

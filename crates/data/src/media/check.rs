@@ -169,21 +169,24 @@ fn decodes(name: &str, files: &[MediaFile], masks: Option<&[MediaFile]>) -> Chec
     });
     let count = MediaCount::of(files);
     if count.images + count.texts + count.broken + count.not_checked == 0 {
-        return CheckResult::not_run(name, format!("none of {} files is an image or a text", count.files));
+        return CheckResult::not_run(
+            name,
+            format!("none of {} files is an image or a text file", count.files),
+        );
     }
     let findings = [
-        about_files(name, Severity::Block, &broken, |count| format!("{count} files cannot be read"))
-            .map(|finding| finding.action("fetch or write them again, or take them out")),
+        about_files(name, Severity::Block, &broken, |count| {
+            format!("cannot read {}", crate::counted(count as u64, "file"))
+        })
+        .map(|finding| finding.action("fetch or write them again, or take them out")),
         about_files(name, Severity::Warn, &not_checked, |count| format!("{count} files were not decoded")),
         about_files(name, Severity::Note, &misnamed, |count| {
-            format!("{count} files have another format than their name says")
+            format!("{count} files have a different format than their file extension")
         }),
     ];
     let read = all.len() - broken.len() - not_checked.len();
-    CheckResult {
-        why: Some(format!("{read} of {} files read", all.len())),
-        ..CheckResult::of(name, findings.into_iter().flatten().collect())
-    }
+    CheckResult::of_rows(name, all.len() as u64, findings.into_iter().flatten().collect())
+        .because(format!("{read} of {} files read", all.len()))
 }
 
 /// `media.sizes`: where nearly all have one size, the others are named.
@@ -207,7 +210,7 @@ fn sizes(files: &[MediaFile]) -> CheckResult {
             format!("{count} of {all} images are not {} × {}", most.width, most.height)
         }));
     }
-    CheckResult { why: Some(why), ..CheckResult::of("media.sizes", findings) }
+    CheckResult::of_rows("media.sizes", all, findings).because(why)
 }
 
 /// `media.modes`: where nearly all have one mode, the others are named: a batch of gray and colour images fails.
@@ -230,7 +233,7 @@ fn modes(files: &[MediaFile]) -> CheckResult {
             format!("{count} of {all} images are not {most}")
         }));
     }
-    CheckResult { why: Some(listed.join(", ")), ..CheckResult::of("media.modes", findings) }
+    CheckResult::of_rows("media.modes", all, findings).because(listed.join(", "))
 }
 
 /// `media.constant`: images of one colour.
@@ -247,12 +250,10 @@ fn constant(files: &[MediaFile]) -> CheckResult {
         return CheckResult::not_applicable("media.constant", "there are no images");
     }
     let finding = about_files("media.constant", Severity::Warn, &found, |found| {
-        format!("{found} of {count} images hold one colour and nothing else")
+        format!("{found} of {count} images have a single colour")
     });
-    CheckResult {
-        why: Some(format!("{count} images")),
-        ..CheckResult::of("media.constant", finding.into_iter().collect())
-    }
+    CheckResult::of_rows("media.constant", count as u64, finding.into_iter().collect())
+        .because(format!("{count} images"))
 }
 
 /// `media.duplicates`: images that are there twice, or nearly.
@@ -281,10 +282,10 @@ fn repeated(files: &[MediaFile]) -> CheckResult {
             });
         }
     };
-    add(found.equal_images, &found.equal, "have the very pixels of another one");
+    add(found.equal_images, &found.equal, "have exactly the same pixels as another one");
     add(found.near_images, &found.near, "look like another one");
-    let why = format!("{} images, {} of them too flat for a look", found.test_images, found.flat_images);
-    CheckResult { why: Some(why), ..CheckResult::of(NAME, findings) }
+    let why = format!("{} images, {} of them too uniform to compare", found.test_images, found.flat_images);
+    CheckResult::of_rows(NAME, found.test_images, findings).because(why)
 }
 
 /// `media.pairs`: each has its partner, of its size.
@@ -323,10 +324,8 @@ fn partners(files: &[MediaFile], masks: &[MediaFile], pairs: &Pairs) -> CheckRes
             format!("{count} of {} partners belong to no file", masks.len())
         }),
     ];
-    CheckResult {
-        why: Some(format!("{} pairs", pairs.both.len())),
-        ..CheckResult::of(NAME, findings.into_iter().flatten().collect())
-    }
+    CheckResult::of_rows(NAME, pairs.both.len() as u64, findings.into_iter().flatten().collect())
+        .because(format!("{} pairs", pairs.both.len()))
 }
 
 /// `media.masks`: masks hold a few values, and none that only interpolation makes.
@@ -334,7 +333,7 @@ fn mask_values(masks: &[MediaFile]) -> CheckResult {
     const NAME: &str = "media.masks";
     let count = images(masks).count();
     if count == 0 {
-        return CheckResult::not_applicable(NAME, "the partners are no images");
+        return CheckResult::not_applicable(NAME, "the partners are not images");
     }
     let mut of_all: BTreeSet<u32> = BTreeSet::new();
     let (mut too_many, mut soft) = (Vec::new(), Vec::new());
@@ -349,12 +348,12 @@ fn mask_values(masks: &[MediaFile]) -> CheckResult {
     let findings = [
         about_files(NAME, Severity::Warn, &soft, |found| {
             format!(
-                "{found} of {count} masks have soft edges: between two classes they hold values of neither"
+                "{found} of {count} masks have soft edges: between two classes they have values of neither"
             )
         }),
         about_files(NAME, Severity::Warn, &too_many, |found| {
             format!(
-                "{found} of {count} masks hold more than {MASK_VALUES_MAX} values: they are no masks of classes"
+                "{found} of {count} masks have more than {MASK_VALUES_MAX} values: they are not class masks"
             )
         }),
     ];
@@ -362,10 +361,8 @@ fn mask_values(masks: &[MediaFile]) -> CheckResult {
         |finding: Finding| finding.action("save masks without loss (PNG); resize them by the nearest pixel");
     let listed: Vec<String> = of_all.iter().take(12).map(u32::to_string).collect();
     let more = if of_all.len() > 12 { ", …" } else { "" };
-    CheckResult {
-        why: Some(format!("{count} masks with the values {}{more}", listed.join(", "))),
-        ..CheckResult::of(NAME, findings.into_iter().flatten().map(action).collect())
-    }
+    CheckResult::of_rows(NAME, count as u64, findings.into_iter().flatten().map(action).collect())
+        .because(format!("{count} masks with the values {}{more}", listed.join(", ")))
 }
 
 /// `media.labels`: the table names every file once, and none that is not there.
@@ -396,7 +393,7 @@ fn labelled(
             ..Finding::new(
                 NAME,
                 Severity::Block,
-                format!("{missing_files} of {rows} rows name a file that is not there"),
+                format!("{missing_files} of {rows} rows name a missing file"),
             )
             .about(&column)
             .action("bring the files, or take the rows out")
@@ -419,8 +416,6 @@ fn labelled(
         let message = format!("{} rows could not be read", coverage.rows_rejected);
         findings.push(Finding::new(NAME, Severity::Warn, message));
     }
-    Ok(CheckResult {
-        why: Some(format!("{rows} rows by `{column}` against {} files", files.len())),
-        ..CheckResult::of(NAME, findings)
-    })
+    let why = format!("{rows} rows by `{column}` against {} files", files.len());
+    Ok(CheckResult::of_rows(NAME, rows, findings).because(why))
 }

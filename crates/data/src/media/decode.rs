@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 
-use image::{ColorType, DynamicImage, ImageError, ImageFormat, ImageReader, Limits};
+use image::{ColorType, DynamicImage, ImageDecoder as _, ImageError, ImageFormat, ImageReader, Limits};
+use trackway_core::boundary::contained;
 
 use super::{Content, ImageFacts, Look};
-
-/// The most that the pixels of one image may take.
-pub const IMAGE_BYTES_MAX: u64 = 512 << 20;
-
-/// The largest text or image file.
-pub const TEXT_BYTES_MAX: u64 = 512 << 20;
+use crate::limits::{MEDIA_VARIABLE, limits};
 
 /// More different pixel values than this are no mask's.
 const VALUES_MAX: usize = 256;
@@ -46,59 +43,159 @@ pub(super) fn kind_of(path: &Path) -> Option<Kind> {
 }
 
 pub(super) fn content(path: &Path) -> Content {
+    let about = match fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if path.is_symlink() => {
+            return Content::Broken(format!("it is a link that leads nowhere: {error}"));
+        }
+        Err(error) => return Content::Broken(error.to_string()),
+    };
     let Some(kind) = kind_of(path) else {
         let extension = path.extension().map(|it| it.to_string_lossy().into_owned());
         return Content::Other(extension.unwrap_or_default());
     };
-    match fs::metadata(path) {
-        Err(error) => return Content::Broken(error.to_string()),
-        Ok(about) if about.len() == 0 => return Content::Broken("it is empty".into()),
-        Ok(about) if about.len() > TEXT_BYTES_MAX => {
-            return Content::NotChecked(format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20));
-        }
-        Ok(_) => {}
+    if about.len() == 0 {
+        return Content::Broken("it is empty".into());
     }
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) => return Content::Broken(error.to_string()),
-    };
     match kind {
         Kind::OtherImage => {
             Content::NotChecked("PNG, JPEG, BMP and WebP are decoded, this format is not".into())
         }
-        Kind::Text => text(&bytes),
-        Kind::Image(promised) => image(&bytes, promised),
+        Kind::Text => read_within(path, about.len(), 0, text).unwrap_or_else(Content::from),
+        Kind::Image(promised) => read_image(path, about.len(), promised).unwrap_or_else(Content::from),
+    }
+}
+
+/// Decodes an image once memory for it is left. Its header is read first, which says how much that is.
+fn read_image(path: &Path, length: u64, promised: ImageFormat) -> Result<Content, Refusal> {
+    let pixel_bytes = read_within(path, length, 0, |bytes| header(bytes, promised))??;
+    let needed = pixel_bytes.saturating_mul(COPIES);
+    read_within(path, length, needed, |bytes| image(bytes, promised, needed))
+}
+
+/// Why a file has no content to speak of. Smaller than [`Content`].
+enum Refusal {
+    Broken(String),
+    NotChecked(String),
+}
+
+impl From<Refusal> for Content {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Broken(why) => Self::Broken(why),
+            Refusal::NotChecked(why) => Self::NotChecked(why),
+        }
+    }
+}
+
+/// What is decoded, its form in gray, and what the decoder works with: about so many times the pixels.
+const COPIES: u64 = 2;
+
+/// What comes of the bytes of a file, read when memory for them and `more` bytes is left of the budget; or why it is not read.
+fn read_within<T>(path: &Path, length: u64, more: u64, look: impl FnOnce(&[u8]) -> T) -> Result<T, Refusal> {
+    let granted = BUDGET.take(length.saturating_add(more));
+    let _granted = granted.ok_or_else(|| Refusal::NotChecked(too_large()))?;
+    let bytes = fs::read(path).map_err(|error| Refusal::Broken(error.to_string()))?;
+    Ok(look(&bytes))
+}
+
+fn too_large() -> String {
+    let max = limits().media_bytes_max >> 20;
+    format!("reading it takes more than {max} MiB; raise the limit with {MEDIA_VARIABLE}")
+}
+
+/// The bytes that all images decoded at the same time may take.
+static BUDGET: Budget = Budget { taken: Mutex::new(0), returned: Condvar::new() };
+
+struct Budget {
+    taken: Mutex<u64>,
+    returned: Condvar,
+}
+
+impl Budget {
+    /// Waits until so many bytes are left; `None`: they never will be. Who has some must not wait for more.
+    fn take(&self, bytes: u64) -> Option<Granted<'_>> {
+        let max = limits().media_bytes_max;
+        if bytes > max {
+            return None;
+        }
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = |taken: &mut u64| *taken + bytes > max;
+        let mut taken = self.returned.wait_while(taken, has_room).unwrap_or_else(PoisonError::into_inner);
+        *taken += bytes;
+        Some(Granted { budget: self, bytes })
+    }
+}
+
+struct Granted<'b> {
+    budget: &'b Budget,
+    bytes: u64,
+}
+
+impl Drop for Granted<'_> {
+    fn drop(&mut self) {
+        *self.budget.taken.lock().unwrap_or_else(PoisonError::into_inner) -= self.bytes;
+        self.budget.returned.notify_all();
     }
 }
 
 fn text(bytes: &[u8]) -> Content {
     match std::str::from_utf8(bytes) {
-        Err(error) => Content::Broken(format!("it is no UTF-8 from byte {} on", error.valid_up_to() + 1)),
-        Ok(text) if text.contains('\0') => Content::Broken("it holds bytes that no text has".into()),
-        Ok(text) if text.trim().is_empty() => Content::Broken("it holds blanks only".into()),
+        Err(error) => {
+            Content::Broken(format!("it is not valid UTF-8 from byte {} on", error.valid_up_to() + 1))
+        }
+        Ok(text) if text.contains('\0') => Content::Broken("it contains NUL bytes".into()),
+        Ok(text) if text.trim().is_empty() => Content::Broken("it contains only whitespace".into()),
         Ok(_) => Content::Text,
     }
 }
 
-fn image(bytes: &[u8], promised: ImageFormat) -> Content {
-    // What the first bytes say counts, as it does for every program that opens the file.
-    let format = image::guess_format(bytes).unwrap_or(promised);
-    if format == ImageFormat::Jpeg && !jpeg_ends(bytes) {
-        return Content::Broken("it is cut off: the end of the JPEG is missing".into());
-    }
+/// The format that the first bytes say; it counts, as it does for every program that opens the file.
+fn format_of(bytes: &[u8], promised: ImageFormat) -> ImageFormat {
+    image::guess_format(bytes).unwrap_or(promised)
+}
+
+fn reader(bytes: &[u8], format: ImageFormat, bytes_max: u64) -> ImageReader<Cursor<&[u8]>> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut limits = Limits::default();
-    limits.max_alloc = Some(IMAGE_BYTES_MAX);
+    limits.max_alloc = Some(bytes_max);
     reader.limits(limits);
-    match reader.decode() {
-        Ok(image) => Content::Image(facts(&image, format, promised)),
-        Err(ImageError::Unsupported(error)) => Content::NotChecked(error.to_string()),
-        Err(ImageError::Limits(_)) => {
-            Content::NotChecked(format!("its pixels take more than {} MiB", IMAGE_BYTES_MAX >> 20))
-        }
-        Err(error) => Content::Broken(error.to_string()),
+    reader
+}
+
+/// Runs the decoder, which belongs to others and may panic at damaged files.
+fn decoded<T>(step: impl FnOnce() -> Result<T, ImageError>) -> Result<T, Refusal> {
+    match contained(step) {
+        Err(panic) => Err(Refusal::Broken(format!("decoding it failed: {panic}"))),
+        Ok(Err(ImageError::Unsupported(error))) => Err(Refusal::NotChecked(error.to_string())),
+        Ok(Err(ImageError::Limits(_))) => Err(Refusal::NotChecked(too_large())),
+        Ok(Err(error)) => Err(Refusal::Broken(error.to_string())),
+        Ok(Ok(value)) => Ok(value),
     }
 }
+
+/// How many bytes the pixels will take, from the header.
+fn header(bytes: &[u8], promised: ImageFormat) -> Result<u64, Refusal> {
+    let format = format_of(bytes, promised);
+    if format == ImageFormat::Jpeg && !jpeg_ends(bytes) {
+        return Err(Refusal::Broken("it is cut off: the end of the JPEG is missing".into()));
+    }
+    let reader = reader(bytes, format, limits().media_bytes_max);
+    decoded(|| Ok(reader.into_decoder()?.total_bytes()))
+}
+
+fn image(bytes: &[u8], promised: ImageFormat, bytes_max: u64) -> Content {
+    let format = format_of(bytes, promised);
+    // A small image may need more than its pixels.
+    let reader = reader(bytes, format, bytes_max.max(SMALL_BYTES));
+    match decoded(|| reader.decode()) {
+        Ok(image) => Content::Image(facts(&image, format, promised)),
+        Err(refusal) => refusal.into(),
+    }
+}
+
+/// What any image may take.
+const SMALL_BYTES: u64 = 4 << 20;
 
 /// Whether a JPEG has its end marker. Decoders fill what is missing with gray and say nothing, so the marker is looked
 /// for behind the segments that may hold a whole little JPEG of their own (a preview).

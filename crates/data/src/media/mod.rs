@@ -1,8 +1,8 @@
 //! Images and texts as files: do they decode, are they of one kind, has each its partner and its label.
 //!
 //! [`look_at`] reads every file of a folder once, on all cores, one file a core at a time. What it keeps of a file is
-//! some bytes, so that memory does not grow with the size of the files. The pixels of an image may take
-//! [`IMAGE_BYTES_MAX`]; a larger one is told as not checked.
+//! some bytes, so that memory does not grow with the size of the files. Those that are decoded at the same time take at
+//! most [`Limits::media_bytes_max`](crate::limits::Limits) together; one that alone needs more is reported as not checked.
 
 mod check;
 mod decode;
@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use trackway_formats::runfile::DataSpec;
 
 pub use check::{MediaChecks, MediaRequest, check};
-pub use decode::{IMAGE_BYTES_MAX, TEXT_BYTES_MAX};
 pub use near::{ImageOverlap, SharedImage, find_image_overlap};
 
 use crate::error::DataError;

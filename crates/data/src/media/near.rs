@@ -211,7 +211,7 @@ impl ImageOverlap {
                 self.test_images,
                 shared * 100.0,
                 by_chance * 100.0,
-                if explained { ": any random split shares as many" } else { "" }
+                if explained { ": a random split would overlap as much" } else { "" }
             );
             let severity = match shared >= SHARED_SHARE_BLOCKS && !explained {
                 true => worst,
@@ -230,16 +230,13 @@ impl ImageOverlap {
             });
             let left_out = (not_compared > 0).then(|| {
                 let message = format!("{not_compared} files could not be read and were not compared");
-                Finding::new(name, Severity::Warn, message).action("look at them with `trackway data images`")
+                Finding::new(name, Severity::Warn, message).action("inspect them with `trackway data images`")
             });
             let findings = finding.into_iter().chain(left_out).collect();
-            CheckResult {
-                why: Some(format!(
-                    "{} test images, {} of them too flat for a look",
-                    self.test_images, self.flat_images
-                )),
-                ..CheckResult::of(name, findings)
-            }
+            CheckResult::of_rows(name, self.test_images, findings).because(format!(
+                "{} test images, {} of them too uniform to compare",
+                self.test_images, self.flat_images
+            ))
         };
         [
             result(

@@ -98,9 +98,9 @@ pub fn judge(input: &Grid, target: &Grid, tolerance: f64) -> ProbeVerdict {
     };
     verdict.agrees = verdict.off_share <= OFF_SHARE_MAX;
     verdict.message = match verdict.agrees {
-        true => format!("input and target moved alike at {} pixels", verdict.compared),
+        true => format!("input and target moved in the same way at {} pixels", verdict.compared),
         false => format!(
-            "at {:.0} % of the pixels the target lies elsewhere than the input, by up to {:.0} pixels",
+            "at {:.0} % of the pixels the target is at a different position than the input, by up to {:.0} pixels",
             verdict.off_share * 100.0,
             verdict.off_max
         ),

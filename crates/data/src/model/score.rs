@@ -79,7 +79,7 @@ fn variance(values: &[f64]) -> f64 {
 /// Where the target is an amount.
 #[must_use]
 pub fn log_loss(predictions: &Predictions, target: &Target) -> f64 {
-    let Target::Classes { of_row, .. } = target else { panic!("amounts have no log loss") };
+    let Target::Classes { of_row, .. } = target else { panic!("continuous targets have no log loss") };
     let known = of_row.iter().enumerate().filter(|(_, class)| **class != MISSING_CODE);
     let losses: Vec<f64> =
         known.map(|(row, class)| -predictions.row(row)[*class as usize].max(1e-15).ln()).collect();

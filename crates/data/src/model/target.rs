@@ -28,12 +28,10 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Not in the frame.
-    #[error("there is no column `{0}` that holds numbers or texts")]
+    #[error("there is no column `{0}` of numbers or strings")]
     NoColumn(String),
     /// More than [`CLASSES_MAX`] texts.
-    #[error(
-        "`{column}` has {classes} classes, more than the {CLASSES_MAX} that the quick model can tell apart"
-    )]
+    #[error("`{column}` has {classes} classes, more than the {CLASSES_MAX} that the quick model supports")]
     TooManyClasses {
         /// The column.
         column: String,

@@ -10,35 +10,82 @@ type Judged = Option<(PersonalKind, bool)>;
 const NAME_BYTES_MAX: usize = 64;
 const DOMAIN_BYTES_MAX: usize = 255;
 
-/// Every `name@domain.tld` of a text.
+/// Every `name@domain.tld` of a text, international ones (RFC 6531) and quoted names (RFC 5321, 4.1.2) among them.
 pub(super) fn emails<'t>(text: &'t str, found: &mut dyn FnMut(PersonalMatch<'t>)) {
-    let bytes = text.as_bytes();
-    for at in memchr::memchr_iter(b'@', bytes) {
-        let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"._%+-'".contains(byte);
-        let name = bytes[..at].iter().rev().take(NAME_BYTES_MAX + 1).take_while(|byte| in_name(byte)).count();
-        let in_domain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-".contains(byte);
-        let domain = bytes[at + 1..].iter().take(DOMAIN_BYTES_MAX).take_while(|byte| in_domain(byte)).count();
-        // A full stop may end the sentence instead.
-        let domain = text[at + 1..at + 1 + domain].trim_end_matches(['.', '-']);
-        let name_fits =
-            (1..=NAME_BYTES_MAX).contains(&name) && bytes[at - name] != b'.' && bytes[at - 1] != b'.';
-        if name_fits && is_domain(domain) {
-            let text = &text[at - name..at + 1 + domain.len()];
+    for at in memchr::memchr_iter(b'@', text.as_bytes()) {
+        let domain = domain_after(&text[at + 1..]);
+        if let Some(name) = name_before(&text[..at]).filter(|_| is_domain(domain)) {
+            let text = &text[at - name.len()..at + 1 + domain.len()];
             found(PersonalMatch { kind: PersonalKind::Email, text, valid: true });
         }
     }
 }
 
+/// The name that a text ends with.
+fn name_before(text: &str) -> Option<&str> {
+    if let Some(before) = text.strip_suffix('"') {
+        return quoted_before(text, before);
+    }
+    let in_name = |letter: char| is_letter(letter) || "._%+-'".contains(letter);
+    let letters = text.chars().rev().take(NAME_BYTES_MAX + 1).take_while(|letter| in_name(*letter));
+    let name = &text[text.len() - letters.map(char::len_utf8).sum::<usize>()..];
+    let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.starts_with('.') && !name.ends_with('.');
+    fits.then_some(name)
+}
+
+/// The quoted name that `text` ends with; `before` is `text` without the closing quote.
+fn quoted_before<'t>(text: &'t str, before: &'t str) -> Option<&'t str> {
+    let letters = before.char_indices().rev().take(NAME_BYTES_MAX);
+    let is_open = |at: usize| before.as_bytes()[at] == b'"' && !before[..at].ends_with('\\');
+    let open = letters.map(|(at, _)| at).find(|at| is_open(*at))?;
+    let name = &text[open..];
+    // A quote within a word is an apostrophe or the end of another text.
+    let stands_alone = !before[..open].ends_with(char::is_alphanumeric);
+    let fits = (3..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
+    (stands_alone && fits).then_some(name)
+}
+
+/// The letters of a domain that a text begins with. A full stop may end the sentence instead.
+fn domain_after(text: &str) -> &str {
+    let in_domain = |letter: char| is_letter(letter) || ".-".contains(letter);
+    let letters = text.chars().take(DOMAIN_BYTES_MAX).take_while(|letter| in_domain(*letter));
+    text[..letters.map(char::len_utf8).sum::<usize>()].trim_end_matches(['.', '-'])
+}
+
+/// A letter or digit of any script, and the marks that go onto one; not the full stops of Indic scripts.
+fn is_letter(letter: char) -> bool {
+    letter.is_alphanumeric()
+        || matches!(letter, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{eff}')
+}
+
 fn is_domain(domain: &str) -> bool {
     let labels: Vec<&str> = domain.split('.').collect();
-    let label_fits =
-        |label: &&str| (1..=63).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-');
+    let label_fits = |label: &&str| {
+        (1..=63).contains(&label.chars().count()) && !label.starts_with('-') && !label.ends_with('-')
+    };
     let top_fits = |top: &&str| {
-        (2..=24).contains(&top.len())
-            && (top.bytes().all(|byte| byte.is_ascii_alphabetic()) || top.starts_with("xn--"))
+        let ascii = (2..=24).contains(&top.len())
+            && (top.bytes().all(|byte| byte.is_ascii_alphabetic()) || top.starts_with("xn--"));
+        ascii || (!top.is_ascii() && TOPS.contains(top))
     };
     labels.len() >= 2 && labels.iter().all(label_fits) && labels.last().is_some_and(top_fits)
 }
+
+/// Top-level domains in other scripts. Scripts without blanks between words would make addresses of sentences if any
+/// word could be one.
+///
+/// Source: IANA's root zone database, the countries and the larger generic ones.
+#[rustfmt::skip]
+const TOPS: &[&str] = &[
+    "рф", "рус", "укр", "бел", "бг", "срб", "мкд", "мон", "қаз", "москва", "онлайн", "сайт", "орг", "ком", "дети",
+    "ευ", "ελ", "հայ", "გე", "ישראל",
+    "中国", "中國", "台湾", "台灣", "香港", "澳门", "澳門", "新加坡", "公司", "网络", "网址", "网站", "在线", "中文网",
+    "机构", "商城", "移动", "集团", "世界", "한국", "닷컴", "닷넷", "みんな", "コム",
+    "ไทย", "ລາວ", "भारत", "भारतम्", "বাংলা", "ভারত", "இந்தியா", "இலங்கை", "சிங்கப்பூர்", "ලංකා", "భారత్", "ਭਾਰਤ", "ભારત",
+    "ಭಾರತ", "ഭാരതം", "ଭାରତ", "संगठन", "नेट", "कॉम",
+    "السعودية", "امارات", "مصر", "قطر", "الاردن", "الجزائر", "المغرب", "تونس", "عمان", "فلسطين", "ایران", "پاکستان",
+    "عراق", "سورية", "سودان", "مليسيا", "اليمن", "بھارت", "موريتانيا", "البحرين", "شبكة", "موقع", "بازار",
+];
 
 /// A phone number: `+` and 8 to 15 digits (E.164), or the North American form with separators. Digits alone may be
 /// anything.

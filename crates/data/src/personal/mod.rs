@@ -13,7 +13,7 @@ mod national;
 mod scan;
 
 pub use counts::{PersonalCounts, PersonalFinding};
-pub use scan::{PersonalKind, PersonalMatch, mask, masked, scan_text};
+pub use scan::{PersonalKind, PersonalMatch, mask, masked, masked_json, masked_value, scan_text};
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{account, address, national};
 
@@ -169,15 +170,68 @@ fn word_end(bytes: &[u8], from: usize) -> usize {
     if word == 0 && lead == 0 { from } else { from + lead + word }
 }
 
-/// One or two separators: `) ` and ` (` are two.
+/// One separator, or a pair that belongs together: after or before a bracket, or the gap of an IPv6 address. Other
+/// pairs part texts: `row 7:  +49 …` and `+49 …: 0.5`.
 fn separators(bytes: &[u8]) -> usize {
-    bytes.iter().take(2).take_while(|byte| b" .-/:)(".contains(byte)).count()
+    match bytes {
+        [b')', b' ' | b'-' | b'.' | b'/', ..] | [b' ' | b'-' | b'.' | b'/', b'(', ..] | [b':', b':', ..] => 2,
+        [b' ' | b'.' | b'-' | b'/' | b':' | b')' | b'(', ..] => 1,
+        _ => 0,
+    }
 }
 
 /// Digits of a token, and nothing but digits and separators in it.
 pub(super) fn digits_only(token: &str) -> Option<Vec<u8>> {
     let plain = token.bytes().all(|byte| byte.is_ascii_digit() || b" .-/".contains(&byte));
     plain.then(|| token.bytes().filter(u8::is_ascii_digit).map(|byte| byte - b'0').collect())
+}
+
+/// A JSON document with all personal data in its texts hidden; its layout and numbers stay as they are.
+#[must_use]
+pub fn masked_json(document: &str) -> String {
+    let mut hidden = String::with_capacity(document.len());
+    let mut rest = document;
+    while let Some(start) = rest.find('"') {
+        let end = literal_end(&rest[start..]);
+        let (before, literal) = (&rest[..start], &rest[start..start + end]);
+        rest = &rest[start + end..];
+        hidden.push_str(before);
+        let text: Option<String> = serde_json::from_str(literal).ok();
+        match text.as_deref().map(masked) {
+            Some(Cow::Owned(masked)) => hidden.push_str(&Value::from(masked).to_string()),
+            _ => hidden.push_str(literal),
+        }
+    }
+    hidden.push_str(rest);
+    hidden
+}
+
+/// The same for a value: all personal data in its texts and in the names of its members is hidden.
+#[must_use]
+pub fn masked_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(masked(&text).into_owned()),
+        Value::Array(members) => members.into_iter().map(masked_value).collect(),
+        Value::Object(members) => {
+            let hidden = |(name, member): (String, Value)| (masked(&name).into_owned(), masked_value(member));
+            members.into_iter().map(hidden).collect()
+        }
+        other => other,
+    }
+}
+
+/// Where the text literal that `json` begins with ends.
+fn literal_end(json: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in json.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    json.len()
 }
 
 /// A text with all personal data in it hidden, for whatever is shown; itself if it holds none.
@@ -201,7 +255,7 @@ pub fn mask(found: &PersonalMatch<'_>) -> String {
         let last: String = chars[chars.len().saturating_sub(shown)..].iter().collect();
         if chars.len() > 2 * shown { format!("{first}…{last}") } else { "…".to_owned() }
     };
-    match (found.kind, found.text.split_once('@')) {
+    match (found.kind, found.text.rsplit_once('@')) {
         (PersonalKind::Email, Some((name, domain))) => {
             format!("{}…@{}", name.chars().take(1).collect::<String>(), hidden(domain, 1))
         }

@@ -20,6 +20,14 @@ fn what_is_personal() {
     let cases = [
         (Email, "ana.b+c@mail.example.org"),
         (Email, "o'neill@sub.example.co.uk"),
+        (Email, "ünï@exämple.de"),
+        (Email, "u\u{308}ni@example.org"),
+        (Email, "ana@xn--exmple-cua.de"),
+        (Email, "иван@пример.рф"),
+        (Email, "用户@例子.公司"),
+        (Email, "उपयोगकर्ता@उदाहरण.भारत"),
+        (Email, "\"ana berg\"@example.org"),
+        (Email, "\"a@b\"@example.org"),
         (Phone, "+49 30 901820"),
         (Phone, "+1 (212) 555-0123"),
         (Phone, "(212) 555-0123"),
@@ -77,6 +85,12 @@ fn what_is_not() {
         "user@localhost",
         "@name",
         "trackway@",
+        "übung@übung",
+        "今天@小明.一起去",
+        "\"chat\"@fr .",
+        "@dataclass.field",
+        "\"\"@example",
+        "preis@ 3.50",
         "1e-10 2e-20 3e-30",
         "550e8400-e29b-41d4-a716-446655440000",
         "12:34:56:78",
@@ -124,8 +138,20 @@ fn examples_are_masked() {
         all.join(" ")
     };
     assert_eq!(masked("ana.berg@example.org"), "a…@e…g");
+    assert_eq!(masked("ünï@exämple.de"), "ü…@e…e");
+    assert_eq!(masked("\"a@b\"@example.org"), "\"…@e…g");
+    assert_eq!(masked("t.csv:7  +49 30 901820: 0.5000 of 100 rows"), "+4…20");
+    assert_eq!(masked("t.csv:7  4111111111111111"), "41…11");
     assert_eq!(masked("4111 1111 1111 1111"), "41…11");
     assert_eq!(masked("+49 30 901820"), "+4…20");
+}
+
+/// Proves that texts of a document are masked, keys too, and that the rest of it stays.
+#[test]
+fn documents_are_masked() {
+    let document = "{\n  \"a \\\"x\\\" ana@example.org\": [1.50, \"é\", \"4111111111111111\"]\n}";
+    let hidden = "{\n  \"a \\\"x\\\" a…@e…g\": [1.50, \"é\", \"41…11\"]\n}";
+    assert_eq!(masked_json(document), hidden);
 }
 
 proptest! {

@@ -1,6 +1,8 @@
 //! How many different values: HyperLogLog (Flajolet et al. 2007) with the estimator of O. Ertl, "New cardinality
 //! estimation algorithms for HyperLogLog sketches" (2017), which needs no correction table.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde::{Deserialize, Serialize};
@@ -18,15 +20,57 @@ const VALUE_BITS: u32 = 64 - INDEX_BITS;
 pub const DISTINCT_STANDARD_ERROR: f64 = 0.0082;
 
 /// Hashes seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Distinct {
+    /// Empty once they are packed.
     registers: Box<[u8]>,
+    packed: Option<Packed>,
 }
+
+/// Registers in half the memory: they lie close together, so four bits say by how much each is above the smallest.
+#[derive(Debug, Clone)]
+struct Packed {
+    smallest: u8,
+    halves: Box<[u8]>,
+    /// The few that are far above it: index and register.
+    large: Box<[(u16, u8)]>,
+}
+
+/// What four bits say of a register that is not among the large ones, at most.
+const HALF_MAX: u8 = 14;
+
+impl Packed {
+    fn of(registers: &[u8]) -> Self {
+        let smallest = registers.iter().copied().min().unwrap_or(0);
+        let half = |register: &u8| (register - smallest).min(HALF_MAX + 1);
+        let halves = registers.chunks_exact(2).map(|two| half(&two[0]) << 4 | half(&two[1])).collect();
+        let is_large = |(_, register): &(u16, u8)| register - smallest > HALF_MAX;
+        let large = (0..).zip(registers.iter().copied()).filter(is_large).collect();
+        Self { smallest, halves, large }
+    }
+
+    fn unpack(&self) -> Box<[u8]> {
+        let registers = self.halves.iter().flat_map(|two| [two >> 4, two & 15]);
+        let mut registers: Box<[u8]> = registers.map(|half| half + self.smallest).collect();
+        for (index, register) in &self.large {
+            registers[usize::from(*index)] = *register;
+        }
+        registers
+    }
+}
+
+impl PartialEq for Distinct {
+    fn eq(&self, other: &Self) -> bool {
+        self.registers() == other.registers()
+    }
+}
+
+impl Eq for Distinct {}
 
 impl Default for Distinct {
     fn default() -> Self {
-        Self { registers: vec![0; REGISTERS].into() }
+        Self { registers: vec![0; REGISTERS].into(), packed: None }
     }
 }
 
@@ -36,12 +80,37 @@ impl Distinct {
         let index = (hash >> VALUE_BITS) as usize;
         // The guard bit bounds the number of leading zeros.
         let rank = ((hash << INDEX_BITS) | 1 << (INDEX_BITS - 1)).leading_zeros() as u8 + 1;
+        if self.registers.is_empty() {
+            self.unpack();
+        }
         let register = &mut self.registers[index];
         *register = (*register).max(rank);
     }
 
+    /// Takes half the memory until more is added.
+    pub(crate) fn pack(&mut self) {
+        if self.packed.is_none() {
+            self.packed = Some(Packed::of(&std::mem::take(&mut self.registers)));
+        }
+    }
+
+    #[cold]
+    fn unpack(&mut self) {
+        if let Some(packed) = self.packed.take() {
+            self.registers = packed.unpack();
+        }
+    }
+
+    fn registers(&self) -> Cow<'_, [u8]> {
+        match &self.packed {
+            Some(packed) => Cow::Owned(packed.unpack().into()),
+            None => Cow::Borrowed(&self.registers),
+        }
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (register, more) in self.registers.iter_mut().zip(&other.registers) {
+        self.unpack();
+        for (register, more) in self.registers.iter_mut().zip(other.registers().iter()) {
             *register = (*register).max(*more);
         }
     }
@@ -49,7 +118,7 @@ impl Distinct {
     /// The estimated number of different hashes.
     pub(crate) fn estimate(&self) -> f64 {
         let mut counts = [0u32; VALUE_BITS as usize + 2];
-        for register in &self.registers {
+        for register in self.registers().iter() {
             counts[usize::from(*register)] += 1;
         }
         let size = REGISTERS as f64;
@@ -105,7 +174,7 @@ impl From<Distinct> for String {
             let [_, bytes @ ..] = bits.to_be_bytes();
             bytes
         };
-        STANDARD_NO_PAD.encode(distinct.registers.chunks_exact(4).flat_map(pack).collect::<Vec<u8>>())
+        STANDARD_NO_PAD.encode(distinct.registers().chunks_exact(4).flat_map(pack).collect::<Vec<u8>>())
     }
 }
 
@@ -121,7 +190,7 @@ impl TryFrom<String> for Distinct {
         let registers: Box<[u8]> = bytes.chunks_exact(3).flat_map(unpack).collect();
         let in_range = registers.iter().all(|register| u32::from(*register) <= VALUE_BITS + 1);
         if registers.len() == REGISTERS && in_range {
-            Ok(Self { registers })
+            Ok(Self { registers, packed: None })
         } else {
             Err(format!("{} registers instead of {REGISTERS}, or one out of range", registers.len()))
         }
@@ -134,7 +203,7 @@ mod tests {
     use trackway_formats::hash::{hash_bytes, hash_number};
 
     /// Proves that estimates stay within four standard errors from ten values to a million, for consecutive numbers
-    /// and texts alike (which a weak hash would spoil), and that stored registers come back.
+    /// and texts alike (which a weak hash would spoil), and that stored and packed registers come back.
     #[test]
     fn estimates_keep_their_promise() {
         for count in [10u64, 1000, 20_000, 1_000_000] {
@@ -152,7 +221,14 @@ mod tests {
                 assert!(error < 4.0 * DISTINCT_STANDARD_ERROR, "{count} {text}: {error}");
                 let stored = String::from(distinct.clone());
                 assert!(stored.len() <= 16_384);
-                assert_eq!(Distinct::try_from(stored).unwrap(), distinct);
+                assert_eq!(Distinct::try_from(stored.clone()).unwrap(), distinct);
+                let mut packed = distinct.clone();
+                packed.pack();
+                assert_eq!((String::from(packed.clone()), packed.estimate()), (stored, distinct.estimate()));
+                packed.add(u64::MAX);
+                distinct.add(u64::MAX);
+                packed.pack();
+                assert_eq!(packed, distinct);
             }
         }
         assert_eq!(Distinct::default().estimate(), 0.0);

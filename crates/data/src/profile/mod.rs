@@ -16,6 +16,9 @@
 //! | quantiles, histogram | rank off by at most [`QUANTILE_RANK_ERROR`], in 99 of 100 cases |
 //! | patterns of texts that are not stored as a dictionary | from one row of 16 |
 //!
+//! In tables of more than 3,584 columns a column keeps less, so that all of them have room: see
+//! [`crate::limits`]. Each summary says how exact it is.
+//!
 //! Of large tables the quantiles are taken from one of each few neighbouring rows, chosen by chance: at least
 //! [`MIN_QUANTILE_ROWS`] values then stand for all. That error is included.
 
@@ -30,7 +33,7 @@ mod summary;
 mod tests;
 mod text;
 mod values;
-mod wide;
+pub(crate) mod wide;
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +52,7 @@ pub use text::Lengths;
 pub use values::{MAX_KEPT_BYTES, MAX_VALUES};
 
 use crate::error::DataError;
+use crate::limits::FinishedRoom;
 use crate::pass::{Pass, Watch};
 use crate::read::{Chunk, Coverage, Source};
 use label::Classes;
@@ -87,13 +91,13 @@ pub struct Profile {
 #[non_exhaustive]
 pub enum ProfileError {
     /// Another version.
-    #[error("the profile has version {found}, this program reads {PROFILE_VERSION}; make it again")]
+    #[error("the profile has version {found}, this program reads {PROFILE_VERSION}; create it again")]
     Version {
         /// The version found.
         found: u32,
     },
     /// Profiles with different labels.
-    #[error("one profile has the label {one:?}, the other {other:?}; make both with the same label")]
+    #[error("one profile has the label {one:?}, the other {other:?}; create both with the same label")]
     Label {
         /// One label.
         one: Option<String>,
@@ -101,7 +105,7 @@ pub enum ProfileError {
         other: Option<String>,
     },
     /// Not a profile.
-    #[error("this is no profile: {0}")]
+    #[error("not a valid profile: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
 
@@ -217,13 +221,13 @@ impl ColumnProfile {
         self.faults.absent += rows;
     }
 
-    /// Gives back memory that only further rows would need; what is stored stays.
-    fn shorten(&mut self) {
+    /// Gives back memory that only further rows would need; what is stored stays, within the room of a column.
+    fn finish(&mut self, room: FinishedRoom) {
         if let Some(numbers) = &mut self.numbers {
-            numbers.quantiles.shorten();
+            numbers.quantiles.finish(room.top_length);
         }
         if let Some(values) = &mut self.values {
-            values.shorten();
+            values.finish(room.values_max);
         }
     }
 

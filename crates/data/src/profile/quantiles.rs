@@ -47,6 +47,8 @@ pub struct Quantiles {
     buffer: Vec<f64>,
     levels: Vec<Vec<f64>>,
     random: u64,
+    /// Length of the topmost level: [`TOP_LENGTH`], or less in a very wide table.
+    top_length: usize,
 }
 
 impl Default for Quantiles {
@@ -58,6 +60,7 @@ impl Default for Quantiles {
             buffer: Vec::new(),
             levels: Vec::new(),
             random: 0,
+            top_length: TOP_LENGTH,
         }
     }
 }
@@ -120,6 +123,24 @@ impl Quantiles {
         self.buffer = buffer;
     }
 
+    /// The share of all values by which the rank of a quantile may be off, in 99 of 100 cases.
+    #[must_use]
+    pub fn rank_error(&self) -> f64 {
+        QUANTILE_RANK_ERROR * (TOP_LENGTH / self.top_length) as f64
+    }
+
+    /// Keeps what is stored, in as little memory as that takes: a topmost level of no more than `top_length` values, a power
+    /// of two.
+    pub(crate) fn finish(&mut self, top_length: usize) {
+        self.shorten();
+        let kept: usize = self.levels.iter().map(Vec::len).sum();
+        if top_length < self.top_length && kept > top_length {
+            self.top_length = top_length;
+            self.compress();
+        }
+        self.levels.iter_mut().for_each(Vec::shrink_to_fit);
+    }
+
     /// Keeps what is stored: no value waits any more.
     pub(crate) fn shorten(&mut self) {
         if self.buffer.len() > TOP_LENGTH {
@@ -160,7 +181,7 @@ impl Quantiles {
 
     fn allowed(&self, level: usize) -> usize {
         let below_top = (self.levels.len() - 1 - level) as i32;
-        ((TOP_LENGTH as f64 * SHRINK.powi(below_top)) as usize).max(MIN_LENGTH)
+        ((self.top_length as f64 * SHRINK.powi(below_top)) as usize).max(MIN_LENGTH)
     }
 
     fn halve(&mut self, level: usize) {
@@ -186,6 +207,7 @@ impl Quantiles {
     /// Adds the values of another sketch.
     pub(crate) fn merge(&mut self, later: Self) {
         self.count += later.count;
+        self.top_length = self.top_length.min(later.top_length);
         self.min = self.min.min(later.min);
         self.max = self.max.max(later.max);
         self.random ^= later.random.rotate_left(1);
@@ -269,6 +291,8 @@ struct Stored {
     max: u64,
     random: u64,
     levels: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    top_length: Option<usize>,
 }
 
 impl Serialize for Quantiles {
@@ -284,6 +308,7 @@ impl Serialize for Quantiles {
             max: self.max.to_bits(),
             random: self.random,
             levels: flushed.levels.iter().map(encode).collect(),
+            top_length: Some(self.top_length).filter(|length| *length < TOP_LENGTH),
         }
         .serialize(serializer)
     }
@@ -310,6 +335,7 @@ impl<'de> Deserialize<'de> for Quantiles {
             buffer: Vec::new(),
             levels,
             random: stored.random,
+            top_length: stored.top_length.unwrap_or(TOP_LENGTH).clamp(MIN_LENGTH, TOP_LENGTH),
         })
     }
 }

@@ -192,7 +192,9 @@ impl ColumnProfile {
             skewness: moments.and_then(|moments| moments.skewness()),
             excess_kurtosis: moments.and_then(|moments| moments.excess_kurtosis()),
             quantiles: numbers.map(quantiles).unwrap_or_default(),
-            quantile_rank_error: QUANTILE_RANK_ERROR,
+            quantile_rank_error: self
+                .quantile_sketch()
+                .map_or(QUANTILE_RANK_ERROR, super::Quantiles::rank_error),
             histogram: numbers.and_then(histogram),
             top_values: shown_values(self.top_values(TOP_VALUES)),
             count_error: values.map_or(0, |values| values.error()),

@@ -251,3 +251,32 @@ fn a_wide_table_is_profiled_in_groups() {
     assert_eq!(wide.columns[2_000].summary(), narrow.columns[40].summary());
     assert!(wide.columns[1_999].summary().label_association.is_some());
 }
+
+/// Proves that a column that keeps less than others, as in the widest tables, still has exact counts, bounds and moments, says how
+/// exact the rest is, keeps to that, and can be stored and merged.
+#[test]
+fn a_finished_column_says_how_exact_it_is() {
+    let rows = 50_000;
+    let lines: String =
+        (0..rows).map(|row| format!("{}.5,t{},{}\n", row * 7919 % rows, row % 9_000, row % 200)).collect();
+    let whole = profile(&format!("n,t,few\n{lines}"), None);
+    let mut less = whole.clone();
+    less.columns.iter_mut().for_each(|column| column.finish(FinishedRoom::of(10_000)));
+    for (whole, less) in whole.columns.iter().zip(&less.columns) {
+        let (whole, less) = (whole.summary(), less.summary());
+        assert_eq!((whole.min, whole.max, whole.mean), (less.min, less.max, less.mean));
+        assert_eq!((whole.rows, whole.distinct_estimate), (less.rows, less.distinct_estimate));
+        for quantile in &less.quantiles {
+            let Value::Float(value) = quantile.value else { continue };
+            let error = (value / f64::from(rows) - quantile.share).abs();
+            assert!(error <= less.quantile_rank_error + 1.0 / f64::from(rows), "{quantile:?}");
+        }
+    }
+    assert_eq!(less.columns[0].summary().quantile_rank_error, 4.0 * QUANTILE_RANK_ERROR);
+    assert!(less.columns[2].values_are_exact() && less.columns[2].summary().distinct_is_exact);
+    let stored = serde_json::to_string(&less).unwrap();
+    let mut back = Profile::from_json(&stored).unwrap();
+    assert_eq!(back.columns[0].summary(), less.columns[0].summary());
+    back.merge(whole).unwrap();
+    assert_eq!(back.columns[0].summary().quantile_rank_error, 4.0 * QUANTILE_RANK_ERROR);
+}

@@ -161,15 +161,43 @@ impl ValueCounts {
 
     /// Keeps what is stored of a column: of very many values the most frequent ones.
     pub(crate) fn shorten(&mut self) {
-        if self.is_exact() || self.used <= MAX_STORED_INEXACT {
+        if !self.is_exact() {
+            self.keep_most_frequent(MAX_STORED_INEXACT);
+        }
+    }
+
+    /// The same for a column of a very wide table, in as little memory as that takes: `values_max` values, and twice as many
+    /// where these are all there are. What is left is counted as before.
+    pub(crate) fn finish(&mut self, values_max: usize) {
+        let exact_max = if values_max < MAX_STORED_INEXACT { 2 * values_max } else { MAX_VALUES };
+        if self.used > exact_max {
+            self.stop_being_exact();
+        }
+        if !self.is_exact() {
+            self.keep_most_frequent(values_max.min(MAX_STORED_INEXACT));
+        }
+        let slots = (self.used * 4 / 3 + 1).next_power_of_two().max(FIRST_SLOTS);
+        if slots < self.hashes.len() {
+            self.rebuild(slots, 0);
+        }
+        if let Keys::Texts { arena, .. } = &mut self.keys {
+            arena.shrink_to_fit();
+        }
+        if let Some(distinct) = &mut self.distinct {
+            distinct.pack();
+        }
+    }
+
+    fn keep_most_frequent(&mut self, values_max: usize) {
+        if self.used <= values_max {
             return;
         }
         let mut counts: Vec<u64> = self.occupied().map(|slot| self.counts[slot]).collect();
-        let rank = counts.len() - MAX_STORED_INEXACT - 1;
+        let rank = counts.len() - values_max - 1;
         let (_, least, _) = counts.select_nth_unstable(rank);
         let least = *least;
         self.error += least;
-        self.rebuild(2 * MAX_STORED_INEXACT, least);
+        self.rebuild(2 * values_max.next_power_of_two(), least);
     }
 
     fn stop_being_exact(&mut self) {

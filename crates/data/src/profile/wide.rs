@@ -9,20 +9,38 @@ use rayon::prelude::*;
 
 use super::{Profiler, Sampling};
 use crate::error::DataError;
-use crate::pass::{Watch, affordable_readers, scan};
-use crate::read::{Coverage, Layout, Source};
+use crate::limits::FinishedRoom;
+use crate::pass::{Pass, Watch, affordable_readers, scan};
+use crate::read::{Chunk, Coverage, Layout, Source};
 
 /// What one column of an accumulator takes at most in memory, about.
 const COLUMN_BYTES: u64 = 128 << 10;
-
-/// What a column takes that is done, about.
-const DONE_COLUMN_BYTES: u64 = 64 << 10;
 
 /// What accumulators, open columns and done ones may take together, about.
 const PROFILE_BYTES: u64 = 384 << 20;
 
 /// What a group may take, however many columns are done, and however few there are.
-const GROUP_BYTES: std::ops::RangeInclusive<u64> = (96 << 20)..=(256 << 20);
+const GROUP_BYTES: std::ops::RangeInclusive<u64> = (96 << 20)..=GROUP_BYTES_MAX;
+
+const GROUP_BYTES_MAX: u64 = 256 << 20;
+
+/// JSON lines of more keys are read in groups of columns too.
+const WIDE_COLUMNS: u64 = GROUP_BYTES_MAX / (2 * COLUMN_BYTES);
+
+/// Whether accumulators of all columns at once may take more memory than a profile may.
+pub(crate) fn is_wide(source: &Source, watch: &Watch<'_>) -> bool {
+    let units = source.layout().units.map_or(watch.units_in_flight, |units| units.min(watch.units_in_flight));
+    source.columns().len() as u64 * COLUMN_BYTES * (units as u64 + 1) > PROFILE_BYTES
+}
+
+/// Nothing is kept but what the source has learnt: all keys, with types that hold their values.
+struct AllKeys;
+
+impl Pass for AllKeys {
+    fn observe(&mut self, _: &Chunk) {}
+
+    fn merge(&mut self, _: Self) {}
+}
 
 /// How the columns of a source are read.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +57,7 @@ impl Plan {
     fn of(layout: &Layout, threads: usize, units_in_flight: usize) -> Self {
         let count = layout.open_bytes.len() as u64;
         let budget = PROFILE_BYTES
-            .saturating_sub(count * DONE_COLUMN_BYTES)
+            .saturating_sub(count * FinishedRoom::of(count).bytes)
             .clamp(*GROUP_BYTES.start(), *GROUP_BYTES.end());
         if layout.open_bytes.iter().all(|bytes| *bytes == 0) {
             // A unit of text has few values of each of many columns. Reading a text several times costs more than
@@ -87,44 +105,103 @@ fn group(open_bytes: &[u64], columns_max: usize, budget: u64, cost: impl Fn(u64)
     groups
 }
 
+/// What else is gathered while the groups are read.
+pub(crate) trait Beside: Sync {
+    /// Reads the rows of one group.
+    type Pass: Pass;
+    /// What is kept of a group that was read.
+    type Found: Send;
+
+    /// Before the group with these columns of the whole source is read, by the types of `group`.
+    fn begin(&self, columns: &[usize], group: &Source) -> Self::Pass;
+
+    /// After it was read.
+    fn end(&self, read: Self::Pass) -> Self::Found;
+}
+
+/// Nothing else.
+struct Nothing;
+
+impl Pass for () {
+    fn observe(&mut self, _: &Chunk) {}
+
+    fn merge(&mut self, (): Self) {}
+}
+
+impl Beside for Nothing {
+    type Pass = ();
+    type Found = ();
+
+    fn begin(&self, _: &[usize], _: &Source) {}
+
+    fn end(&self, (): Self::Pass) {}
+}
+
 /// Profiles a source as [`crate::pass::scan`] would in one go.
-pub(super) fn scan_in_groups(
+pub(crate) fn scan_in_groups(
     source: &mut Source,
     (label, sampling): (Option<&str>, Sampling),
     watch: &Watch<'_>,
 ) -> Result<(Profiler, Coverage), DataError> {
-    let plan = Plan::of(&source.layout(), rayon::current_num_threads(), watch.units_in_flight);
+    let (profiler, _, coverage) = scan_beside(source, (label, sampling), &Nothing, watch)?;
+    Ok((profiler, coverage))
+}
+
+/// Profiles a source, and gathers more in the same reading: what was found of each group, in the order of the columns.
+pub(crate) fn scan_beside<B: Beside>(
+    source: &mut Source,
+    (label, sampling): (Option<&str>, Sampling),
+    beside: &B,
+    watch: &Watch<'_>,
+) -> Result<(Profiler, Vec<B::Found>, Coverage), DataError> {
+    let threads = rayon::current_num_threads();
+    let mut layout = source.layout();
+    let mut unknown_keys = None;
+    if !layout.by_column && source.columns().len() as u64 > WIDE_COLUMNS {
+        // In groups the source's keys are those that are known, so all of them must be known first.
+        let (AllKeys, coverage) = scan(source, &|_| AllKeys, watch)?;
+        unknown_keys = Some(coverage.unknown_keys);
+        layout = Layout { by_column: true, ..layout };
+    }
+    let plan = Plan::of(&layout, threads, watch.units_in_flight);
     let watch = Watch { units_in_flight: plan.units_in_flight, ..*watch };
-    if plan.groups.len() == 1 {
-        return scan(source, &|source| Profiler::with(source, label, sampling), &watch);
+    if let [columns] = &plan.groups[..] {
+        let make = |source: &Source| (Profiler::with(source, label, sampling), beside.begin(columns, source));
+        let ((profiler, read), coverage) = scan(source, &make, &watch)?;
+        return Ok((profiler, vec![beside.end(read)], coverage));
     }
     let label_index = label.map(|label| source.index_of(label, "label")).transpose()?;
-    let groups =
-        Groups { source, label, sampling, label_index, watch: &watch, plan: &plan, done: AtomicU64::new(0) };
+    let done = AtomicU64::new(0);
+    let groups = Groups { source, label, sampling, label_index, beside, watch: &watch, plan: &plan, done };
     let scan = |columns: &Vec<usize>| groups.scan(columns);
     let results: Vec<_> = match plan.lanes {
         1 => plan.groups.iter().map(scan).collect::<Result<_, _>>()?,
         _ => plan.groups.par_iter().map(scan).collect::<Result<_, _>>()?,
     };
-    Ok(assemble(source, label, &plan, results))
+    let (results, found): (Vec<_>, Vec<_>) = results.into_iter().unzip();
+    let (profiler, mut coverage) = assemble(source, label, &plan, results);
+    // Each group knows no keys but its own.
+    coverage.unknown_keys = unknown_keys.unwrap_or(coverage.unknown_keys);
+    Ok((profiler, found, coverage))
 }
 
 /// What came of one group: the source as it was read, and what was found.
 type Scanned = (Source, Profiler, Coverage);
 
-struct Groups<'g> {
+struct Groups<'g, B> {
     source: &'g Source,
     label: Option<&'g str>,
     sampling: Sampling,
     label_index: Option<usize>,
+    beside: &'g B,
     watch: &'g Watch<'g>,
     plan: &'g Plan,
     /// Bytes of all groups.
     done: AtomicU64,
 }
 
-impl Groups<'_> {
-    fn scan(&self, columns: &[usize]) -> Result<Scanned, DataError> {
+impl<B: Beside> Groups<'_, B> {
+    fn scan(&self, columns: &[usize]) -> Result<(Scanned, B::Found), DataError> {
         let with_label = self.label_index.filter(|label| !columns.contains(label));
         let read: Vec<usize> = columns.iter().copied().chain(with_label).collect();
         let mut source = self.source.only(&read);
@@ -135,12 +212,15 @@ impl Groups<'_> {
             (self.watch.progress)((done / self.plan.groups.len() as u64).min(total_bytes), total_bytes);
         };
         let watch = Watch { progress: &progress, ..*self.watch };
-        let (mut profiler, mut coverage) =
-            scan(&mut source, &|source| Profiler::with(source, self.label, self.sampling), &watch)?;
+        let make = |source: &Source| {
+            (Profiler::with(source, self.label, self.sampling), self.beside.begin(columns, source))
+        };
+        let ((mut profiler, read), mut coverage) = scan(&mut source, &make, &watch)?;
         profiler.columns.truncate(columns.len());
         coverage.columns.truncate(columns.len());
-        profiler.columns.iter_mut().for_each(super::ColumnProfile::shorten);
-        Ok((source, profiler, coverage))
+        let room = FinishedRoom::of(self.source.columns().len() as u64);
+        profiler.columns.iter_mut().for_each(|column| column.finish(room));
+        Ok(((source, profiler, coverage), self.beside.end(read)))
     }
 }
 

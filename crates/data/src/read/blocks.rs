@@ -177,7 +177,9 @@ impl BlockReader {
 
     /// Reads until the text is `wanted` long or the file ends.
     fn fill(&mut self, text: &mut Vec<u8>, wanted: usize) -> Result<(), BlockError> {
-        let missing = wanted.saturating_sub(text.len());
+        // One byte more than there is shows the end; memory for more would only be cleared.
+        let left = self.source.size_bytes().saturating_sub(self.offset).saturating_add(1);
+        let missing = wanted.saturating_sub(text.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
         let mut bytes = Vec::new();
         let target = if self.encoding == Encoding::Utf8 { &mut *text } else { &mut bytes };
         let before = target.len();

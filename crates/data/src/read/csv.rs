@@ -12,9 +12,18 @@ use super::coverage::{CellFaults, Coverage, Place, RejectKind};
 use super::split::{RowEnd, Span, Splitter};
 use super::{ChunkSink, Stop};
 use crate::infer::{ColumnType, type_of};
+use crate::limits::limits;
 
 /// Rows per chunk: few enough that a column of them stays in the processor's cache.
-pub(crate) const CHUNK_ROWS: usize = 8192;
+const CHUNK_ROWS: usize = 8192;
+
+/// Cells per chunk: tables of very many columns have fewer rows in one.
+const CHUNK_CELLS: usize = 1 << 20;
+
+/// The most rows of a chunk of so many columns.
+pub(crate) fn chunk_rows(columns: usize) -> usize {
+    (CHUNK_CELLS / columns.max(1)).clamp(1, CHUNK_ROWS)
+}
 
 /// How a CSV file is read.
 #[derive(Debug, Clone)]
@@ -88,14 +97,17 @@ impl Rows<'_> {
     fn fill(&mut self, splitter: &mut Splitter<'_>, file: usize, coverage: &mut Coverage) -> bool {
         self.spans.clear();
         self.lines.clear();
-        while self.lines.len() < CHUNK_ROWS {
+        let rows_max = chunk_rows(self.fields);
+        while self.lines.len() < rows_max {
             let before = self.spans.len();
             match splitter.next_row(&mut self.spans) {
                 RowEnd::Row { line } if self.spans.len() - before == self.fields => self.lines.push(line),
                 RowEnd::Row { line } => {
                     let found = self.spans.len() - before;
                     self.spans.truncate(before);
-                    let detail = || format!("{found} fields instead of {}", self.fields);
+                    let more = if found > limits().columns_max { "more than " } else { "" };
+                    let found = found.min(limits().columns_max);
+                    let detail = || format!("{more}{found} fields instead of {}", self.fields);
                     coverage.reject(RejectKind::Ragged, Place { file, row: line }, detail);
                 }
                 RowEnd::OpenQuote { line } => {
@@ -128,21 +140,24 @@ impl Rows<'_> {
         file: usize,
         faults: &mut CellFaults,
     ) -> ArrayRef {
+        let rows = self.lines.len();
         match kind {
-            ColumnType::Int => self.typed(field, missing, file, faults, numbers::<Int64Type, _>(parse_int)),
+            ColumnType::Int => {
+                self.typed(field, missing, file, faults, numbers::<Int64Type, _>(parse_int, rows))
+            }
             ColumnType::Float => {
-                self.typed(field, missing, file, faults, numbers::<Float64Type, _>(parse_float))
+                self.typed(field, missing, file, faults, numbers::<Float64Type, _>(parse_float, rows))
             }
             ColumnType::Timestamp => self.typed(
                 field,
                 missing,
                 file,
                 faults,
-                numbers::<TimestampMicrosecondType, _>(parse_timestamp),
+                numbers::<TimestampMicrosecondType, _>(parse_timestamp, rows),
             ),
             ColumnType::Bool => self.typed(field, missing, file, faults, Truths(BooleanBuilder::new())),
             ColumnType::Null => self.typed(field, missing, file, faults, Nothing(0)),
-            _ => self.typed(field, missing, file, faults, TextCells::new(self.lines.len(), self.is_utf8)),
+            _ => self.typed(field, missing, file, faults, TextCells::new(rows, self.is_utf8)),
         }
     }
 
@@ -187,8 +202,8 @@ struct Numbers<T: ArrowPrimitiveType, F> {
     builder: PrimitiveBuilder<T>,
 }
 
-fn numbers<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>>(parse: F) -> Numbers<T, F> {
-    Numbers { parse, builder: PrimitiveBuilder::with_capacity(CHUNK_ROWS) }
+fn numbers<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>>(parse: F, rows: usize) -> Numbers<T, F> {
+    Numbers { parse, builder: PrimitiveBuilder::with_capacity(rows) }
 }
 
 impl<T: ArrowPrimitiveType, F: Fn(&[u8]) -> Option<T::Native>> Cells for Numbers<T, F> {

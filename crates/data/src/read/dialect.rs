@@ -36,6 +36,8 @@ pub(crate) fn column_names(first: &[&[u8]], is_header: bool) -> Vec<String> {
 
 /// The separator that gives most rows of the sample the same number of fields, more than one; a comma if none does.
 pub(crate) fn detect_delimiter(sample: &[u8]) -> u8 {
+    // A first row may be far longer than a sample needs to be.
+    let sample = &sample[..sample.len().min(2 * SAMPLE_BYTES)];
     let score = |delimiter: &u8| {
         let counts = field_counts(sample, *delimiter);
         let first = counts.first().copied().unwrap_or(0);
@@ -58,6 +60,11 @@ fn field_counts(sample: &[u8], delimiter: u8) -> Vec<usize> {
         rest = &rest[read..];
         match result {
             ReadRecordResult::Record => counts.push(count),
+            // Of a first row that is longer than the sample, what there is of it.
+            _ if counts.is_empty() => {
+                counts.push(count + 1);
+                break;
+            }
             _ => break,
         }
     }

@@ -15,17 +15,14 @@ use super::blocks::Block;
 use super::cells::{Missing, parse_timestamp, to_text};
 use super::chunk::RowNumbers;
 use super::coverage::{CellFaults, Coverage, Place, RejectKind};
-use super::csv::CHUNK_ROWS;
+use super::csv::chunk_rows;
 use super::{ChunkSink, Stop};
 use crate::infer::{ColumnType, is_timestamp};
-
-/// The most different keys that become columns; data with more is keyed by values.
-pub(crate) const MAX_COLUMNS: usize = 10_000;
 
 /// What is wrong with a line, without its content: a manifest is stored, and data may be private.
 pub(crate) fn describe(error: &serde_json::Error) -> String {
     match error.classify() {
-        Category::Data => "a JSON value that is no object".into(),
+        Category::Data => "a JSON value that is not an object".into(),
         Category::Eof => "ends in the middle of a value".into(),
         Category::Syntax | Category::Io => {
             let message = error.to_string();
@@ -142,7 +139,7 @@ pub(crate) fn read_block(
             continue;
         }
         rows.take(line, block.first_line + number as u64, keys, sink.file, &mut sink.coverage);
-        if rows.lines.len() == CHUNK_ROWS {
+        if rows.lines.len() == chunk_rows(columns.len()) {
             rows.give(columns, missing, sink)?;
         }
     }

@@ -8,7 +8,7 @@ use super::blocks::Block;
 use super::cells::to_text;
 use super::chunk::RowNumbers;
 use super::coverage::{CellFaults, Place};
-use super::csv::{CHUNK_ROWS, absent};
+use super::csv::{absent, chunk_rows};
 use super::{ChunkSink, Stop};
 
 /// The name of a text file's one column.
@@ -43,7 +43,7 @@ pub(crate) fn read_block(
         }
         builder.append_value(to_text(line));
         rows += 1;
-        if rows == CHUNK_ROWS {
+        if rows == chunk_rows(column_count) {
             give(&mut builder, rows, first, sink)?;
             first += rows as u64;
             rows = 0;

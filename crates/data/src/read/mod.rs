@@ -21,6 +21,8 @@ mod csv;
 mod dialect;
 mod json;
 mod lines;
+#[cfg(test)]
+mod mutants;
 mod parquet_file;
 mod remote;
 mod sample;
@@ -29,6 +31,7 @@ mod split;
 mod tests;
 mod units;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +39,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use rayon::prelude::*;
+use trackway_core::boundary::{Contained, contained};
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
 pub use blocks::MAX_RECORD_BYTES;
@@ -51,8 +55,10 @@ pub use remote::{RemoteFile, RemoteFiles, use_remote};
 pub(crate) use remote::{remote, url_of};
 pub(crate) use units::{Unit, Units};
 
+use crate::cache::Identity;
 use crate::error::{DataError, compression_advice, did_you_mean};
 use crate::infer::{Column, ColumnType};
+use crate::limits::limits;
 use crate::select::select;
 pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
@@ -60,9 +66,6 @@ use chunk::RowNumbers;
 use csv::CsvLayout;
 use parquet_file::ParquetFile;
 use sample::Sampled;
-
-/// The most columns of a source.
-pub const MAX_SOURCE_COLUMNS: usize = 10_000;
 
 /// The files of one data set, opened for reading.
 #[derive(Clone)]
@@ -85,13 +88,57 @@ pub struct SourceFile {
     pub path: String,
     /// Its size when it was opened.
     pub size_bytes: u64,
+    /// Where it is, and its state when it was opened; nothing of what lies behind a URL, which is read as one version.
+    opened: Option<(PathBuf, Identity)>,
     bytes: Arc<dyn ByteSource>,
     kind: FileKind,
     /// The file's columns, in its order. Shared, because a source of wide files is cloned for each group of columns.
     columns: Arc<[Column]>,
 }
 
+/// The files of one source that are, byte by byte, files of another one: both paths.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn same_files(one: &Source, other: &Source) -> Result<Vec<(String, String)>, DataError> {
+    let mut same = Vec::new();
+    for there in &other.files {
+        for here in one.files.iter().filter(|here| here.size_bytes == there.size_bytes && here.size_bytes > 0)
+        {
+            let is_same = here.has_bytes_of(there).map_err(|source| DataError::Unreadable {
+                set: one.set.clone(),
+                path: here.path.clone().into(),
+                source,
+            })?;
+            if is_same {
+                same.push((here.path.clone(), there.path.clone()));
+                break;
+            }
+        }
+    }
+    Ok(same)
+}
+
+/// Bytes of two files compared at a time.
+const COMPARED_BYTES: usize = 1 << 20;
+
 impl SourceFile {
+    fn has_bytes_of(&self, other: &Self) -> std::io::Result<bool> {
+        let mut buffers = [vec![0; COMPARED_BYTES], vec![0; COMPARED_BYTES]];
+        let mut offset = 0;
+        loop {
+            let [one, two] = &mut buffers;
+            let length = read_full(self.bytes.as_ref(), offset, one)?;
+            if read_full(other.bytes.as_ref(), offset, two)? != length || one[..length] != two[..length] {
+                return Ok(false);
+            }
+            if length == 0 {
+                return Ok(true);
+            }
+            offset += length as u64;
+        }
+    }
+
     /// CSV: whether the first row is a header, and the separator.
     pub(crate) fn dialect(&self) -> Option<(bool, char)> {
         match &self.kind {
@@ -154,7 +201,10 @@ impl Source {
         }
         let opener =
             Opener { base, set, spec, missing: &missing, sample_bytes: sample::bytes_per_file(tables.len()) };
-        let opened: Vec<_> = tables.par_iter().map(|path| opener.open(path)).collect::<Result<_, _>>()?;
+        let open = |path: &&PathBuf| {
+            contained(|| opener.open(path)).unwrap_or_else(|panic| Err(opener.fault(path, panic)))
+        };
+        let opened: Vec<_> = tables.par_iter().map(open).collect::<Result<_, _>>()?;
         let mut source = Self {
             set: set.to_owned(),
             files: Vec::with_capacity(opened.len()),
@@ -172,26 +222,32 @@ impl Source {
     }
 
     fn add(&mut self, file: SourceFile, tallies: Vec<Tally>) -> Result<(), DataError> {
-        let mut extra = Vec::new();
-        for (place, (column, tally)) in file.columns.iter().zip(tallies).enumerate() {
-            match position_of(&self.columns, &column.name, place) {
+        let mut extra: Vec<String> = Vec::new();
+        let mut fresh = HashMap::new();
+        let known = Positions::of(&self.columns);
+        let places = file.columns.iter().enumerate().map(|(place, column)| known.find(&column.name, place));
+        let places: Vec<Option<usize>> = places.collect();
+        for ((column, tally), place) in file.columns.iter().zip(tallies).zip(places) {
+            // Of Parquet several columns may have one name.
+            match place.or_else(|| fresh.get(column.name.as_str()).copied()) {
                 Some(index) => {
                     tally.0.iter().for_each(|(kind, count)| self.tallies[index].add(*kind, *count))
                 }
                 None => {
                     extra.push(column.name.clone());
+                    fresh.insert(column.name.as_str(), self.columns.len());
                     self.columns.push(column.clone());
                     self.tallies.push(tally);
                 }
             }
         }
-        if self.columns.len() > MAX_SOURCE_COLUMNS {
-            let message = format!("the data set has more than {MAX_SOURCE_COLUMNS} columns");
+        drop(fresh);
+        if self.columns.len() > limits().columns_max {
             return Err(DataError::Corrupt {
                 set: self.set.clone(),
                 path: file.path,
-                format: "table",
-                message,
+                format: "part of one table",
+                message: limits().too_many("columns, with those of the files before"),
             });
         }
         if let (Some(first), Some(name)) = (self.files.first(), extra.first()) {
@@ -308,6 +364,15 @@ impl Source {
         self.rows().unwrap_or_else(guess)
     }
 
+    /// The first file that is not what it was when it was opened: written to, replaced or gone.
+    pub(crate) fn changed_file(&self) -> Option<&SourceFile> {
+        let is_changed = |file: &&SourceFile| match &file.opened {
+            Some((path, identity)) => Identity::of(path).map_or(true, |now| now != *identity),
+            None => false,
+        };
+        self.files.iter().find(is_changed)
+    }
+
     /// How a scan can share out its work and its memory.
     pub(crate) fn layout(&self) -> Layout {
         let mut layout = Layout { open_bytes: vec![0; self.columns.len()], units: Some(0), by_column: true };
@@ -368,7 +433,7 @@ impl Source {
             wider.tallies[index] = tally;
         }
         if !self.columns_are_chosen {
-            for key in coverage.unknown_keys.keys().take(MAX_SOURCE_COLUMNS - self.columns.len()) {
+            for key in coverage.unknown_keys.keys().take(limits().columns_max - self.columns.len()) {
                 wider.columns.push(Column { name: key.clone(), kind: ColumnType::Null });
                 wider.tallies.push(Tally::default());
             }
@@ -455,10 +520,16 @@ struct Opener<'o> {
 }
 
 impl Opener<'_> {
+    fn fault(&self, path: &Path, panic: Contained) -> DataError {
+        DataError::Fault { set: self.set.to_owned(), path: display(self.base, path), panic }
+    }
+
     fn open(&self, path: &Path) -> Result<(SourceFile, Vec<Tally>), DataError> {
         let unreadable =
             |source| DataError::Unreadable { set: self.set.to_owned(), path: path.to_owned(), source };
         let shown = display(self.base, path);
+        let identity = url_of(path).is_none().then(|| Identity::of(path)).transpose().map_err(unreadable)?;
+        let opened = identity.map(|identity| (path.to_owned(), identity));
         let bytes = bytes::open(path).map_err(unreadable)?;
         let format = table_format(path, self.spec).expect("only tables are opened");
         let corrupt = |message| DataError::Corrupt {
@@ -467,13 +538,18 @@ impl Opener<'_> {
             format: format.name(),
             message,
         };
+        let check_count = |count: usize| match count > limits().columns_max {
+            true => Err(corrupt(limits().too_many("columns"))),
+            false => Ok(()),
+        };
         if format == TableFormat::Parquet {
             let parquet = ParquetFile::open(Arc::clone(&bytes)).map_err(corrupt)?;
             let columns = parquet.columns();
+            check_count(columns.len())?;
             let tallies = columns.iter().map(|column| certain(column.kind)).collect();
             let (size_bytes, kind) = (bytes.size_bytes(), FileKind::Parquet(parquet));
             let columns = columns.into();
-            return Ok((SourceFile { path: shown, size_bytes, bytes, kind, columns }, tallies));
+            return Ok((SourceFile { path: shown, size_bytes, opened, bytes, kind, columns }, tallies));
         }
         let sampled = match format {
             TableFormat::Csv => sample::csv(&bytes, self.spec, self.missing, self.sample_bytes),
@@ -492,14 +568,30 @@ impl Opener<'_> {
         })?;
         let size_bytes = bytes.size_bytes();
         let columns = columns.into();
-        Ok((SourceFile { path: shown.clone(), size_bytes, bytes, kind, columns }, tallies))
+        Ok((SourceFile { path: shown.clone(), size_bytes, opened, bytes, kind, columns }, tallies))
     }
 }
 
-/// Where the column of this name is; most often in the same place as in the file before.
-fn position_of(columns: &[Column], name: &str, place: usize) -> Option<usize> {
-    let is_there = columns.get(place).is_some_and(|known| known.name == name);
-    if is_there { Some(place) } else { columns.iter().position(|known| known.name == name) }
+/// Where columns are by name; most often each is in the same place as in the file before.
+struct Positions<'c> {
+    columns: &'c [Column],
+    /// Made when it is needed first. Of several columns of one name the first counts.
+    by_name: OnceCell<HashMap<&'c str, usize>>,
+}
+
+impl<'c> Positions<'c> {
+    fn of(columns: &'c [Column]) -> Self {
+        Self { columns, by_name: OnceCell::new() }
+    }
+
+    fn find(&self, name: &str, place: usize) -> Option<usize> {
+        if self.columns.get(place).is_some_and(|known| known.name == name) {
+            return Some(place);
+        }
+        let columns = self.columns.iter().enumerate().rev();
+        let by_name = self.by_name.get_or_init(|| columns.map(|(at, it)| (it.name.as_str(), at)).collect());
+        by_name.get(name).copied()
+    }
 }
 
 /// The tally of a column whose type the file declares.
@@ -553,7 +645,7 @@ fn passed_over(base: &Path, others: &[&PathBuf]) -> Vec<String> {
     let first = display(base, first);
     let advice = compression_advice(&first);
     vec![match others.len() {
-        1 => format!("`{first}` is no table and was passed over{advice}"),
-        count => format!("{count} files are no tables and were passed over, the first `{first}`{advice}"),
+        1 => format!("`{first}` was skipped (not a table){advice}"),
+        count => format!("{count} files were skipped (not tables), the first `{first}`{advice}"),
     }]
 }

@@ -10,14 +10,16 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::Encoding;
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use trackway_core::boundary::contained;
 
-use super::bytes::{ByteSource, ParquetBytes};
+use super::bytes::{ByteSource, ParquetBytes, ParquetPages};
 use super::chunk::RowNumbers;
 use super::coverage::CellFaults;
 use super::csv::absent;
 use super::{ChunkSink, Stop};
 use crate::infer::{Column, ColumnType};
+use crate::limits::{PAGE_VARIABLE, limits};
 
 /// Rows of a unit: whole small row groups are put together, large ones are cut.
 const UNIT_ROWS: u64 = 512 << 10;
@@ -28,11 +30,36 @@ const CHUNK_ROWS: u64 = 16 << 10;
 /// Decoded bytes per chunk, about: tables with many columns or long texts have fewer rows in one.
 const CHUNK_BYTES: u64 = 8 << 20;
 
+/// What a value takes at least when it is decoded, with its levels.
+const DECODED_VALUE_BYTES: u64 = 8;
+
+/// What the values of one row may take when they are decoded.
+const ROW_BYTES_MAX: u64 = 64 << 20;
+
+/// Values that one byte of a nested column may stand for, where they would take more than [`ROW_BYTES_MAX`] in all. Lists
+/// whose lengths and values all repeat come near it with 20,000 values in each.
+const VALUES_PER_BYTE_MAX: u64 = 4096;
+
+/// A page has a header of some bytes, and at most 2^31 values.
+const ROWS_PER_BYTE_MAX: u64 = 1 << 27;
+
 /// The largest dictionary that is kept as one: with more values than this a key is no cheaper than the text.
 const MAX_DICTIONARY_BYTES: i64 = 1 << 20;
 
 /// What one column takes while it is read, at most, with the usual page sizes: a page, a dictionary, and what comes out.
 const OPEN_COLUMN_BYTES: u64 = 2 << 20;
+
+const DAMAGED: &str = "the file is damaged: write or copy it again";
+
+/// Runs one step of the decoder, which belongs to others and panics at some damaged files.
+fn decoded<T>(step: impl FnOnce() -> T) -> Result<T, String> {
+    contained(step).map_err(|panic| format!("decoding it failed: {panic}; {DAMAGED}"))
+}
+
+/// An error of the decoder with what to do. One about a limit says so itself.
+fn hinted(error: &str) -> String {
+    if error.contains(PAGE_VARIABLE) { error.to_owned() } else { format!("{error}; {DAMAGED}") }
+}
 
 /// An opened Parquet file.
 #[derive(Clone)]
@@ -57,14 +84,37 @@ impl ParquetFile {
     /// Reads the footer. The error text says what is wrong with it.
     pub(crate) fn open(source: Arc<dyn ByteSource>) -> Result<Self, String> {
         let bytes = ParquetBytes(source);
-        let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()).map_err(|error| {
-            format!(
-                "{error}; a file that was not written to its end lacks its footer: write or copy it again"
-            )
-        })?;
+        let metadata =
+            decoded(|| ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))?.map_err(|error| {
+                format!("{error}; an incompletely written file has no footer: write or copy it again")
+            })?;
         let file = Self { bytes, metadata };
         file.check_row_counts()?;
+        file.check_nested_columns()?;
         Ok(file)
+    }
+
+    /// A row is decoded whole, and of nested columns a row may hold any number of values: neither the rows on average nor a
+    /// single one of them may take more than [`ROW_BYTES_MAX`].
+    fn check_nested_columns(&self) -> Result<(), String> {
+        for (number, group) in self.footer().row_groups().iter().enumerate() {
+            let rows = group.num_rows().unsigned_abs().max(1);
+            for column in group.columns().iter().filter(|it| it.column_descr().max_rep_level() > 0) {
+                let bytes = decoded_bytes(column);
+                let stored = column.uncompressed_size().unsigned_abs().max(1);
+                let is_packed = column.num_values().unsigned_abs() / stored > VALUES_PER_BYTE_MAX;
+                if bytes / rows > ROW_BYTES_MAX || (is_packed && bytes > ROW_BYTES_MAX) {
+                    let (name, values) = (column.column_path(), column.num_values());
+                    return Err(format!(
+                        "row group {} claims {values} values of the nested column `{name}` for {rows} rows in {stored} \
+                         bytes; a row may take {} MiB: write long lists as rows of their own",
+                        number + 1,
+                        ROW_BYTES_MAX >> 20
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The footer says twice how many rows there are; both must agree, and none be negative.
@@ -74,6 +124,10 @@ impl ParquetFile {
         let sum = groups.iter().try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()));
         if total < 0 || groups.iter().any(|group| group.num_rows() < 0) || sum != Some(total) {
             return Err(format!("its footer claims {total} rows, but its row groups do not add up to that"));
+        }
+        let rows_max = u128::from(self.bytes.0.size_bytes()) * u128::from(ROWS_PER_BYTE_MAX);
+        if u128::from(total.unsigned_abs()) > rows_max {
+            return Err(format!("its footer claims {total} rows, and no file of its size holds so many"));
         }
         Ok(())
     }
@@ -118,7 +172,7 @@ impl ParquetFile {
                 Some(last) if last.skip == 0 && last.rows + rows <= UNIT_ROWS => {
                     last.groups.push(index);
                     last.rows += rows;
-                    last.bytes += bytes;
+                    last.bytes = last.bytes.saturating_add(bytes);
                 }
                 _ => ranges.extend(cut(index, rows, first_row, bytes)),
             }
@@ -139,13 +193,13 @@ impl ParquetFile {
         }
         let mut wanted: Vec<usize> = columns.iter().filter_map(|(column, _)| *column).collect();
         wanted.sort_unstable();
-        let reader = self.reader(range, &wanted).map_err(|message| sink.corrupt(message))?;
+        let reader = decoded(|| self.reader(range, &wanted)).and_then(|reader| reader);
+        let mut reader = reader.map_err(|message| sink.corrupt(message))?;
         let mut done = 0;
-        for batch in reader {
+        while let Some(batch) = decoded(|| reader.next()).map_err(|message| sink.corrupt(message))? {
             let batch = batch.map_err(|error| {
                 let row = range.first_row + done;
-                let advice = "the file is damaged: write or copy it again";
-                sink.corrupt(format!("rows from {row} on cannot be decoded: {error}; {advice}"))
+                sink.corrupt(format!("rows from {row} on cannot be decoded: {}", hinted(&error.to_string())))
             })?;
             let rows = batch.num_rows();
             let mut faults = vec![CellFaults::default(); columns.len()];
@@ -153,9 +207,9 @@ impl ParquetFile {
             for ((column, kind), faults) in columns.iter().zip(&mut faults) {
                 let at = column.and_then(|column| wanted.binary_search(&column).ok());
                 arrays.push(match at {
-                    Some(at) => {
-                        canonical(batch.column(at), *kind).map_err(|message| sink.corrupt(message))?
-                    }
+                    Some(at) => decoded(|| canonical(batch.column(at), *kind))
+                        .and_then(|array| array)
+                        .map_err(|message| sink.corrupt(message))?,
                     None => absent(rows, faults),
                 });
             }
@@ -179,7 +233,9 @@ impl ParquetFile {
             .unwrap_or_else(|_| self.metadata.clone());
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), wanted.iter().copied());
         let usize_of = |rows: u64| usize::try_from(rows).map_err(|error| error.to_string());
-        ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes.clone(), metadata)
+        let page_bytes_max = limits().page_bytes_max;
+        let pages = ParquetPages { bytes: self.bytes.clone(), page_bytes_max };
+        ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata)
             .with_projection(mask)
             .with_row_groups(range.groups.clone())
             .with_offset(usize_of(range.skip)?)
@@ -196,12 +252,15 @@ impl ParquetFile {
             let is_wanted = |leaf: usize| {
                 wanted.binary_search(&self.metadata.parquet_schema().get_column_root_idx(leaf)).is_ok()
             };
-            let sizes = group.columns().iter().map(|column| column.uncompressed_size().unsigned_abs());
-            let sum: u64 = sizes.enumerate().filter(|(leaf, _)| is_wanted(*leaf)).map(|(_, size)| size).sum();
-            (bytes.saturating_add(sum), rows + group.num_rows().unsigned_abs())
+            let sizes = group.columns().iter().map(decoded_bytes);
+            let wanted = sizes.enumerate().filter(|(leaf, _)| is_wanted(*leaf));
+            (
+                wanted.fold(bytes, |sum, (_, size)| sum.saturating_add(size)),
+                rows + group.num_rows().unsigned_abs(),
+            )
         });
         let row_bytes = (bytes / rows.max(1)).max(NUMBER_BYTES * wanted.len() as u64).max(1);
-        (CHUNK_BYTES / row_bytes).clamp(16, CHUNK_ROWS)
+        (CHUNK_BYTES / row_bytes).clamp(1, CHUNK_ROWS)
     }
 
     /// The file's schema with texts as dictionaries where all pages of these row groups hold keys.
@@ -228,8 +287,11 @@ impl ParquetFile {
 fn cut(group: usize, rows: u64, first_row: u64, bytes: u64) -> Vec<RowRange> {
     let pieces = rows.div_ceil(UNIT_ROWS).max(1);
     let piece = |index: u64| {
-        let (from, to) = (rows * index / pieces, rows * (index + 1) / pieces);
-        let bytes = bytes * (index + 1) / pieces - bytes * index / pieces;
+        // A damaged footer may claim numbers that have no room for a product.
+        let part =
+            |whole: u64, index: u64| (u128::from(whole) * u128::from(index) / u128::from(pieces)) as u64;
+        let (from, to) = (part(rows, index), part(rows, index + 1));
+        let bytes = part(bytes, index + 1) - part(bytes, index);
         RowRange { groups: vec![group], skip: from, rows: to - from, first_row: first_row + from, bytes }
     };
     (0..pieces).map(piece).collect()
@@ -241,6 +303,12 @@ fn dictionary_type() -> DataType {
 
 fn retyped(field: &Arc<Field>, data_type: DataType) -> Arc<Field> {
     Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+/// About how many bytes the values of a column take when they are decoded. A few bytes can stand for very many equal values.
+fn decoded_bytes(column: &ColumnChunkMetaData) -> u64 {
+    let values = column.num_values().unsigned_abs();
+    column.uncompressed_size().unsigned_abs().max(values.saturating_mul(DECODED_VALUE_BYTES))
 }
 
 /// Whether every data page of a column holds dictionary keys, and the dictionary is small.

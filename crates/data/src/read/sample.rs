@@ -12,10 +12,11 @@ use super::bytes::{ByteSource, read_full};
 use super::cells::{Missing, Tally};
 use super::csv::CsvLayout;
 use super::dialect::{self, column_names, detect_delimiter, is_header};
-use super::json::{Cell, MAX_COLUMNS, describe, parse_line};
+use super::json::{Cell, describe, parse_line};
 use super::lines::LINE_COLUMN;
 use super::split::{RowEnd, Splitter};
 use crate::infer::{Column, ColumnType, trim, type_of};
+use crate::limits::limits;
 
 /// Bytes of all files of a set that are read as samples.
 const SAMPLE_BUDGET_BYTES: usize = 64 << 20;
@@ -71,7 +72,7 @@ pub(crate) fn csv(
     let Some(first) = first else { return Ok(EMPTY) };
     if let Some(at) = memchr::memchr(0, &first.text) {
         let line = memchr::memchr_iter(b'\n', &first.text[..at]).count() + 1;
-        return Err(SampleError::Content(format!("line {line} holds a NUL byte, so it is no text file")));
+        return Err(SampleError::Content(format!("line {line} contains a NUL byte: not a text file")));
     }
     let given = spec.delimiter.and_then(|letter| u8::try_from(letter).ok());
     let delimiter = given.unwrap_or_else(|| detect_delimiter(&first.text));
@@ -99,12 +100,15 @@ fn layout(
     let mut spans = Vec::new();
     match Splitter::new(text, delimiter, 1).next_row(&mut spans) {
         RowEnd::Row { .. } => {}
-        RowEnd::End => return Err(SampleError::Content("it holds empty lines only".into())),
+        RowEnd::End => return Err(SampleError::Content("it contains only empty lines".into())),
         RowEnd::OpenQuote { line } => {
             let message =
                 format!("the quote opened in line {line} is never closed, so there is no first row");
             return Err(SampleError::Content(message));
         }
+    }
+    if spans.len() > limits().columns_max {
+        return Err(SampleError::Content(limits().too_many("columns")));
     }
     let fields: Vec<Vec<u8>> = spans.iter().map(|span| span.get(text, &mut Vec::new()).to_vec()).collect();
     let fields: Vec<&[u8]> = fields.iter().map(Vec::as_slice).collect();
@@ -190,8 +194,8 @@ pub(crate) fn json(
             first_error.get_or_insert_with(|| format!(" (line {}: {})", number + 1, describe(&error)));
         }
     }
-    if keys.names.len() > MAX_COLUMNS {
-        return Err(SampleError::Content(format!("its objects have more than {MAX_COLUMNS} different keys")));
+    if keys.is_full() {
+        return Err(SampleError::Content(limits().too_many("different keys")));
     }
     if keys.rows == 0 {
         let detail = first_error.unwrap_or_default();
@@ -212,12 +216,22 @@ struct JsonTally {
 }
 
 impl JsonTally {
+    /// Whether there are more keys than are read.
+    fn is_full(&self) -> bool {
+        self.names.len() > limits().columns_max
+    }
+
     fn add_line(&mut self, line: &[u8], missing: &Missing) -> Result<(), serde_json::Error> {
-        if line.trim_ascii().is_empty() || self.names.len() > MAX_COLUMNS {
+        if line.trim_ascii().is_empty() || self.is_full() {
             return Ok(());
         }
         let mut cells = Vec::new();
-        parse_line(line, &mut |_, key, cell| cells.push((key, cell)))?;
+        let max = limits().columns_max;
+        parse_line(line, &mut |_, key, cell| {
+            if cells.len() <= max {
+                cells.push((key, cell));
+            }
+        })?;
         for (key, cell) in cells {
             let index = self.index.get(key.as_ref()).copied().unwrap_or_else(|| {
                 self.index.insert(key.clone().into_owned(), self.names.len());

@@ -4,6 +4,8 @@
 //! that is no blank; `""` within quotes is a quote; what follows the closing quote up to the separator belongs to the
 //! field; a line ends at `\n`, `\r\n` or `\r`; empty lines are no rows.
 
+use crate::limits::limits;
+
 /// The one quote letter.
 pub(crate) const QUOTE: u8 = b'"';
 
@@ -102,16 +104,26 @@ pub(crate) struct Splitter<'t> {
     base: usize,
     position: usize,
     line: u64,
+    fields_max: usize,
 }
 
 impl<'t> Splitter<'t> {
     pub(crate) fn new(text: &'t [u8], delimiter: u8, first_line: u64) -> Self {
-        let mut splitter = Self { text, delimiter, mask: 0, base: 0, position: 0, line: first_line };
+        let mut splitter = Self {
+            text,
+            delimiter,
+            mask: 0,
+            base: 0,
+            position: 0,
+            line: first_line,
+            fields_max: limits().columns_max,
+        };
         splitter.mask = splitter.mask_from(0);
         splitter
     }
 
-    /// Appends the spans of the next row's fields. `MAX_RECORD_BYTES` keeps every position within 32 bits.
+    /// Appends the spans of the next row's fields, and of more fields than a table has columns the first ones only.
+    /// `MAX_RECORD_BYTES` keeps every position within 32 bits.
     pub(crate) fn next_row(&mut self, spans: &mut Vec<Span>) -> RowEnd {
         self.skip_empty_lines();
         if self.position >= self.text.len() {
@@ -120,6 +132,12 @@ impl<'t> Splitter<'t> {
         let line = self.line;
         let mut start = self.position;
         let mut behind_quotes = None;
+        let full = spans.len() + self.fields_max;
+        let mut take = |span| {
+            if spans.len() <= full {
+                spans.push(span);
+            }
+        };
         loop {
             let at = self.next_special();
             match self.text.get(at) {
@@ -138,7 +156,7 @@ impl<'t> Splitter<'t> {
                 }
                 Some(byte) => {
                     let is_delimiter = *byte == self.delimiter;
-                    spans.push(self.span(start, at, behind_quotes.take()));
+                    take(self.span(start, at, behind_quotes.take()));
                     start = at + 1;
                     if !is_delimiter {
                         let lone = *byte == b'\n' || self.text.get(at + 1) != Some(&b'\n');
@@ -148,7 +166,7 @@ impl<'t> Splitter<'t> {
                     }
                 }
                 None => {
-                    spans.push(self.span(start, self.text.len(), behind_quotes));
+                    take(self.span(start, self.text.len(), behind_quotes));
                     self.position = self.text.len();
                     return RowEnd::Row { line };
                 }

@@ -185,12 +185,12 @@ fn json_lines_are_rows_by_key() {
     check(
         "a.jsonl",
         b"{\"a\":1,\"b\":\"x\"}\n\n{\"b\":\"\\u00e9\",\"a\":2.5,\"c\":[1,{\"d\":null}]}\n{\"a\":\n[1]\n{\"a\":null}\n",
-        "a:Float b:Text c:List\n0.1: 1.0|x|∅\n0.3: 2.5|é|[1,{\"d\":null}]\n0.6: ∅|∅|∅\nrejected BadJson×2 line 4: ends in the middle of a value\nrejected BadJson×2 line 5: a JSON value that is no object",
+        "a:Float b:Text c:List\n0.1: 1.0|x|∅\n0.3: 2.5|é|[1,{\"d\":null}]\n0.6: ∅|∅|∅\nrejected BadJson×2 line 4: ends in the middle of a value\nrejected BadJson×2 line 5: a JSON value that is not an object",
     );
     check(
         "b.jsonl",
         b"[1]\n",
-        "data `train`: `b.jsonl` is no readable JSONL file: no line of its beginning holds a JSON object (line 1: a JSON value that is no object)",
+        "data `train`: `b.jsonl` is not a readable JSONL file: no line of its beginning holds a JSON object (line 1: a JSON value that is not an object)",
     );
 }
 
@@ -203,7 +203,7 @@ fn text_is_lines_and_the_rest_is_noted() {
     let (rows, coverage, source) =
         read_all(folder.path(), &DataSpec { path: "".into(), ..DataSpec::default() }).unwrap();
     assert_eq!(rows, ["0.2: 1|2", "1.2: 3|∅"]);
-    assert_eq!(source.notes()[0], "`c.png` is no table and was passed over");
+    assert_eq!(source.notes()[0], "`c.png` was skipped (not a table)");
     assert_eq!(coverage.columns[1].absent, 1);
     let error =
         Source::open(folder.path(), "train", &DataSpec { path: "c.png".into(), ..DataSpec::default() });
@@ -302,9 +302,12 @@ fn packed_text_is_told_what_to_do_about() {
     let folder = folder(&[("a.csv.gz", b"\x1f\x8b"), ("b.csv", b"x\n1\n")]);
     let error = |path: &str| Source::open(folder.path(), "train", &spec_of(path));
     let refused = error("a.csv.gz").err().unwrap().to_string();
-    assert!(refused.contains("is no table") && refused.ends_with("which is packed within"), "{refused}");
+    assert!(
+        refused.contains("is not a table") && refused.ends_with("which compresses internally"),
+        "{refused}"
+    );
     let beside = error("*").unwrap();
-    assert!(beside.notes()[0].contains("passed over; a packed file"), "{:?}", beside.notes());
+    assert!(beside.notes()[0].contains("(not a table); a compressed file"), "{:?}", beside.notes());
 }
 
 fn spec_of(path: &str) -> DataSpec {
@@ -322,7 +325,7 @@ fn damaged_parquet_is_an_error() {
     for at in positions {
         let cut = story("a.parquet", &whole[..at], DataSpec::default());
         assert!(
-            cut.starts_with("data `train`: `a.parquet` is no readable Parquet file: "),
+            cut.starts_with("data `train`: `a.parquet` is not a readable Parquet file: "),
             "cut at {at}: {cut}"
         );
         let mut changed = whole.clone();
@@ -421,6 +424,19 @@ fn reference(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
     }
 }
 
+/// Proves that a file that grows while it is scanned is refused: a count would be of no state of it.
+#[test]
+fn a_file_that_changes_while_it_is_scanned_is_refused() {
+    let folder = folder(&[("a.csv", b"x\n1\n")]);
+    let path = folder.path().join("a.csv");
+    let grow = |_, _| fs::write(&path, b"x\n1\n2\n").unwrap();
+    let watch = Watch { progress: &grow, ..*UNWATCHED };
+    let spec = DataSpec { path: "a.csv".into(), ..DataSpec::default() };
+    let mut source = Source::open(folder.path(), "train", &spec).unwrap();
+    let error = scan(&mut source, &|_| Rows::default(), &watch).err().unwrap();
+    assert!(matches!(error, DataError::Changed { .. }), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -476,4 +492,40 @@ proptest! {
             prop_assert!(coverage.rows_read + coverage.rows_rejected > 0 || source.columns().is_empty() || format == 0);
         }
     }
+}
+
+/// Proves that a page whose header claims 2 GiB is refused before memory is asked for, with the limit by its name, whatever
+/// the footer says.
+#[test]
+fn a_page_that_claims_too_much_is_refused() {
+    let batch = RecordBatch::try_from_iter([(
+        "a",
+        Arc::new(StringArray::from_iter_values((0..100).map(|row| format!("value {row}")))) as ArrayRef,
+    )])
+    .unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(parquet::basic::Compression::SNAPPY)
+        .set_dictionary_enabled(false);
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties.build())).unwrap();
+    writer.write(&batch).unwrap();
+    let whole = writer.into_inner().unwrap();
+    // The first page follows the magic number: its type (field 1), and what it claims (field 2).
+    assert_eq!(whole[4..7], [0x15, 0, 0x15]);
+    let old = whole[7..].iter().position(|byte| *byte < 128).unwrap() + 1;
+    let claim = [0xfe, 0xff, 0xff, 0xff, 0x0f];
+    let forged = [&whole[..7], &claim, &whole[7 + old..]].concat();
+    let folder = folder(&[("whole.parquet", &whole), ("forged.parquet", &forged)]);
+    assert_eq!(
+        read_all(folder.path(), &DataSpec { path: "whole.parquet".into(), ..DataSpec::default() })
+            .unwrap()
+            .0
+            .len(),
+        100
+    );
+    let refused = read_all(folder.path(), &DataSpec { path: "forged.parquet".into(), ..DataSpec::default() })
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(refused.contains("a page claims 2147483647 bytes"), "{refused}");
+    assert!(refused.contains("TRACKWAY_PAGE_MIB_MAX"), "{refused}");
 }

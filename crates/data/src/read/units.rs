@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use trackway_core::boundary::Contained;
+
 use super::blocks::{BLOCK_BYTES, Block, BlockError, BlockReader, RecordEnd};
 use super::cells::Missing;
 use super::json::Keys;
@@ -64,6 +66,11 @@ impl<'s> Units<'s> {
         }
     }
 
+    /// A panic at the file that is being cut.
+    pub(crate) fn fault(&self, panic: Contained) -> DataError {
+        self.source.fault(self.next_file.saturating_sub(1), panic)
+    }
+
     fn open(&mut self, file: usize) -> Result<(), DataError> {
         let opened = &self.source.files[file];
         let end = match &opened.kind {
@@ -82,6 +89,12 @@ impl<'s> Units<'s> {
 }
 
 impl Source {
+    /// A panic while a file is read.
+    pub(crate) fn fault(&self, file: usize, panic: Contained) -> DataError {
+        let path = self.files.get(file).map(|file| file.path.clone()).unwrap_or_default();
+        DataError::Fault { set: self.set.clone(), path, panic }
+    }
+
     fn block_error(&self, file: usize, error: BlockError) -> DataError {
         let (set, path) = (self.set.clone(), self.files[file].path.clone());
         match error {
@@ -93,9 +106,9 @@ impl Source {
     /// For each column that is read: which column of the file it is, and its type.
     fn mapping(&self, file: usize) -> Vec<(Option<usize>, ColumnType)> {
         let names = &self.files[file].columns;
-        let find = |place: usize, name: &str| super::position_of(names, name, place);
+        let names = super::Positions::of(names);
         let columns = self.columns.iter().enumerate();
-        columns.map(|(place, column)| (find(place, &column.name), column.kind)).collect()
+        columns.map(|(place, column)| (names.find(&column.name, place), column.kind)).collect()
     }
 
     /// Reads one unit into the sink.

@@ -23,11 +23,13 @@ impl Bound {
         match (self, kind) {
             (Self::Int(number), ColumnType::Int | ColumnType::Float) => Ok(*number as f64),
             (Self::Float(number), ColumnType::Int | ColumnType::Float) => Ok(*number),
-            (Self::Time(text), ColumnType::Timestamp) => parse_timestamp(text.as_bytes())
-                .map(|micros| micros as f64)
-                .ok_or_else(|| format!("`{text}` is no time; write 2026-01-31 or 2026-01-31T12:00:00")),
+            (Self::Time(text), ColumnType::Timestamp) => {
+                parse_timestamp(text.as_bytes()).map(|micros| micros as f64).ok_or_else(|| {
+                    format!("invalid time `{text}`; expected e.g. 2026-01-31 or 2026-01-31T12:00:00")
+                })
+            }
             (Self::Time(text), ColumnType::Int | ColumnType::Float) => {
-                Err(format!("`{text}` is no number, and the column is one"))
+                Err(format!("`{text}` is not a number, but the column is numeric"))
             }
             (_, ColumnType::Timestamp) => {
                 Err("the column is a time; write the bound as \"2026-01-31\"".into())

@@ -483,7 +483,7 @@ impl Report {
     fn missing_column(&mut self, rules: &ColumnRules) {
         self.rules_checked += 1;
         if rules.required {
-            let message = format!("column `{}` is not there", rules.name);
+            let message = format!("column `{}` is missing", rules.name);
             let severity = rules.severity.unwrap_or(Severity::Block);
             self.findings.push(Finding::new("schema.column", severity, message).about(&rules.name));
         }
@@ -519,7 +519,7 @@ impl Report {
             }
         };
         if let Some(min) = table.rows_min {
-            say("rows", rows >= min, format!("{rows} rows, fewer than the {min} asked for"));
+            say("rows", rows >= min, format!("{rows} rows, fewer than the required {min}"));
         }
         if let Some(max) = table.rows_max {
             say("rows", rows <= max, format!("{rows} rows, more than the {max} allowed"));
@@ -561,7 +561,8 @@ impl Report {
         if faults.misfits > 0 {
             let examples = faults.examples.iter().map(|it| (it.place, it.detail.clone())).collect();
             let found = Found { count: faults.misfits, examples };
-            let message = format!("{} of {rows} values of `{name}` are no {:?}", faults.misfits, rules.kind);
+            let message =
+                format!("{} of {rows} values of `{name}` are not of type {:?}", faults.misfits, rules.kind);
             self.add("type", severity, name, &found, source, message);
         }
         let share = state.nothing as f64 / rows.max(1) as f64;
@@ -591,8 +592,8 @@ impl Report {
     fn repeats(&mut self, planned: &Planned<'_>, found: &Found, source: &Source) {
         if found.count > 0 {
             let name = &planned.rules.name;
-            let message =
-                format!("{} values of `{name}` came before, and each must be the only one", found.count);
+            let repeated = crate::counted(found.count, "repeated value");
+            let message = format!("`{name}` has {repeated}, but must be unique");
             self.add(
                 "unique",
                 planned.rules.severity.unwrap_or(Severity::Warn),
@@ -611,7 +612,8 @@ impl Report {
         self.rules_checked += 1;
         if state.broken.count > 0 {
             let what = rule.name.as_deref().unwrap_or(&rule.sql);
-            let message = format!("{} rows do not meet `{what}`", state.broken.count);
+            let rows = crate::counted(state.broken.count, "row");
+            let message = format!("`{what}` is violated by {rows}");
             self.add("rule", rule.severity.unwrap_or(Severity::Warn), "", &state.broken, source, message);
         }
     }

@@ -64,12 +64,12 @@ impl Compiled {
             return Err(wrong("min is above max: no value is between them".into()));
         }
         if let Some(share) = rules.null_share_max.filter(|share| !(0.0..=1.0).contains(share)) {
-            return Err(wrong(format!("null_share_max is {share}; a share lies between 0 and 1")));
+            return Err(wrong(format!("null_share_max is {share}; it must be between 0 and 1")));
         }
         let is_text = rules.kind == ColumnType::Text;
         if !is_text && (rules.regex.is_some() || rules.length_min.is_some() || rules.length_max.is_some()) {
             return Err(wrong(format!(
-                "regex and lengths are for texts, and the column is {:?}",
+                "regex and lengths are for strings, but the column is {:?}",
                 rules.kind
             )));
         }
@@ -88,7 +88,7 @@ impl Compiled {
         if compiled.numbers.len() < rules.values.len()
             && matches!(rules.kind, ColumnType::Int | ColumnType::Float)
         {
-            return Err(wrong("values holds texts, and the column is a number".into()));
+            return Err(wrong("values contains strings, but the column is numeric".into()));
         }
         let asks = min.is_some() || max.is_some() || !rules.values.is_empty() || compiled.regex.is_some();
         Ok(Self { asks: asks || rules.length_min.is_some() || rules.length_max.is_some(), ..compiled })

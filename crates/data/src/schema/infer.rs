@@ -1,8 +1,10 @@
 //! A first schema, from a profile: what certainly should stay so as rules, what may be chance as comments.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::infer::ColumnType;
+use crate::personal::masked;
 use crate::profile::{ColumnProfile, ColumnSummary, Profile, Value};
 
 use super::SCHEMA_VERSION;
@@ -83,6 +85,10 @@ fn write_values(column: &ColumnProfile, summary: &ColumnSummary, line: &mut impl
     let few = summary.distinct_is_exact && (1..=CATEGORY_VALUES_MAX).contains(&summary.distinct_estimate);
     if text && few && column.value_count() >= summary.distinct_estimate * ROWS_PER_VALUE_MIN {
         let values = column.top_values(CATEGORY_VALUES_MAX as usize);
+        let is_personal = |text: &str| matches!(masked(text), Cow::Owned(_));
+        if values.iter().any(|it| is_personal(&it.value.to_string())) {
+            return line("# values are not listed: they contain personal data".into());
+        }
         let shown = values.iter().map(|it| match &it.value {
             Value::Text(text) => quoted(text),
             other => other.to_string(),

@@ -168,7 +168,7 @@ pub struct SqlRule {
 #[non_exhaustive]
 pub enum SchemaError {
     /// Not readable as one; says the line and what is wrong.
-    #[error("this is no schema: {0}")]
+    #[error("not a valid schema: {0}")]
     Unreadable(#[from] toml::de::Error),
     /// Another version.
     #[error("the schema has version {0}, this program reads {SCHEMA_VERSION}")]

@@ -75,7 +75,10 @@ fn rules_of_columns() {
     let data = "n,t,k\n5,abc,x\n-1,ABC,x\n,abcdef,y\n12,,z\noops,a1,w\n";
     let found = |rules: &str| said(data, &format!("table.other_columns = \"allow\"\n[[column]]\n{rules}"));
     let cases = [
-        ("name = \"n\"\ntype = \"int\"", vec!["Warn schema.type: 1 of 5 values of `n` are no Int [6=oops]"]),
+        (
+            "name = \"n\"\ntype = \"int\"",
+            vec!["Warn schema.type: 1 of 5 values of `n` are not of type Int [6=oops]"],
+        ),
         (
             "name = \"n\"\ntype = \"text\"\nnull_share_max = 0.1\nseverity = \"block\"",
             vec!["Block schema.nulls: 1 of 5 values of `n` are missing (0.2000), more than 0.1 of all []"],
@@ -95,10 +98,10 @@ fn rules_of_columns() {
             "name = \"k\"\ntype = \"text\"\nvalues = [\"x\", \"y\"]\nunique = true",
             vec![
                 "Warn schema.values: 2 of 5 values of `k` are not among the values allowed [5=z 6=w]",
-                "Warn schema.unique: 1 values of `k` came before, and each must be the only one [3=x]",
+                "Warn schema.unique: `k` has 1 repeated value, but must be unique [3=x]",
             ],
         ),
-        ("name = \"gone\"\ntype = \"text\"", vec!["Block schema.column: column `gone` is not there []"]),
+        ("name = \"gone\"\ntype = \"text\"", vec!["Block schema.column: column `gone` is missing []"]),
         ("name = \"gone\"\ntype = \"text\"\nrequired = false", vec![]),
     ];
     for (rules, expected) in cases {
@@ -131,7 +134,7 @@ fn rules_of_numbers_and_times() {
         found,
         [
             "Warn schema.increasing: 1 of 200000 values of `n` are below the value before it [150002=0]",
-            "Warn schema.unique: 1 values of `n` came before, and each must be the only one [150002=0]",
+            "Warn schema.unique: `n` has 1 repeated value, but must be unique [150002=0]",
         ]
     );
 }
@@ -144,7 +147,7 @@ fn rules_of_the_table() {
         said("at,v\n2026-01-01T12:00:00,1\n2026-01-01,2\n1,2,3\n", schema),
         [
             "Warn schema.other_column: column `at` is not in the schema []",
-            "Block schema.rows: 3 rows, fewer than the 9 asked for []",
+            "Block schema.rows: 3 rows, fewer than the required 9 []",
             "Block schema.rejected: 1 of 3 rows cannot be read []",
             "Block schema.fresh: the newest row is 12.0 hours old, more than the 5 allowed []",
         ]
@@ -162,12 +165,12 @@ fn what_lies_outside_the_column() {
         told(&found),
         [
             "Warn schema.references: 1 of 3 values of `user` are not in `id` of users.csv [3=u9]",
-            "Block schema.rule: 1 rows do not meet `a < b` [3=]",
+            "Block schema.rule: `a < b` is violated by 1 row [3=]",
         ]
     );
     assert_eq!(found.not_run, ["`oh my`: not understood"]);
     assert!(
-        told(&checked_in(folder.path(), "a.csv", schema, Some("train")))[0].contains("`label` is not there")
+        told(&checked_in(folder.path(), "a.csv", schema, Some("train")))[0].contains("`label` is missing")
     );
 }
 
@@ -182,9 +185,9 @@ fn nonsense_is_refused() {
         "column `x`: min is above max: no value is between them"
     );
     assert!(column("type = \"text\"\nregex = \"(\"").contains("the regex cannot be used"));
-    assert!(column("type = \"int\"\nregex = \"a\"").contains("regex and lengths are for texts"));
-    assert!(column("type = \"timestamp\"\nmin = \"soon\"").contains("`soon` is no time"));
-    assert!(column("type = \"int\"\nnull_share_max = 3").contains("a share lies between 0 and 1"));
+    assert!(column("type = \"int\"\nregex = \"a\"").contains("regex and lengths are for strings"));
+    assert!(column("type = \"timestamp\"\nmin = \"soon\"").contains("invalid time `soon`"));
+    assert!(column("type = \"int\"\nnull_share_max = 3").contains("it must be between 0 and 1"));
     assert_eq!(
         refused("[[column]]\nname=\"x\"\ntype=\"int\"\n[[column]]\nname=\"x\"\ntype=\"int\""),
         "the schema names column `x` twice"

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trackway_files::TempFile;
+
 use crate::manifest::DataFile;
 use crate::profile::Profile;
 
@@ -24,14 +26,8 @@ impl ProfileKeeper<'_> {
     /// Written beside and renamed, so that a reader never sees half of one. A full disk only costs the next reading.
     pub(crate) fn put(&self, file: &DataFile, read_as: &str, profile: &Profile) {
         let path = self.path(file, read_as);
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
         let Ok(bytes) = serde_json::to_vec(profile) else { return };
-        let kept = fs::create_dir_all(self.folder)
-            .and_then(|()| fs::write(&temporary, bytes))
-            .and_then(|()| fs::rename(&temporary, &path));
-        if kept.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
+        let _ = fs::create_dir_all(self.folder).and_then(|()| TempFile::write_cache(&path, &bytes));
     }
 
     fn path(&self, file: &DataFile, read_as: &str) -> PathBuf {

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! **Crashes.** A snapshot is written into a folder of another name, synced, and renamed; it is there whole or not at
-//! all. What a crash leaves behind (`snapshots/.new-…`) is never read. A line of a name that was not written to its end
+//! all. What a crash leaves behind (`snapshots/.….part-…`) is never read. A line of a name that was not written to its end
 //! is passed over.
 
 mod diff;
@@ -30,7 +30,7 @@ use crate::read::Rejects;
 
 pub use diff::{FilesDiff, Moved, SchemaChange, SnapshotDiff, diff};
 pub use keeper::ProfileKeeper;
-pub use store::{NameEntry, NamedSnapshot, SHORT_ID_LENGTH, SnapshotError, SnapshotStore};
+pub use store::{NameEntry, NamedSnapshot, SHORT_ID_LENGTH, SnapshotError, SnapshotId, SnapshotStore};
 
 /// The version of a stored snapshot. A reader refuses others.
 pub const SNAPSHOT_VERSION: u32 = 1;

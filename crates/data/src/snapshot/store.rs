@@ -6,18 +6,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
+use trackway_core::name::{Name, Named, RENAMED_SUFFIX, is_digest_prefix};
+use trackway_files::{TempFile, TempFolder};
 
 use super::{SNAPSHOT_VERSION, Snapshot};
 use crate::profile::Profile;
 
 /// So many digits of an id are shown, and that many tell two snapshots of one project apart.
 pub const SHORT_ID_LENGTH: usize = 12;
-
-/// The fewest digits that are taken for the beginning of an id.
-const PREFIX_LENGTH_MIN: usize = 4;
-
-/// The longest name.
-const NAME_LENGTH_MAX: usize = 64;
 
 /// Why snapshots cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -42,21 +38,26 @@ pub enum SnapshotError {
         message: String,
     },
     /// The beginning of several ids.
-    #[error("`{word}` is the beginning of {count} snapshots; give more of it")]
+    #[error("`{word}` matches {count} snapshots; use a longer prefix")]
     Ambiguous {
         /// What was given.
         word: String,
         /// How many there are.
         count: usize,
     },
-    /// A word that is no name.
-    #[error(
-        "`{name}` is no name; a name has 1 to {NAME_LENGTH_MAX} letters, digits, `-`, `_` and `.`, and begins with a letter"
-    )]
-    Name {
-        /// What was given.
-        name: String,
-    },
+}
+
+/// The id of a snapshot: its digest. It is made by [`SnapshotStore::find`] and [`SnapshotStore::ids`] only, so that what a person
+/// types is never taken for one unseen.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SnapshotId(String);
+
+impl SnapshotId {
+    /// The 64 digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Where a name points from one moment on.
@@ -107,29 +108,23 @@ impl SnapshotStore {
         let folder = self.folder_of(&snapshot.data_sha256);
         let is_new = !folder.is_dir();
         if is_new {
-            let staged =
-                self.snapshots().join(format!(".new-{}-{}", snapshot.data_sha256, std::process::id()));
-            fs::create_dir_all(&staged).map_err(disk("make", &staged))?;
-            write_synced(&staged.join("manifest.json"), &to_json(snapshot))?;
+            fs::create_dir_all(self.snapshots()).map_err(disk("make", &self.snapshots()))?;
+            let staged = TempFolder::beside(&folder).map_err(disk("make", &folder))?;
+            write_synced(&staged.path().join("manifest.json"), &to_json(snapshot))?;
             if let Some(profile) = profile {
-                write_synced(&staged.join(profile_name(profile.label.as_deref())), &to_json(profile))?;
+                write_synced(&staged.path().join(profile_name(profile.label.as_deref())), &to_json(profile))?;
             }
-            sync_folder(&staged)?;
-            match fs::rename(&staged, &folder) {
-                Ok(()) => {}
-                // Another process was first; what it kept is the same.
-                Err(_) if folder.is_dir() => drop(fs::remove_dir_all(&staged)),
-                Err(error) => return Err(disk("name", &folder)(error)),
+            sync_folder(staged.path())?;
+            match staged.persist(&folder) {
+                Err(error) if !folder.is_dir() => return Err(disk("name", &folder)(error)),
+                // Where another process was first, what it kept is the same.
+                _ => {}
             }
-            sync_folder(&self.snapshots())?;
         }
         if let Some(profile) = profile {
             let path = folder.join(profile_name(profile.label.as_deref()));
             if !path.is_file() {
-                let staged = folder.join(format!(".new-{}", std::process::id()));
-                write_synced(&staged, &to_json(profile))?;
-                fs::rename(&staged, &path).map_err(disk("name", &path))?;
-                sync_folder(&folder)?;
+                TempFile::write(&path, &to_json(profile)).map_err(disk("write", &path))?;
             }
         }
         Ok(is_new)
@@ -139,13 +134,13 @@ impl SnapshotStore {
     ///
     /// # Errors
     /// [`SnapshotError`]: it is not there, or not understood.
-    pub fn snapshot(&self, data_sha256: &str) -> Result<Snapshot, SnapshotError> {
-        let path = self.folder_of(data_sha256).join("manifest.json");
+    pub fn snapshot(&self, id: &SnapshotId) -> Result<Snapshot, SnapshotError> {
+        let path = self.folder_of(&id.0).join("manifest.json");
         let bytes = fs::read(&path).map_err(disk("read", &path))?;
         let damaged = |message: String| SnapshotError::Damaged { path: path.clone(), message };
         let snapshot: Snapshot =
             serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        if snapshot.version != SNAPSHOT_VERSION || snapshot.data_sha256 != data_sha256 {
+        if snapshot.version != SNAPSHOT_VERSION || snapshot.data_sha256 != id.0 {
             return Err(damaged(format!("version {}, id {}", snapshot.version, snapshot.data_sha256)));
         }
         Ok(snapshot)
@@ -155,8 +150,8 @@ impl SnapshotStore {
     ///
     /// # Errors
     /// [`SnapshotError`]: it cannot be read, or was made by another version.
-    pub fn profile(&self, data_sha256: &str, label: Option<&str>) -> Result<Option<Profile>, SnapshotError> {
-        let folder = self.folder_of(data_sha256);
+    pub fn profile(&self, id: &SnapshotId, label: Option<&str>) -> Result<Option<Profile>, SnapshotError> {
+        let folder = self.folder_of(&id.0);
         let wanted = folder.join(profile_name(label));
         let is_profile = |path: &PathBuf| {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("profile"))
@@ -173,21 +168,18 @@ impl SnapshotStore {
         Profile::from_json(&text).map(Some).map_err(damaged)
     }
 
-    /// The id that a name, an id or the beginning of one (4 digits at least) stands for; a name goes first.
+    /// The id that a word means: 4 hexadecimal digits or more are an id or the beginning of one, and never a name; else it is a name.
     ///
     /// # Errors
     /// [`SnapshotError::Ambiguous`]; a name's file that cannot be read.
-    pub fn find(&self, word: &str) -> Result<Option<String>, SnapshotError> {
-        if is_name(word)
-            && let Some(entry) = self.history(word)?.pop()
-        {
-            return Ok(Some(entry.data_sha256));
-        }
-        if word.len() < PREFIX_LENGTH_MIN || !word.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            return Ok(None);
+    pub fn find(&self, word: &str) -> Result<Option<SnapshotId>, SnapshotError> {
+        if !is_digest_prefix(word) {
+            let Ok(name) = Name::new(Named::Snapshot, word) else { return Ok(None) };
+            return Ok(self.history(&name)?.pop().map(|entry| SnapshotId(entry.data_sha256)));
         }
         let word = word.to_ascii_lowercase();
-        let mut found: Vec<String> = self.ids().into_iter().filter(|id| id.starts_with(&word)).collect();
+        let mut found: Vec<SnapshotId> =
+            self.ids().into_iter().filter(|id| id.0.starts_with(&word)).collect();
         match found.len() {
             0 | 1 => Ok(found.pop()),
             count => Err(SnapshotError::Ambiguous { word, count }),
@@ -196,12 +188,12 @@ impl SnapshotStore {
 
     /// All snapshots, by id.
     #[must_use]
-    pub fn ids(&self) -> Vec<String> {
+    pub fn ids(&self) -> Vec<SnapshotId> {
         let name = |path: PathBuf| Some(path.file_name()?.to_str()?.to_owned());
         let mut ids: Vec<String> = entries(&self.snapshots()).into_iter().filter_map(name).collect();
         ids.retain(|id| id.len() == 64 && id.bytes().all(|digit| digit.is_ascii_hexdigit()));
         ids.sort();
-        ids
+        ids.into_iter().map(SnapshotId).collect()
     }
 
     /// All names with their history, sorted.
@@ -210,13 +202,14 @@ impl SnapshotStore {
     /// [`SnapshotError::Disk`].
     pub fn names(&self) -> Result<Vec<NamedSnapshot>, SnapshotError> {
         let stem = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
-        let mut names: Vec<String> = entries(&self.names_folder()).into_iter().filter_map(stem).collect();
+        let stems = entries(&self.names_folder()).into_iter().filter_map(stem);
+        let mut names: Vec<Name> = stems.map(|stem| Name::renamed(Named::Snapshot, &stem)).collect();
         names.sort();
         let mut all = Vec::with_capacity(names.len());
         for name in names {
             let history = self.history(&name)?;
             if !history.is_empty() {
-                all.push(NamedSnapshot { name, history });
+                all.push(NamedSnapshot { name: name.into(), history });
             }
         }
         Ok(all)
@@ -225,15 +218,14 @@ impl SnapshotStore {
     /// Makes a name point to a snapshot from now on. Whether that is a change.
     ///
     /// # Errors
-    /// [`SnapshotError::Name`] for a word that is no name; [`SnapshotError::Disk`].
-    pub fn point(&self, name: &str, entry: &NameEntry) -> Result<bool, SnapshotError> {
-        self.check_name(name)?;
+    /// [`SnapshotError::Disk`].
+    pub fn point(&self, name: &Name, entry: &NameEntry) -> Result<bool, SnapshotError> {
         if self.history(name)?.last().is_some_and(|last| last.data_sha256 == entry.data_sha256) {
             return Ok(false);
         }
         let folder = self.names_folder();
         fs::create_dir_all(&folder).map_err(disk("make", &folder))?;
-        let path = folder.join(format!("{name}.jsonl"));
+        let path = self.file_of(name);
         // A line feed goes first where a crash left half a line, which is then passed over.
         let torn = fs::read(&path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
         let mut line = if torn { vec![b'\n'] } else { Vec::new() };
@@ -245,16 +237,17 @@ impl SnapshotStore {
         Ok(true)
     }
 
-    /// Refuses a word that is no name.
-    ///
-    /// # Errors
-    /// [`SnapshotError::Name`].
-    pub fn check_name(&self, name: &str) -> Result<(), SnapshotError> {
-        if is_name(name) { Ok(()) } else { Err(SnapshotError::Name { name: name.to_owned() }) }
+    /// Where the history of a name is. An older program may have given a name that reads as a digest: its file stays as it is, and
+    /// the name is the renamed one.
+    fn file_of(&self, name: &Name) -> PathBuf {
+        let file = |name: &str| self.names_folder().join(format!("{name}.jsonl"));
+        let before = name.as_str().strip_suffix(RENAMED_SUFFIX);
+        let of_old = before.filter(|old| Name::new(Named::Snapshot, old).is_err()).map(file);
+        of_old.filter(|path| path.exists()).unwrap_or_else(|| file(name.as_str()))
     }
 
-    fn history(&self, name: &str) -> Result<Vec<NameEntry>, SnapshotError> {
-        let path = self.names_folder().join(format!("{name}.jsonl"));
+    fn history(&self, name: &Name) -> Result<Vec<NameEntry>, SnapshotError> {
+        let path = self.file_of(name);
         match fs::read_to_string(&path) {
             Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -273,13 +266,6 @@ impl SnapshotStore {
     fn folder_of(&self, data_sha256: &str) -> PathBuf {
         self.snapshots().join(data_sha256)
     }
-}
-
-fn is_name(word: &str) -> bool {
-    let is_letter = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_' | b'.');
-    (1..=NAME_LENGTH_MAX).contains(&word.len())
-        && word.as_bytes()[0].is_ascii_alphabetic()
-        && word.bytes().all(is_letter)
 }
 
 fn profile_name(label: Option<&str>) -> String {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+use trackway_core::name::{Name, Named};
 use trackway_core::{ManualClock, Timestamp};
 use trackway_formats::runfile::DataSpec;
 
@@ -98,7 +99,7 @@ fn a_store_keeps_snapshots_and_names() {
     assert!(store.ids().is_empty() && store.find("train").unwrap().is_none());
     assert!(store.put(&first, Some(&profile)).unwrap());
     assert!(!store.put(&first, Some(&profile)).unwrap(), "it is there already");
-    let id = first.data_sha256.as_str();
+    let id = &store.find(&first.data_sha256).unwrap().unwrap();
     assert_eq!(store.snapshot(id).unwrap(), first);
     assert_eq!(store.profile(id, Some("plan")).unwrap().unwrap().rows, profile.rows);
     let (_, labelled, _) = take(folder.path(), Some("plan"));
@@ -114,21 +115,49 @@ fn a_store_keeps_snapshots_and_names() {
         at: Timestamp::from_micros(7),
         paths: vec!["data".into()],
     };
-    assert!(store.point("train", &entry(&first)).unwrap());
-    assert!(!store.point("train", &entry(&first)).unwrap(), "it points there already");
+    let name = |word| Name::new(Named::Snapshot, word).unwrap();
+    assert!(store.point(&name("train"), &entry(&first)).unwrap());
+    assert!(!store.point(&name("train"), &entry(&first)).unwrap(), "it points there already");
     let names = folder.path().join("store/names/train.jsonl");
     fs::write(&names, fs::read_to_string(&names).unwrap() + "{\"data_sha").unwrap();
-    assert_eq!(store.find("train").unwrap().as_deref(), Some(id));
-    assert!(store.point("train", &entry(&second)).unwrap());
-    assert_eq!(store.find("train").unwrap().as_deref(), Some(second.data_sha256.as_str()));
+    assert_eq!(store.find("train").unwrap().as_ref(), Some(id));
+    assert!(store.point(&name("train"), &entry(&second)).unwrap());
+    assert_eq!(store.find("train").unwrap().unwrap().as_str(), second.data_sha256);
     assert_eq!(store.names().unwrap()[0].history, [entry(&first), entry(&second)]);
-    assert_eq!(store.find(&id[..8]).unwrap().as_deref(), Some(id));
-    assert!(matches!(store.point("../train", &entry(&first)), Err(SnapshotError::Name { .. })));
+    assert_eq!(store.find(&id.as_str()[..8]).unwrap().as_ref(), Some(id));
+    assert_eq!(store.find("../names/train").unwrap(), None);
 
-    write(folder.path(), &format!("store/snapshots/.new-{id}-1/manifest.json"), "{");
+    let hex = id.as_str();
+    write(folder.path(), &format!("store/snapshots/.new-{hex}-1/manifest.json"), "{");
     assert_eq!(store.ids().len(), 2);
-    write(folder.path(), &format!("store/snapshots/{id}/manifest.json"), "{");
+    write(folder.path(), &format!("store/snapshots/{hex}/manifest.json"), "{");
     assert!(matches!(store.snapshot(id), Err(SnapshotError::Damaged { .. })));
+}
+
+/// Proves that an id never moves: a name that an older program took and that reads as an id is found by its renamed word only.
+#[test]
+fn an_id_is_never_a_name() {
+    let folder = folder(&FILES);
+    let store = SnapshotStore::new(&folder.path().join("store"));
+    let (first, ..) = take(folder.path(), None);
+    store.put(&first, None).unwrap();
+    write(folder.path(), "data/c.csv", "age,plan\n1,free\n");
+    let (second, ..) = take(folder.path(), None);
+    store.put(&second, None).unwrap();
+    let line = |snapshot: &Snapshot| {
+        format!(
+            "{{\"data_sha256\":\"{}\",\"at\":\"2026-01-01T00:00:00Z\",\"paths\":[]}}\n",
+            snapshot.data_sha256
+        )
+    };
+    let (id, prefix) = (first.data_sha256.clone(), first.data_sha256[..6].to_owned());
+    for old in [&id, &prefix] {
+        write(folder.path(), &format!("store/names/{old}.jsonl"), &line(&second));
+        assert_eq!(store.find(old).unwrap().unwrap().as_str(), id);
+        let renamed = store.find(&format!("{old}-renamed")).unwrap().unwrap();
+        assert_eq!(renamed.as_str(), second.data_sha256);
+        assert!(store.names().unwrap().iter().any(|named| named.name == format!("{old}-renamed")));
+    }
 }
 
 /// Proves that a diff tells changed, moved, added and removed files apart, and columns that came, went or changed.

@@ -20,7 +20,7 @@ pub enum SplitError {
     #[error("a split has 2 to 255 parts, not {0}")]
     Parts(usize),
     /// A share that is none.
-    #[error("`{name}` has a share of {share}; a share lies between 0 and 1")]
+    #[error("`{name}` has a fraction of {share}; it must be between 0 and 1")]
     Share {
         /// The part.
         name: String,
@@ -28,7 +28,7 @@ pub enum SplitError {
         share: f64,
     },
     /// Shares that are not the whole.
-    #[error("the shares sum to {0}, not to 1")]
+    #[error("the fractions sum to {0}, not to 1")]
     Sum(f64),
     /// Two parts of one name.
     #[error("two parts are called `{0}`")]

@@ -84,7 +84,7 @@ pub fn read_rows(
         let column = &source.columns()[time];
         if !matches!(column.kind, ColumnType::Int | ColumnType::Timestamp | ColumnType::Null) {
             return Err(wrong(format!(
-                "the time column `{}` holds neither times nor whole numbers",
+                "the time column `{}` contains neither timestamps nor whole numbers",
                 column.name
             )));
         }

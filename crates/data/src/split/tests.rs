@@ -106,9 +106,9 @@ fn impossible_shares() {
     assert_eq!(said(&[("train", 1.0)]), "a split has 2 to 255 parts, not 1");
     assert_eq!(
         said(&[("train", 1.0), ("test", 0.1)]),
-        "`train` has a share of 1; a share lies between 0 and 1"
+        "`train` has a fraction of 1; it must be between 0 and 1"
     );
-    assert_eq!(said(&[("train", 0.5), ("test", 0.1)]), "the shares sum to 0.6, not to 1");
+    assert_eq!(said(&[("train", 0.5), ("test", 0.1)]), "the fractions sum to 0.6, not to 1");
     assert_eq!(said(&[("train", 0.5), ("train", 0.5)]), "two parts are called `train`");
     assert!(Shares::new(&[("a", 0.3333), ("b", 0.3333), ("c", 0.3333)]).is_ok());
 }
@@ -223,5 +223,5 @@ fn a_table_becomes_rows_to_split() {
     assert_eq!((rows.moments[1], coverage.rows_rejected), (None, 1));
     let wrong = SplitColumns { time: named("plan"), ..SplitColumns::default() };
     let error = read_rows(&mut source, &wrong, &crate::pass::UNWATCHED).unwrap_err().to_string();
-    assert!(error.contains("holds neither times nor whole numbers"), "{error}");
+    assert!(error.contains("contains neither timestamps nor whole numbers"), "{error}");
 }

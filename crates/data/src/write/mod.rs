@@ -2,7 +2,7 @@
 
 mod text;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use trackway_files::TempFile;
 
 use crate::error::DataError;
 use crate::infer::ColumnType;
@@ -27,7 +28,7 @@ const ROW_GROUP_ROWS: usize = 128 << 10;
 #[non_exhaustive]
 pub enum WriteError {
     /// A name that tells no format.
-    #[error("`{}` tells no format: let its name end in .parquet, .csv, .tsv or .jsonl", .path.display())]
+    #[error("unknown format of `{}`: use the extension .parquet, .csv, .tsv or .jsonl", .path.display())]
     NoFormat {
         /// The file.
         path: PathBuf,
@@ -84,7 +85,7 @@ impl TableFormat {
 /// A table that has its name only once it is whole. Dropped before, it leaves nothing.
 pub struct TableFile {
     path: PathBuf,
-    staged: PathBuf,
+    staged: TempFile,
     rows: Option<Rows>,
 }
 
@@ -99,9 +100,8 @@ impl TableFile {
     /// # Errors
     /// [`WriteError`]: a folder that is not there, columns that the format cannot hold.
     pub fn create(path: &Path, format: TableFormat, schema: &Arc<Schema>) -> Result<Self, WriteError> {
-        let staged = path.with_extension(format!("{}.tmp", std::process::id()));
         let disk = |source| WriteError::Disk { path: path.to_owned(), source };
-        let file = File::create(&staged).map_err(disk)?;
+        let (staged, file) = TempFile::beside(path).map_err(disk)?;
         let mut table = Self { path: path.to_owned(), staged, rows: None };
         table.rows = Some(match format {
             TableFormat::Parquet => {
@@ -146,15 +146,9 @@ impl TableFile {
             Rows::Parquet(writer) => writer.into_inner().map_err(content(&path))?,
             Rows::Text(rows) => rows.into_file().map_err(disk)?,
         };
-        file.sync_all().and_then(|()| fs::rename(&self.staged, &path)).map_err(disk)?;
+        file.sync_all().and_then(|()| self.staged.persist(&path)).map_err(disk)?;
+        trackway_files::give_to_user(&path).map_err(disk)?;
         Ok(path)
-    }
-}
-
-impl Drop for TableFile {
-    fn drop(&mut self) {
-        // Renamed where it was finished: then nothing has this name.
-        let _ = fs::remove_file(&self.staged);
     }
 }
 

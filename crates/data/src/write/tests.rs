@@ -1,3 +1,5 @@
+use std::fs;
+
 use arrow::array::{
     BooleanArray, Float64Array, Int64Array, ListArray, StringArray, TimestampMicrosecondArray,
 };
@@ -81,7 +83,10 @@ fn what_cannot_be_written() {
     let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1)])]));
     let nested = RecordBatch::try_from_iter([("l", lists)]).unwrap().schema();
     let refused = TableFile::create(&path, TableFormat::JsonLines, &nested).err().unwrap().to_string();
-    assert!(refused.contains("column `l` holds nested values") && refused.contains(".parquet"), "{refused}");
+    assert!(
+        refused.contains("column `l` contains nested values") && refused.contains(".parquet"),
+        "{refused}"
+    );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(TableFormat::of(Path::new("scores.txt")).unwrap_err().to_string().contains(".jsonl"));
 }

@@ -26,7 +26,7 @@ pub(super) fn check(schema: &Schema) -> Result<(), String> {
     });
     match nested {
         Some(field) => Err(format!(
-            "column `{}` holds {}, which a text file does not: write .parquet",
+            "column `{}` contains {}, which a text file cannot store: write .parquet",
             field.name(),
             if field.data_type().is_nested() { "nested values" } else { "bytes" }
         )),
@@ -56,7 +56,7 @@ impl TextRows {
             match self.format {
                 TableFormat::JsonLines => self.object(batch, &cells, row)?,
                 TableFormat::Separated(separator) => self.record(batch, &cells, row, separator)?,
-                TableFormat::Parquet => unreachable!("Parquet is no text"),
+                TableFormat::Parquet => unreachable!("Parquet is not a text format"),
             }
         }
         Ok(())

@@ -5,10 +5,12 @@
 
 mod pairing;
 
+use trackway_core::RowCoverage;
 use trackway_statistics::{holm, mcnemar_p_value, normal_p_value, normal_quantile};
 
 pub(crate) use pairing::pair;
 
+use crate::metrics::coverage::Needs;
 use crate::metrics::resample::{Units, draw, quantile, sorted_column};
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
@@ -43,13 +45,34 @@ pub(crate) struct Terms<'t> {
 /// Both sides against each other, over all pairs and in each slice (a name, and which rows of the candidate's table).
 pub(crate) fn compare(pairs: &Pairs, slices: &[(&str, &[bool])], terms: Terms<'_>) -> Comparison {
     let (baseline, candidate) = sides(pairs, terms.judge);
-    let metrics =
-        compared(&baseline, &candidate, terms).into_iter().map(|(name, compared, _)| (name, compared));
+    let coverage = coverage_of(pairs, terms.judge);
+    let metrics = compared(&baseline, &candidate, terms).into_iter().map(|(name, mut compared, _)| {
+        compared.difference.coverage = coverage(&name);
+        (name, compared)
+    });
     Comparison {
         pairing: pairs.pairing.clone(),
         metrics: metrics.collect(),
         mcnemar: mcnemar(pairs),
         slices: by_slice(pairs, slices, terms),
+    }
+}
+
+/// The pairs of all rows that either side has; and of the candidate's rows those that a number needs.
+fn coverage_of(pairs: &Pairs, judge: Judge) -> impl Fn(&str) -> RowCoverage {
+    let Pairing { pairs: paired, only_baseline, only_candidate, repeated_ids, different_labels, .. } =
+        pairs.pairing;
+    let all = paired + only_baseline + only_candidate + repeated_ids + different_labels;
+    let lacking = [Needs::Answers, Needs::Scores].map(|needs| {
+        let lacking = [&pairs.baseline, &pairs.candidate].map(|items| {
+            let coverage = items.rows.coverage(needs, judge.missing, |_| true);
+            coverage.rows_expected - coverage.rows_used
+        });
+        lacking[0].max(lacking[1])
+    });
+    move |metric| {
+        let lacking = lacking[usize::from(Needs::of(metric) == Needs::Scores)];
+        RowCoverage { rows_used: paired.saturating_sub(lacking), rows_expected: all }
     }
 }
 
@@ -129,6 +152,7 @@ fn judged(
             Units::Groups(of_item, _) => of_item.len(),
         } as u64,
         method,
+        coverage: RowCoverage::UNKNOWN,
     };
     (Compared { baseline, candidate, difference, verdict, margin, settles_at }, p_value)
 }

@@ -1,5 +1,6 @@
 //! A model that is reached by asking it, and the rows it is asked about.
 
+use trackway_core::RowCoverage;
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, FrameColumn};
 use trackway_statistics::{mean_interval, wilson};
@@ -241,6 +242,7 @@ pub(super) fn mean_of(values: &[f64]) -> Option<Estimate> {
         high: is_known.then_some(interval.high),
         support: values.len() as u64,
         method: if is_known { Method::Analytic } else { Method::None },
+        coverage: RowCoverage::complete(values.len() as u64),
     })
 }
 
@@ -254,6 +256,7 @@ pub(super) fn share_of(hits: &[bool]) -> Estimate {
         high: Some(interval.high),
         support: hits.len() as u64,
         method: Method::Analytic,
+        coverage: RowCoverage::complete(hits.len() as u64),
     }
 }
 

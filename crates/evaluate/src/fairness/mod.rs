@@ -5,15 +5,17 @@
 //! the largest lower end and the largest upper end of all pairs. The largest of several numbers is always more than
 //! nothing, so draws alone would call every table unfair; these intervals reach down to 0 where no pair differs for sure.
 
+use trackway_core::RowCoverage;
 use trackway_data::model::{Frame, MISSING_CODE};
 use trackway_statistics::{Interval, difference_interval, ratio_interval};
 
 use crate::assess::AssessError;
 use crate::differences::interval;
+use crate::metrics::coverage::Needs;
 use crate::metrics::ratio::{Link, Ratio};
 use crate::metrics::rows::{Content, Items, values_of};
 use crate::metrics::scoring::Scoring;
-use crate::metrics::{Judge, measure};
+use crate::metrics::{Judge, cell_table, measure};
 use crate::{Estimate, Fairness, FairnessGroup, Method, Metrics};
 
 /// The most groups of a column.
@@ -67,7 +69,7 @@ pub(crate) fn fairness(
         }
     }
     let mut groups: Vec<(String, Vec<u32>)> =
-        names.into_iter().zip(members).filter(|(_, members)| !members.is_empty()).collect();
+        names.iter().cloned().zip(members).filter(|(_, members)| !members.is_empty()).collect();
     groups.sort_by(|one, other| other.1.len().cmp(&one.1.len()).then_with(|| one.0.cmp(&other.0)));
     // Each pair of groups is one more chance to be wrong.
     let pairs = (groups.len() * groups.len().saturating_sub(1) / 2).max(1);
@@ -75,14 +77,24 @@ pub(crate) fn fairness(
     let groups: Vec<(String, Items)> =
         groups.into_iter().map(|(name, members)| (name, items.subset(&members))).collect();
     let rates: Vec<Metrics> = groups.iter().map(|(_, items)| rates(items, positive, wider)).collect();
-    let groups: Vec<FairnessGroup> =
-        groups.into_iter().map(|(name, items)| group(name, &items, positive, support_min, judge)).collect();
-    Ok(Fairness {
-        column: column.to_owned(),
-        measures: measures(&groups, &rates),
-        groups,
-        rows_without_group,
-    })
+    let groups: Vec<FairnessGroup> = groups
+        .into_iter()
+        .map(|(name, items)| {
+            let group = group(name, &items, positive, support_min, judge);
+            let mut metrics = group.metrics.clone();
+            let is_member =
+                |row: usize| codes[row] != MISSING_CODE && names[codes[row] as usize] == group.name;
+            items.rows.cover(&mut metrics, judge.missing, is_member);
+            FairnessGroup { metrics, ..group }
+        })
+        .collect();
+    let mut measures = measures(&groups, &rates);
+    // A row without a group is in no measure, and one without a prediction was not treated in any way.
+    let mut coverage =
+        items.rows.coverage(Needs::Predictions, judge.missing, |row| codes[row] != MISSING_CODE);
+    coverage.rows_expected = items.rows.coverage(Needs::Predictions, judge.missing, |_| true).rows_expected;
+    measures.values_mut().for_each(|estimate| estimate.coverage = coverage);
+    Ok(Fairness { column: column.to_owned(), measures, groups, rows_without_group })
 }
 
 /// One group by itself, its intervals of the confidence that was asked for.
@@ -109,25 +121,24 @@ fn group(name: String, items: &Items, positive: u32, support_min: u64, judge: Ju
 /// The rates of a group that can be computed.
 fn rates(items: &Items, positive: u32, confidence: f64) -> Metrics {
     let Content::Classes(rows) = &items.content else { return Metrics::new() };
-    let classes = rows.names.len() as u32;
-    let table = |is: &dyn Fn(u32, u32) -> bool| -> Vec<f64> {
-        let cell = |cell: u32| f64::from(u8::from(is(cell / classes, cell % classes)));
-        (0..classes * classes).map(cell).collect()
-    };
-    let is_selected = |label: bool| table(&|l, p| (l == positive) == label && p == positive);
+    let (classes, positive) = (rows.names.len(), positive as usize);
+    let table = |is: &dyn Fn(usize, Option<usize>) -> bool| cell_table(classes, is);
+    // Without a prediction a row is wrong, whatever its label.
+    let is_selected =
+        |label: bool| table(&|l, p| (l == positive) == label && p.map_or(l != positive, |p| p == positive));
     let labelled = |label: bool| table(&|l, _| (l == positive) == label);
-    let (all, selected) = (table(&|_, _| true), table(&|_, p| p == positive));
+    let (all, selected) = (table(&|_, _| true), table(&|_, p| p == Some(positive)));
     let mut ratios = vec![
         Ratio::cells(SELECTION, selected, all, Link::Itself),
         Ratio::cells(TRUE_POSITIVE, is_selected(true), labelled(true), Link::Itself),
         Ratio::cells(FALSE_POSITIVE, is_selected(false), labelled(false), Link::Itself),
     ];
     if let (Some(scores), true) = (&rows.score, rows.are_probabilities) {
-        let gap = |(score, label): (&f64, &u32)| score - f64::from(u8::from(*label == positive));
-        ratios.push(Ratio::mean(BIAS, scores.iter().zip(&rows.label).map(gap).collect(), Link::Itself));
+        let gap = |(score, label): (&f64, &u32)| score - f64::from(u8::from(*label as usize == positive));
+        ratios.push(Ratio::mean_of_known(BIAS, scores.iter().zip(&rows.label).map(gap).collect()));
     }
     let cells = rows.cells();
-    let mut counts = vec![0.0; (classes * classes) as usize];
+    let mut counts = vec![0.0; classes * (classes + 1)];
     cells.iter().for_each(|cell| counts[*cell as usize] += 1.0);
     let estimates = ratios.into_iter().filter_map(|ratio| {
         let estimate = ratio.estimate(&cells, &counts, items.units(), confidence)?;
@@ -192,6 +203,7 @@ fn extreme(
         high: end(interval.high),
         support,
         method,
+        coverage: RowCoverage::UNKNOWN,
     })
 }
 

@@ -1,19 +1,26 @@
 //! Logs of Inspect (`inspect_ai`), format 2: `.eval`, a ZIP archive of JSON, and `.json`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
+use trackway_core::RowCoverage;
+use trackway_statistics::{mean_interval, wilson};
 
 use super::zip::Archive;
 use super::{
-    ForeignEvaluation, ImportError, content, estimate, flat, parse, read_json, sha256_of, text_at, word_at,
+    ForeignEvaluation, ImportError, content, flat, parse, read_json, sha256_of, take, text_at, word_at,
 };
-use crate::Metrics;
+use crate::{Estimate, Method, Metrics};
 
 /// Where the log of an evaluation that goes on, or was killed, begins.
 const JOURNAL: &str = "_journal/start.json";
+
+/// Means that differ by less are the same, written with fewer digits.
+const SAME_WITHIN: f64 = 1e-3;
+const CONFIDENCE: f64 = 0.95;
 
 /// Reads one log.
 pub(super) fn read(path: &Path) -> Result<ForeignEvaluation, ImportError> {
@@ -21,10 +28,10 @@ pub(super) fn read(path: &Path) -> Result<ForeignEvaluation, ImportError> {
     let (header, samples) = if is_archive { archive(path)? } else { whole(path)? };
     let status = text_at(&header, "status").unwrap_or_default();
     if !header.get("eval").is_some_and(Json::is_object) {
-        return Err(content(path, "it is no log of Inspect: it has no `eval`".into()));
+        return Err(content(path, "not an Inspect log: it has no `eval`".into()));
     }
     if status == "started" {
-        let why = "the log is not finished: the evaluation goes on, or was killed; finish it with `inspect eval-retry`";
+        let why = "the log is not finished: the evaluation is running or was killed; finish it with `inspect eval-retry`";
         return Err(content(path, why.into()));
     }
     Ok(evaluation(&header, &samples, &status))
@@ -48,7 +55,7 @@ fn archive(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
     let Some(header) = archive.read("header.json").map_err(bad)? else {
         return match archive.read(JOURNAL).map_err(bad)? {
             Some(_) => Ok((serde_json::json!({ "status": "started", "eval": {} }), Vec::new())),
-            None => Err(content(path, "it is no log of Inspect: it has no `header.json`".into())),
+            None => Err(content(path, "not an Inspect log: it has no `header.json`".into())),
         };
     };
     let header = parse(path, &header)?;
@@ -60,7 +67,7 @@ fn archive(path: &Path) -> Result<(Json, Vec<Json>), ImportError> {
     let mut samples = Vec::with_capacity(names.len());
     for name in names {
         if let Some(bytes) = archive.read(&name).map_err(bad)? {
-            samples.push(parse(path, &bytes)?);
+            samples.push(kept(parse(path, &bytes)?));
         }
     }
     Ok((header, samples))
@@ -75,12 +82,13 @@ fn evaluation(header: &Json, samples: &[Json], status: &str) -> ForeignEvaluatio
     let decoding = decoding(header);
     let mut notes = Vec::new();
     if samples.is_empty() {
-        notes.push("the log holds no samples: only its numbers were taken over".to_owned());
+        notes.push("the log contains no samples: only its metrics were imported".to_owned());
     }
     let epochs = eval["config"]["epochs"].as_u64().unwrap_or(1);
     if epochs > 1 {
         notes.push(format!("every example was answered {epochs} times"));
     }
+    let metrics = metrics(&header["results"], samples, &mut notes);
     let why = || text_at(&header["error"], "message").unwrap_or_else(|| format!("it ended as `{status}`"));
     ForeignEvaluation {
         origin: "inspect".into(),
@@ -95,7 +103,7 @@ fn evaluation(header: &Json, samples: &[Json], status: &str) -> ForeignEvaluatio
         decoding,
         judge_model,
         judge_rubric,
-        metrics: metrics(&header["results"]),
+        metrics,
         rows,
         times: (
             text_at(&header["stats"], "started_at").or_else(|| text_at(eval, "created")),
@@ -151,25 +159,85 @@ fn task_sha256(samples: &[Json]) -> Option<String> {
     (!lines.is_empty()).then(|| sha256_of(lines))
 }
 
-/// Each scorer's metrics; with several scorers their names stand before. A `stderr` becomes the interval of the mean it belongs to.
-fn metrics(results: &Json) -> Metrics {
+/// Each scorer's metrics; with several scorers their names stand before. A `stderr` becomes the interval of the mean it belongs to. Where
+/// the samples give another mean than the header, the samples count.
+fn metrics(results: &Json, samples: &[Json], notes: &mut Vec<String>) -> Metrics {
     let scores = results["scores"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut metrics = Metrics::new();
     for score in scores {
-        let prefix = match scores.len() {
-            1 => String::new(),
-            _ => format!("{}.", score["name"].as_str().unwrap_or("score")),
-        };
-        let value = |name: &str| score["metrics"][name]["value"].as_f64();
-        let support = score["scored_samples"].as_u64().or_else(|| results["completed_samples"].as_u64());
-        let stderr = value("stderr");
-        for name in score["metrics"].as_object().into_iter().flatten().map(|(name, _)| name) {
-            let Some(found) = value(name).filter(|_| name != "stderr") else { continue };
-            let reach = stderr.filter(|_| matches!(name.as_str(), "accuracy" | "mean"));
-            metrics.insert(format!("{prefix}{name}"), estimate(name, found, reach, support));
+        let scorer = score["name"].as_str().unwrap_or("score");
+        let prefix = if scores.len() == 1 { String::new() } else { format!("{scorer}.") };
+        let scored = score["scored_samples"].as_u64().or_else(|| results["completed_samples"].as_u64());
+        let rows_used = scored.unwrap_or(0);
+        let expected = results["total_samples"].as_u64().unwrap_or(0).max(rows_used);
+        let coverage = RowCoverage { rows_used, rows_expected: if rows_used > 0 { expected } else { 0 } };
+        let of_samples = of_samples(samples, scorer);
+        for (name, metric) in score["metrics"].as_object().into_iter().flatten() {
+            let key = format!("{prefix}{name}");
+            let is_mean = matches!(name.as_str(), "accuracy" | "mean");
+            let header = metric["value"].as_f64();
+            match of_samples.filter(|_| is_mean) {
+                Some(own) if header.is_none_or(|header| (header - own.value).abs() > SAME_WITHIN) => {
+                    let stated = header.map_or_else(|| "no number".to_owned(), |header| header.to_string());
+                    notes.push(format!(
+                        "`{key}`: {stated} in the header, {} computed from the samples and used",
+                        own.value
+                    ));
+                    metrics.insert(key, own);
+                }
+                _ if name == "stderr" => {}
+                _ => {
+                    let none = Json::Null;
+                    let stderr = if is_mean { &score["metrics"]["stderr"]["value"] } else { &none };
+                    take(&mut metrics, notes, (&key, name), &metric["value"], (stderr, coverage));
+                }
+            }
         }
     }
     metrics
+}
+
+/// The mean grade of a scorer over all samples, those of one example put together; none where nothing is graded.
+fn of_samples(samples: &[Json], scorer: &str) -> Option<Estimate> {
+    let mut examples: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    let mut coverage = RowCoverage { rows_used: 0, rows_expected: samples.len() as u64 };
+    for sample in samples {
+        let Some(grade) = graded(&sample["scores"][scorer]["value"]).as_f64() else { continue };
+        coverage.rows_used += 1;
+        let example = examples.entry(sample["id"].to_string()).or_default();
+        *example = (example.0 + grade, example.1 + 1.0);
+    }
+    let means: Vec<f64> = examples.values().map(|(sum, count)| sum / count).collect();
+    let count = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / count;
+    let interval = if means.iter().all(|mean| *mean == 0.0 || *mean == 1.0) {
+        wilson(mean * count, count, CONFIDENCE)
+    } else {
+        let squares: f64 = means.iter().map(|it| (it - mean).powi(2)).sum();
+        mean_interval(mean, (squares / (count - 1.0)).sqrt(), count, CONFIDENCE)
+    };
+    let end = |end: f64| end.is_finite().then_some(end);
+    let is_known = interval.low.is_finite() && interval.high.is_finite();
+    mean.is_finite().then(|| Estimate {
+        value: mean,
+        low: end(interval.low),
+        high: end(interval.high),
+        support: means.len() as u64,
+        method: if is_known { Method::Analytic } else { Method::None },
+        coverage,
+    })
+}
+
+/// What is needed of a sample: its messages and events are most of it.
+fn kept(mut sample: Json) -> Json {
+    let completion = sample["output"]["completion"].take();
+    if let Some(members) = sample.as_object_mut() {
+        const NEEDED: [&str; 8] =
+            ["id", "epoch", "input", "target", "scores", "metadata", "error", "total_time"];
+        members.retain(|name, _| NEEDED.contains(&name.as_str()));
+        members.insert("output".into(), json!({ "completion": completion }));
+    }
+    sample
 }
 
 /// One example. Its first score says whether it is right, as far as it is a grade.

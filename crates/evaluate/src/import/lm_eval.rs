@@ -6,10 +6,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
-use trackway_core::Timestamp;
+use trackway_core::{RowCoverage, Timestamp};
 
 use super::{
-    ForeignEvaluation, ImportError, content, estimate, flat, parse, read_json, sha256_of, text_at, word_at,
+    ForeignEvaluation, ImportError, content, flat, parse, read_json, sha256_of, take, text_at, word_at,
 };
 use crate::Metrics;
 
@@ -20,7 +20,7 @@ const NO_FILTER: &str = "none";
 pub(super) fn read(path: &Path) -> Result<Vec<ForeignEvaluation>, ImportError> {
     let results = read_json(path)?;
     let Some(tasks) = results["results"].as_object() else {
-        return Err(content(path, "it is no result of lm-evaluation-harness: it has no `results`".into()));
+        return Err(content(path, "not an lm-evaluation-harness result: it has no `results`".into()));
     };
     let groups = &results["group_subtasks"];
     let is_group = |task: &str| groups[task].as_array().is_some_and(|subtasks| !subtasks.is_empty());
@@ -68,6 +68,7 @@ fn evaluation(results: &Json, task: &str, numbers: &Json, samples: Option<&[Json
     if let Some(limit) = config["limit"].as_f64() {
         notes.push(format!("only a part of the task was run: `--limit {limit}`"));
     }
+    let metrics = metrics(numbers, &results["n-samples"][task], &mut notes);
     let version = results["lm_eval_version"].as_str();
     let began = results["date"].as_f64();
     let took = word_at(results, "total_evaluation_time_seconds").and_then(|text| text.parse::<f64>().ok());
@@ -96,7 +97,7 @@ fn evaluation(results: &Json, task: &str, numbers: &Json, samples: Option<&[Json
         judge_model: None,
         judge_rubric: None,
         seed: config["random_seed"].as_u64(),
-        metrics: metrics(numbers, results["n-samples"][task]["effective"].as_u64()),
+        metrics,
         rows: samples.unwrap_or_default().iter().map(row).collect(),
         times: (began.map(time), began.zip(took).map(|(began, took)| time(began + took))),
         failure: None,
@@ -114,13 +115,18 @@ fn hashed(samples: &[Json]) -> Option<String> {
 
 /// `acc,none` with `acc_stderr,none`. The harness's `acc` is scikit-learn's accuracy; other filters than `none` stand behind
 /// the name.
-fn metrics(numbers: &Json, support: Option<u64>) -> Metrics {
+fn metrics(numbers: &Json, samples: &Json, notes: &mut Vec<String>) -> Metrics {
+    let rows_used = samples["effective"].as_u64().unwrap_or(0);
+    let expected = samples["original"].as_u64().unwrap_or(rows_used).max(rows_used);
+    let coverage = RowCoverage { rows_used, rows_expected: if rows_used > 0 { expected } else { 0 } };
     let mut metrics = Metrics::new();
     for (key, value) in numbers.as_object().into_iter().flatten() {
         let Some((name, filter)) = key.split_once(',') else { continue };
-        let Some(value) = value.as_f64().filter(|_| !name.ends_with("_stderr")) else { continue };
-        let stderr = numbers[format!("{name}_stderr,{filter}")].as_f64();
-        metrics.insert(named(name, filter), estimate(name, value, stderr, support));
+        if name.ends_with("_stderr") || value.is_string() {
+            continue;
+        }
+        let stderr = &numbers[format!("{name}_stderr,{filter}")];
+        take(&mut metrics, notes, (&named(name, filter), name), value, (stderr, coverage));
     }
     metrics
 }

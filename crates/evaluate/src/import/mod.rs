@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{Estimate, Method, Metrics};
+use trackway_core::RowCoverage;
+
+use crate::told::with_stderr;
+use crate::{Estimate, Metrics};
 
 /// Logs of more bytes are not read.
 pub const LOG_BYTES_MAX: u64 = 4 << 30;
@@ -77,7 +80,7 @@ pub enum ImportError {
     },
     /// Nothing that is known.
     #[error(
-        "`{}` holds no results: wanted are an Inspect log (.eval or .json) or `results_*.json` of lm-evaluation-harness", .path.display()
+        "`{}` contains no results: expected an Inspect log (.eval or .json) or `results_*.json` of lm-evaluation-harness", .path.display()
     )]
     Nothing {
         /// What was named.
@@ -188,22 +191,22 @@ fn without_nan(text: &str) -> String {
     plain
 }
 
-/// How many standard errors an interval of 95 % reaches to each side.
-const STANDARD_ERRORS: f64 = 1.959_963_984_540_054;
-/// Shares: their intervals end at 0 and 1.
-const SHARES: [&str; 6] = ["accuracy", "acc", "acc_norm", "exact_match", "f1", "pass_at_1"];
-
-/// A number with the interval of its standard error.
-fn estimate(name: &str, value: f64, stderr: Option<f64>, support: Option<u64>) -> Estimate {
-    let reach = stderr.map(|stderr| stderr.abs() * STANDARD_ERRORS);
-    let is_share = SHARES.contains(&name) && (0.0..=1.0).contains(&value);
-    let within = |end: f64| if is_share { end.clamp(0.0, 1.0) } else { end };
-    Estimate {
-        value,
-        low: reach.map(|reach| within(value - reach)),
-        high: reach.map(|reach| within(value + reach)),
-        support: support.unwrap_or(0),
-        method: if reach.is_some() { Method::Analytic } else { Method::None },
+/// Takes a number of a log over, or notes why it was left out.
+fn take(
+    metrics: &mut Metrics,
+    notes: &mut Vec<String>,
+    (key, name): (&str, &str),
+    number: &Json,
+    (stderr, coverage): (&Json, RowCoverage),
+) {
+    let Some(value) = number.as_f64() else {
+        notes.push(format!("`{key}` is not a finite number in the log, and was left out"));
+        return;
+    };
+    let support = Some(coverage.rows_used).filter(|rows| *rows > 0);
+    match with_stderr(name, value, stderr.as_f64(), support) {
+        Ok(estimate) => drop(metrics.insert(key.to_owned(), Estimate { coverage, ..estimate })),
+        Err(why) => notes.push(format!("{why}; it was left out")),
     }
 }
 

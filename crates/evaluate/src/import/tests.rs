@@ -35,6 +35,62 @@ fn inspect_logs() {
     }
 }
 
+/// The vector's log of Inspect with its header changed: of three samples two are right.
+fn changed(change: impl FnOnce(&mut Json)) -> ForeignEvaluation {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log: Json =
+        serde_json::from_slice(&std::fs::read(vector("inspect/capitals.json")).unwrap()).unwrap();
+    change(&mut log);
+    // Python writes what JSON has no word for.
+    let text = log.to_string().replace("\"PYTHON'S NAN\"", "NaN");
+    let path = folder.path().join("log.json");
+    std::fs::write(&path, text).unwrap();
+    read(&path).unwrap().remove(0)
+}
+
+/// Proves that where the header of a log says another mean than its samples, or one that no mean of grades can be, the samples count, with
+/// a note, and the standard error of the header does not come along.
+#[test]
+fn samples_count_against_the_header() {
+    for (value, stderr) in [(0.999, 0.001), (5.0, 5.0), (-1.0, 0.1)] {
+        let log = changed(|log| {
+            let metrics = &mut log["results"]["scores"][0]["metrics"];
+            metrics["accuracy"]["value"] = json!(value);
+            metrics["stderr"]["value"] = json!(stderr);
+        });
+        let accuracy = log.metrics["accuracy"];
+        assert_eq!((accuracy.value, accuracy.support), (2.0 / 3.0, 3), "{value}");
+        assert!(accuracy.low.unwrap() < 0.3, "{value}: {accuracy:?}");
+        let note = format!("`accuracy`: {value} in the header, ");
+        assert!(log.notes.iter().any(|text| text.starts_with(&note)), "{:?}", log.notes);
+    }
+}
+
+/// Proves that a number which cannot be is left out with a note that names it: an accuracy out of range, NaN, a negative standard error.
+#[test]
+fn impossible_numbers_are_left_out() {
+    let bare = |metric: &str, value: Json, stderr: Json| {
+        changed(|log| {
+            log["samples"] = json!([]);
+            let metrics = json!({ metric: { "name": metric, "value": value }, "stderr": { "name": "stderr", "value": stderr } });
+            log["results"]["scores"][0]["metrics"] = metrics;
+        })
+    };
+    for (metric, value, stderr, told) in [
+        ("accuracy", json!(5.0), json!(5.0), "`accuracy` is 5"),
+        ("accuracy", json!(-0.5), json!(0.1), "`accuracy` is -0.5"),
+        ("accuracy", json!("PYTHON'S NAN"), json!(0.1), "`accuracy` is not a finite number"),
+        ("accuracy", json!(0.9), json!(-0.1), "`accuracy`"),
+        ("f1", json!("PYTHON'S NAN"), json!(0.0), "`f1` is not a finite number"),
+    ] {
+        let log = bare(metric, value.clone(), stderr.clone());
+        assert!(!log.metrics.contains_key(metric), "{value} ± {stderr}: {:?}", log.metrics);
+        let is_told = |note: &String| note.starts_with(told) && note.contains("left out");
+        assert!(log.notes.iter().any(is_told), "{value} ± {stderr}: {:?}", log.notes);
+    }
+    assert_eq!(bare("accuracy", json!(0.9), json!(0.1)).metrics["accuracy"].value, 0.9);
+}
+
 /// Proves that the harness's results give an evaluation for each task, with its hash, its numbers and its examples, and that without
 /// samples it is said.
 #[test]
@@ -79,7 +135,7 @@ fn what_is_no_log() {
         (file("x.json", b"{\"a\": 1}"), "it has no `eval`"),
         (file("results_y.json", b"{}"), "it has no `results`"),
         (file("z.json", b"{\"a\": "), "EOF"),
-        (file("notes.txt", b"hello"), "holds no results"),
+        (file("notes.txt", b"hello"), "contains no results"),
         (folder.path().join("nowhere"), "cannot read"),
     ] {
         let error = read(&path).unwrap_err().to_string();

@@ -3,8 +3,8 @@
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// An entry that unpacks to more is not read.
-pub const ENTRY_BYTES_MAX: u64 = 1 << 30;
+/// An archive of which more is unpacked is not read.
+pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 /// More entries than these are no log.
 pub const ENTRIES_MAX: u64 = 10_000_000;
 /// The directory of all entries.
@@ -22,6 +22,8 @@ const END_BYTES_MAX: u64 = 22 + 0xffff;
 pub struct Archive<R> {
     reader: R,
     entries: Vec<Entry>,
+    /// What may still be unpacked.
+    bytes_left: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -70,7 +72,7 @@ impl<R: Read + Seek> Archive<R> {
             entries.push(entry);
             at = next;
         }
-        Ok(Self { reader, entries })
+        Ok(Self { reader, entries, bytes_left: UNPACKED_BYTES_MAX })
     }
 
     /// The names of all entries, in order.
@@ -81,7 +83,7 @@ impl<R: Read + Seek> Archive<R> {
     /// The unpacked bytes of an entry; of several of one name the last one counts. `None`: there is none.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] for what cannot be unpacked, or is larger than [`ENTRY_BYTES_MAX`].
+    /// [`io::ErrorKind::InvalidData`] for what cannot be unpacked, or where all that was read is more than [`UNPACKED_BYTES_MAX`].
     pub fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let Some(entry) = self.entries.iter().rev().find(|entry| entry.name == name).cloned() else {
             return Ok(None);
@@ -89,11 +91,14 @@ impl<R: Read + Seek> Archive<R> {
         if entry.encrypted {
             return Err(damaged("an entry is encrypted"));
         }
-        if entry.size_bytes > ENTRY_BYTES_MAX || entry.packed_bytes > ENTRY_BYTES_MAX {
-            let message =
-                format!("`{name}` has {} bytes; at most {ENTRY_BYTES_MAX} are read", entry.size_bytes);
+        if entry.size_bytes.max(entry.packed_bytes) > self.bytes_left {
+            let message = format!(
+                "it unpacks to more than {UNPACKED_BYTES_MAX} bytes, and no more are read: `{name}` alone has {}",
+                entry.size_bytes
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
+        self.bytes_left -= entry.size_bytes.max(entry.packed_bytes);
         let head = read_at(&mut self.reader, entry.offset, 30)?;
         if u32_at(&head, 0)? != LOCAL_ENTRY {
             return Err(damaged("an entry is not where the directory says"));
@@ -219,6 +224,16 @@ mod tests {
         bytes.extend(b"a");
         head(&mut bytes, END, &[0, 0, 1, 1, 47, 0, 32, 0, 0]);
         bytes
+    }
+
+    /// Proves that no more is unpacked of all entries together than of an archive may be.
+    #[test]
+    fn all_entries_together_are_bounded() {
+        let mut archive = Archive::open(Cursor::new(stored())).unwrap();
+        archive.bytes_left = 2;
+        assert!(archive.read("a").unwrap().is_some() && archive.read("a").unwrap().is_some());
+        let error = archive.read("a").unwrap_err().to_string();
+        assert!(error.contains("unpacks to more than"), "{error}");
     }
 
     /// Proves that an entry is read, that one that is not there is none, and that any damage is an error and no panic.

@@ -1,5 +1,6 @@
 //! Metrics of the confusion matrix that are means over classes. A matrix is a list of counts, row by row: the count of
-//! label `l` and prediction `p` of `k` classes stands at `l · k + p`.
+//! label `l` and prediction `p` of `k` classes is at `l · (k + 1) + p`; rows without a prediction are in the last column. They are
+//! wrong: a miss of their own class, and a false alarm of every other one.
 
 use trackway_statistics::wilson;
 
@@ -39,17 +40,29 @@ impl ClassCounts {
     }
 }
 
+/// 1 for the cells of a label and a prediction (`None`: there is none) for which `is` holds, 0 for the others.
+pub(crate) fn cell_table(classes: usize, is: impl Fn(usize, Option<usize>) -> bool) -> Vec<f64> {
+    let width = classes + 1;
+    let holds = |cell: usize| is(cell / width, Some(cell % width).filter(|class| *class < classes));
+    (0..classes * width).map(|cell| f64::from(u8::from(holds(cell)))).collect()
+}
+
 /// Each class of a matrix.
 pub(crate) fn of_classes(counts: &[f64], classes: usize) -> Vec<ClassCounts> {
     let mut found = vec![ClassCounts { hits: 0.0, labelled: 0.0, predicted: 0.0 }; classes];
+    let mut unanswered = 0.0;
     for label in 0..classes {
-        for prediction in 0..classes {
-            let count = counts[label * classes + prediction];
+        let row = &counts[label * (classes + 1)..(label + 1) * (classes + 1)];
+        for (prediction, count) in row[..classes].iter().enumerate() {
             found[label].labelled += count;
             found[prediction].predicted += count;
         }
-        found[label].hits = counts[label * classes + label];
+        found[label].hits = row[label];
+        found[label].labelled += row[classes];
+        found[label].predicted -= row[classes];
+        unanswered += row[classes];
     }
+    found.iter_mut().for_each(|class| class.predicted += unanswered);
     found
 }
 

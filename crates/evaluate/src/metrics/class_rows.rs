@@ -1,8 +1,10 @@
 //! Rows whose labels and predictions are classes.
 
-use trackway_data::model::Frame;
+use trackway_data::model::{Frame, MISSING_CODE};
 
-use super::rows::{Classes, Content, KnownClasses, column, numbers, pick, values_of, whole_rows};
+use super::rows::{
+    Classes, Content, Found, KnownClasses, answers_of, column, finite, numbers, pick, values_of, whole_rows,
+};
 use crate::Columns;
 use crate::assess::AssessError;
 
@@ -12,23 +14,20 @@ pub const CLASSES_MAX: usize = 256;
 /// Scores of all classes are probabilities when they sum to 1 within this.
 const PROBABILITY_SUM_TOLERANCE: f64 = 1e-3;
 
-pub fn classes(
+/// The rows that have a label. One without a prediction is wrong, one without a score is in no number that needs one.
+pub(super) fn classes(
     frame: &Frame,
     columns: &Columns,
     known: KnownClasses<'_>,
-) -> Result<(Vec<u32>, Content), AssessError> {
+) -> Result<Found, AssessError> {
     let label_name = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
-    let mut needed = vec![label_name];
-    needed.extend(columns.prediction.as_deref());
-    needed.extend(columns.score.as_deref());
-    needed.extend(columns.class_scores.values().map(String::as_str));
-    let rows = whole_rows(frame, &needed)?;
+    let rows = whole_rows(frame, &[label_name])?;
     let (label_names, label) = values_of(column(frame, label_name)?);
-    let predicted =
-        columns.prediction.as_deref().map(|name| column(frame, name).map(values_of)).transpose()?;
+    let answers = |name: &str| Ok::<_, AssessError>(answers_of(column(frame, name)?, &label_names));
+    let predicted = columns.prediction.as_deref().map(answers).transpose()?;
 
-    let mut names: Vec<String> = label_names.clone();
-    names.extend(predicted.iter().flat_map(|(names, _)| names.clone()));
+    let mut names = in_use(&label_names, &pick(&label, &rows));
+    names.extend(predicted.iter().flat_map(|(names, codes)| in_use(names, codes)));
     names.extend(columns.class_scores.keys().cloned());
     names.extend_from_slice(known.names);
     sort_classes(&mut names);
@@ -36,22 +35,24 @@ pub fn classes(
         return Err(AssessError::TooManyClasses { column: label_name.to_owned(), classes: names.len() });
     }
     let class_of = |own: &[String], codes: &[u32]| -> Vec<u32> {
-        let map: Vec<u32> = own.iter().map(|name| place(&names, name)).collect();
-        rows.iter().map(|row| map[codes[*row as usize] as usize]).collect()
+        let map: Vec<u32> = own.iter().map(|name| place(&names, name).unwrap_or(MISSING_CODE)).collect();
+        let class = |row: &u32| map.get(codes[*row as usize] as usize).copied().unwrap_or(MISSING_CODE);
+        rows.iter().map(class).collect()
     };
     let label = class_of(&label_names, &label);
     let positive = positive_class(&names, known.positive, columns)?;
 
     let class_scores = class_scores(frame, columns, &names, &rows)?;
     let score = match (&columns.score, positive) {
-        (Some(name), Some(_)) => Some(pick(numbers(frame, name)?, &rows)),
+        (Some(name), Some(_)) => Some(finite(pick(numbers(frame, name)?, &rows))),
         (None, Some(positive)) if !class_scores.is_empty() => Some(class_scores[positive as usize].clone()),
         _ => None,
     };
     let class_scores = if positive.is_some() { Vec::new() } else { class_scores };
-    let all_scores = || score.iter().chain(&class_scores).flatten();
+    let all_scores = || score.iter().chain(&class_scores).flatten().filter(|score| !score.is_nan());
     let sums_to_one = |row: usize| {
-        (class_scores.iter().map(|scores| scores[row]).sum::<f64>() - 1.0).abs() <= PROBABILITY_SUM_TOLERANCE
+        let sum = class_scores.iter().map(|scores| scores[row]).sum::<f64>();
+        sum.is_nan() || (sum - 1.0).abs() <= PROBABILITY_SUM_TOLERANCE
     };
     let are_probabilities = all_scores().all(|score| (0.0..=1.0).contains(score))
         && (class_scores.is_empty() || (0..rows.len()).all(sums_to_one));
@@ -61,7 +62,30 @@ pub fn classes(
     };
     let names = names.into();
     let content = Classes { names, positive, label, prediction, score, class_scores, are_probabilities };
-    Ok((rows, Content::Classes(content)))
+    Ok(found(frame, rows, content))
+}
+
+fn found(frame: &Frame, row_of_item: Vec<u32>, content: Classes) -> Found {
+    let scores = content.score.as_ref().or(content.class_scores.first()).cloned();
+    let unanswered = content.prediction.iter().map(|code| *code == MISSING_CODE).collect::<Vec<_>>();
+    let mut found = Found::rows(frame, row_of_item, Content::Classes(content));
+    let Found { row_of_item, rows, .. } = &mut found;
+    for (item, row) in row_of_item.iter().enumerate() {
+        if unanswered[item] {
+            rows.without_prediction(*row);
+        }
+        if scores.as_ref().is_some_and(|scores| scores[item].is_nan()) {
+            rows.without_score(*row);
+        }
+    }
+    found
+}
+
+/// The texts that a row has.
+fn in_use(names: &[String], codes: &[u32]) -> Vec<String> {
+    let mut used = vec![false; names.len()];
+    codes.iter().filter(|code| **code != MISSING_CODE).for_each(|code| used[*code as usize] = true);
+    names.iter().zip(used).filter(|(_, used)| *used).map(|(name, _)| name.clone()).collect()
 }
 
 /// Numbers by value, texts by letters, each once.
@@ -77,8 +101,8 @@ fn sort_classes(names: &mut Vec<String>) {
     names.dedup();
 }
 
-fn place(names: &[String], name: &str) -> u32 {
-    names.iter().position(|it| it == name).expect("every class is in the list") as u32
+fn place(names: &[String], name: &str) -> Option<u32> {
+    names.iter().position(|it| it == name).map(|place| place as u32)
 }
 
 /// With two classes the one that was named, else the last one. One that was named must be there.
@@ -93,13 +117,13 @@ fn positive_class(
             column: columns.label.clone().unwrap_or_default(),
             classes: names.join(", "),
         }),
-        Some(wanted) if names.len() <= 2 => Ok(Some(place(names, wanted))),
+        Some(wanted) if names.len() <= 2 => Ok(place(names, wanted)),
         Some(_) => Err(AssessError::NotTwoClasses(names.len())),
         None => Ok((names.len() == 2).then_some(1)),
     }
 }
 
-/// A column for each class, or nothing.
+/// A column for each class, or nothing. A row that lacks one of them has none.
 fn class_scores(
     frame: &Frame,
     columns: &Columns,
@@ -111,9 +135,15 @@ fn class_scores(
     }
     let of = |class: &String| {
         let name = columns.class_scores.get(class).ok_or_else(|| AssessError::NoScoreOf(class.clone()))?;
-        Ok(pick(numbers(frame, name)?, rows))
+        Ok(finite(pick(numbers(frame, name)?, rows)))
     };
-    names.iter().map(of).collect()
+    let mut scores = names.iter().map(of).collect::<Result<Vec<_>, AssessError>>()?;
+    for row in 0..rows.len() {
+        if scores.iter().any(|scores| scores[row].is_nan()) {
+            scores.iter_mut().for_each(|scores| scores[row] = f64::NAN);
+        }
+    }
+    Ok(scores)
 }
 
 /// What the scores predict: the class with the highest one; of two classes the positive one from a half on, from 0 on
@@ -126,7 +156,11 @@ fn by_score(
 ) -> Result<Vec<u32>, AssessError> {
     if let (Some(score), Some(positive)) = (score, positive) {
         let threshold = if are_probabilities { 0.5 } else { 0.0 };
-        let class = |score: &f64| if *score >= threshold { positive } else { 1 - positive };
+        let class = |score: &f64| match *score {
+            score if score.is_nan() => MISSING_CODE,
+            score if score >= threshold => positive,
+            _ => 1 - positive,
+        };
         return Ok(score.iter().map(class).collect());
     }
     let Some(first) = class_scores.first() else { return Err(AssessError::NoColumnFor("prediction")) };
@@ -136,5 +170,6 @@ fn by_score(
         };
         (0..class_scores.len()).reduce(better).expect("there is a class") as u32
     };
-    Ok((0..first.len()).map(best).collect())
+    let answer = |row: usize| if first[row].is_nan() { MISSING_CODE } else { best(row) };
+    Ok((0..first.len()).map(answer).collect())
 }

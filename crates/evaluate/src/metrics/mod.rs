@@ -15,6 +15,8 @@
 mod calibrated;
 mod cells;
 mod class_rows;
+mod clusters;
+pub(crate) mod coverage;
 mod ranked;
 mod ranking;
 pub(crate) mod ratio;
@@ -25,12 +27,13 @@ mod texts;
 
 pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
-pub(crate) use cells::of_classes;
+pub(crate) use cells::{cell_table, of_classes};
 pub use class_rows::CLASSES_MAX;
 pub use ranking::NDCG_PLACES;
 use resample::{Resampling, Units, draw, draw_counts, quantile, sorted_column};
 pub(crate) use scoring::class_ratios;
 use scoring::{Metric, Recipe, Scoring};
+use trackway_core::{MissingPredictions, RowCoverage};
 use trackway_statistics::{normal_quantile, wilson};
 
 use crate::{Estimate, Method, Metrics};
@@ -60,6 +63,59 @@ pub fn is_share(metric: &str) -> bool {
     is_higher_better(metric) && metric != "r2" || metric == "ece"
 }
 
+/// The least and the greatest value that a metric can have; of one that is not known, any finite number.
+#[must_use]
+pub fn range(metric: &str) -> (f64, f64) {
+    const SHARES: [&str; 16] = [
+        "accuracy",
+        "balanced_accuracy",
+        "precision",
+        "recall",
+        "sensitivity",
+        "specificity",
+        "f1",
+        "roc_auc",
+        "average_precision",
+        "precision_at_recall",
+        "ece",
+        "exact_match",
+        "ndcg",
+        "mrr",
+        "acc",
+        "acc_norm",
+    ];
+    const AMOUNTS: [&str; 11] = [
+        "log_loss",
+        "brier",
+        "mae",
+        "rmse",
+        "mape",
+        "pinball",
+        "perplexity",
+        "wer",
+        "latency_seconds",
+        "latency_p95_seconds",
+        "rows_per_second",
+    ];
+    match metric {
+        "r2" => (f64::NEG_INFINITY, 1.0),
+        _ if SHARES.contains(&metric) || metric.starts_with("pass_at_") => (0.0, 1.0),
+        _ if AMOUNTS.contains(&metric) || metric.starts_with("pinball_") => (0.0, f64::INFINITY),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
+/// Whether a metric is over all rows: its support is their number.
+#[must_use]
+pub fn is_over_all_rows(metric: &str) -> bool {
+    const OF_SOME: [&str; 7] = ["precision", "recall", "sensitivity", "specificity", "f1", "ndcg", "mrr"];
+    const OF_BATCHES: [&str; 3] = ["latency_seconds", "latency_p95_seconds", "rows_per_second"];
+    range(metric) != (f64::NEG_INFINITY, f64::INFINITY)
+        && !OF_SOME.contains(&metric)
+        && !OF_BATCHES.contains(&metric)
+        && !metric.starts_with("pass_at_")
+}
+
 /// How intervals are made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Judge {
@@ -68,6 +124,8 @@ pub(crate) struct Judge {
     pub recall: f64,
     /// Draw rows again even where there is a formula.
     pub always_resample: bool,
+    /// How rows without a prediction count.
+    pub missing: MissingPredictions,
 }
 
 /// All metrics of the items, each with its interval; those that cannot be computed are absent.
@@ -148,6 +206,7 @@ fn formula(scoring: &Scoring, metric: &Metric, value: f64, counts: &[f64], judge
         high: Some(high),
         support,
         method: Method::Analytic,
+        coverage: RowCoverage::UNKNOWN,
     };
     match &metric.recipe {
         Recipe::Ratio(ratio) => ratio.estimate(&scoring.cells, counts, units, confidence),
@@ -196,5 +255,12 @@ fn by_draws(scoring: &Scoring, metric: &Metric, value: f64, sorted: &[f64], conf
     // One unit, or draws that nearly all miss a class, say nothing.
     let says = count > 1 && sorted.len() > 1 && low < high;
     let end = |end: f64| (says && end.is_finite()).then_some(end);
-    Estimate { value, low: end(low), high: end(high), support: scoring.items as u64, method }
+    Estimate {
+        value,
+        low: end(low),
+        high: end(high),
+        support: scoring.items as u64,
+        method,
+        coverage: RowCoverage::UNKNOWN,
+    }
 }

@@ -3,7 +3,7 @@
 /// Rows in the order of their scores.
 #[derive(Debug, Clone)]
 pub(crate) struct Ranked {
-    /// Items by falling score; absent where they stand in that order already.
+    /// Items that have a score, by falling score; absent where all items are in that order already.
     order: Option<Vec<u32>>,
     /// In that order: bit 0 for positives, bit 1 where the score is another one than the next row's.
     flags: Vec<u8>,
@@ -22,8 +22,10 @@ const LAST_OF_TIE: u8 = 2;
 
 impl Ranked {
     pub(crate) fn new(scores: &[f64], is_positive: impl Fn(usize) -> bool) -> Self {
-        let is_sorted = scores.windows(2).all(|pair| pair[0] >= pair[1]);
-        let mut order: Vec<u32> = (0..scores.len() as u32).collect();
+        let has_score = |item: &u32| !scores[*item as usize].is_nan();
+        let is_sorted =
+            scores.windows(2).all(|pair| pair[0] >= pair[1]) && scores.first().is_none_or(|it| !it.is_nan());
+        let mut order: Vec<u32> = (0..scores.len() as u32).filter(has_score).collect();
         if !is_sorted {
             order.sort_by(|one, other| scores[*other as usize].total_cmp(&scores[*one as usize]));
         }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use trackway_data::model::Frame;
 
-use super::rows::{Content, Sum, column, numbers, values_of, whole_rows};
+use super::coverage::RowUse;
+use super::rows::{Content, Found, Sum, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::assess::AssessError;
 
@@ -20,7 +21,7 @@ struct Document {
 }
 
 /// The documents of each query as the numbers of the query.
-pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Content), AssessError> {
+pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     let query = columns.query.as_deref().ok_or(AssessError::NoColumnFor("query"))?;
     let relevance = columns.relevance.as_deref().ok_or(AssessError::NoColumnFor("relevance"))?;
     let (order, sign) = match (&columns.rank, &columns.score) {
@@ -33,6 +34,7 @@ pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, C
     let order = numbers(frame, order)?;
     let mut place: HashMap<u32, usize> = HashMap::new();
     let mut found: Vec<(u32, Vec<Document>)> = Vec::new();
+    let used = RowUse::of(frame.rows(), rows.iter().copied());
     for row in rows {
         let at = *place.entry(queries[row as usize]).or_insert_with(|| {
             found.push((row, Vec::new()));
@@ -46,7 +48,8 @@ pub(super) fn documents(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, C
     }
     let of = |number: fn(&[Document]) -> f64| found.iter().map(|(_, documents)| number(documents)).collect();
     let sums = vec![Sum::mean("ndcg", of(ndcg)), Sum::mean("mrr", of(reciprocal_rank))];
-    Ok((found.iter().map(|query| query.0).collect(), Content::Sums(sums)))
+    let row_of_item = found.iter().map(|query| query.0).collect();
+    Ok(Found { row_of_item, content: Content::Sums(sums), rows: used })
 }
 
 /// The gain of the order over that of the best one, each place's gain the relevance over log2 of the place and one;

@@ -1,5 +1,6 @@
 //! Metrics that are a sum over a sum: shares, means, and what becomes of them.
 
+use trackway_core::RowCoverage;
 use trackway_statistics::{Interval, student_quantile, wilson};
 
 use super::resample::Units;
@@ -56,6 +57,17 @@ impl Ratio {
             link,
             is_share: false,
         }
+    }
+
+    /// Of the values that are known; NaN stands for one that is not.
+    pub(crate) fn mean_of_known(name: &str, mut values: Vec<f64>) -> Self {
+        if values.iter().all(|value| !value.is_nan()) {
+            return Self::mean(name, values, Link::Itself);
+        }
+        let known = values.iter().map(|value| f64::from(u8::from(!value.is_nan()))).collect();
+        values.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
+        let terms = Terms::Items { above: values, below: Some(known) };
+        Self { name: name.to_owned(), terms, link: Link::Itself, is_share: false }
     }
 
     pub(crate) fn share(name: &str, hits: Vec<f64>) -> Self {
@@ -132,9 +144,18 @@ impl Ratio {
             _ => (linked(interval.low), linked(interval.high)),
         };
         let value = self.link.apply(ratio);
-        let support = if self.is_share { below.round() as u64 } else { items as u64 };
+        let in_it = |item: &usize| self.term(cells, *item) != (0.0, 0.0);
+        let support =
+            if self.is_share { below.round() as u64 } else { (0..items).filter(in_it).count() as u64 };
         let method = if is_alone { Method::Analytic } else { Method::Clustered };
-        value.is_finite().then_some(Estimate { value, low, high, support, method })
+        value.is_finite().then_some(Estimate {
+            value,
+            low,
+            high,
+            support,
+            method,
+            coverage: RowCoverage::UNKNOWN,
+        })
     }
 
     /// The variance of the ratio, and how many independent units are behind it.
@@ -144,7 +165,11 @@ impl Ratio {
             above - ratio * below
         };
         let (squares, count) = match units {
-            Units::Items(_) => ((0..items).map(|item| residual(item).powi(2)).sum::<f64>(), items as f64),
+            Units::Items(_) => {
+                let in_it = |item: &usize| self.term(cells, *item) != (0.0, 0.0);
+                let squares = (0..items).map(|item| residual(item).powi(2)).sum::<f64>();
+                (squares, (0..items).filter(in_it).count() as f64)
+            }
             Units::Groups(of_item, groups) => {
                 let mut sums = vec![0.0; groups];
                 let mut counted = vec![false; groups];

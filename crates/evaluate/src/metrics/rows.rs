@@ -7,6 +7,8 @@ use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn, MISSING_CODE};
 
 use super::class_rows::classes;
+use super::clusters::clusters;
+use super::coverage::RowUse;
 use super::ranking::documents;
 use super::resample::Units;
 use super::texts::{completions, exact_matches, words};
@@ -21,6 +23,16 @@ pub(crate) struct Items {
     /// For each item the number of its group, and how many groups there are.
     pub groups: Option<(Vec<u32>, usize)>,
     pub content: Content,
+    /// What became of each row of the table.
+    pub rows: Arc<RowUse>,
+}
+
+/// Items before their rows are put together.
+pub(super) struct Found {
+    /// For each item the (first) row of the table that it comes from.
+    pub row_of_item: Vec<u32>,
+    pub content: Content,
+    pub rows: RowUse,
 }
 
 /// What is known of each item.
@@ -40,8 +52,9 @@ pub(crate) struct Classes {
     /// The positive one of two.
     pub positive: Option<u32>,
     pub label: Vec<u32>,
+    /// [`MISSING_CODE`] where there is none.
     pub prediction: Vec<u32>,
-    /// Of the positive class: more is surer.
+    /// Of the positive class: more is surer. NaN where there is none.
     pub score: Option<Vec<f64>>,
     /// For each class, with three or more of them.
     pub class_scores: Vec<Vec<f64>>,
@@ -99,19 +112,16 @@ impl Items {
             }),
             Content::Sums(sums) => Content::Sums(sums.iter().map(|sum| sum.subset(items)).collect()),
         };
-        Self { row_of_item: pick(&self.row_of_item, items), groups, content }
+        Self { row_of_item: pick(&self.row_of_item, items), groups, content, rows: Arc::clone(&self.rows) }
     }
 }
 
 impl Classes {
-    /// For each item its place in a confusion matrix: label × classes + prediction.
+    /// For each item its cell of the [confusion matrix](super::cells).
     pub(crate) fn cells(&self) -> Vec<u32> {
         let classes = self.names.len() as u32;
-        self.label
-            .iter()
-            .zip(&self.prediction)
-            .map(|(label, prediction)| label * classes + prediction)
-            .collect()
+        let pairs = self.label.iter().zip(&self.prediction);
+        pairs.map(|(label, prediction)| label * (classes + 1) + (*prediction).min(classes)).collect()
     }
 
     /// The same classes without rows.
@@ -144,7 +154,7 @@ pub(super) fn pick<T: Copy>(values: &[T], items: &[u32]) -> Vec<T> {
 }
 
 /// Numbers from 0 on without gaps, and how many there are.
-fn renumbered<K: std::hash::Hash + Eq + Copy>(keys: &[K]) -> (Vec<u32>, usize) {
+pub(super) fn renumbered<K: std::hash::Hash + Eq + Copy>(keys: &[K]) -> (Vec<u32>, usize) {
     let mut known = HashMap::new();
     let mut number = |key: &K| {
         let next = known.len() as u32;
@@ -205,42 +215,62 @@ pub(crate) struct KnownClasses<'k> {
     pub names: &'k [String],
 }
 
-/// A table as the items of a task. Rows that lack something are left out; the items tell which are there.
+/// A column of answers: a text without a letter and a number that is not finite are none, unless a label is the same text.
+pub(super) fn answers_of(column: &FrameColumn, labels: &[String]) -> (Vec<String>, Vec<u32>) {
+    let (names, mut codes) = values_of(column);
+    let is_number = matches!(column.cells, Cells::Numbers(_));
+    let is_none = |name: &String| match is_number {
+        true => name.parse::<f64>().is_ok_and(|number| !number.is_finite()),
+        false => name.trim().is_empty() && !labels.contains(name),
+    };
+    let none: Vec<bool> = names.iter().map(is_none).collect();
+    if none.contains(&true) {
+        let is_gone = |code: &u32| none.get(*code as usize).copied().unwrap_or(false);
+        codes.iter_mut().filter(|code| is_gone(code)).for_each(|code| *code = MISSING_CODE);
+    }
+    (names, codes)
+}
+
+/// The numbers that are finite, NaN for the others.
+pub(super) fn finite(mut values: Vec<f64>) -> Vec<f64> {
+    values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = f64::NAN);
+    values
+}
+
+/// A table as the items of a task. Rows that cannot be judged are left out; [`Items::rows`] says which.
 pub(crate) fn items(
     frame: &Frame,
     task: Task,
     columns: &Columns,
     known: KnownClasses<'_>,
 ) -> Result<Items, AssessError> {
-    let (rows, content) = match task {
+    let found = match task {
         Task::Classification => classes(frame, columns, known)?,
         Task::Regression => amounts(frame, columns)?,
         Task::LanguageModel => language(frame, columns)?,
         Task::Transcription => words(frame, columns)?,
         Task::Ranking => documents(frame, columns)?,
     };
-    let groups = match &columns.group {
-        None => None,
-        Some(name) => {
-            column(frame, name)?;
-            let keys = frame.group_keys(frame.index_of(name).expect("the column is there"));
-            Some(renumbered(&pick(&keys, &rows)))
-        }
-    };
-    if rows.is_empty() {
+    if found.row_of_item.is_empty() {
         return Err(AssessError::NoRows);
     }
-    Ok(Items { row_of_item: rows, groups, content })
+    let groups = clusters(frame, task, columns, &found.row_of_item)?;
+    let Found { row_of_item, content, rows } = found;
+    Ok(Items { row_of_item, groups, content, rows: Arc::new(rows) })
 }
 
-/// Rows with something in each of these columns.
+/// Rows with a usable value in each of these columns: numbers must be finite.
 pub(super) fn whole_rows(frame: &Frame, names: &[&str]) -> Result<Vec<u32>, AssessError> {
     let columns = names.iter().map(|name| column(frame, name)).collect::<Result<Vec<_>, _>>()?;
-    let is_whole = |row: &u32| columns.iter().all(|column| !column.cells.is_missing(*row as usize));
+    let is_usable = |cells: &Cells, row: usize| match cells {
+        Cells::Numbers(values) => values[row].is_finite(),
+        Cells::Categories { .. } => !cells.is_missing(row),
+    };
+    let is_whole = |row: &u32| columns.iter().all(|column| is_usable(&column.cells, *row as usize));
     Ok((0..frame.rows() as u32).filter(is_whole).collect())
 }
 
-fn amounts(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Content), AssessError> {
+fn amounts(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     let label = columns.label.as_deref().ok_or(AssessError::NoColumnFor("label"))?;
     let prediction = columns.prediction.as_deref().ok_or(AssessError::NoColumnFor("prediction"))?;
     let mut needed = vec![label, prediction];
@@ -251,41 +281,78 @@ fn amounts(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Content), Asse
     let quantiles = columns.quantiles.iter().map(quantile).collect::<Result<_, AssessError>>()?;
     let (label, prediction) = (numbers(frame, label)?, numbers(frame, prediction)?);
     let content = Amounts { label: pick(label, &rows), prediction: pick(prediction, &rows), quantiles };
-    Ok((rows, Content::Amounts(content)))
+    Ok(Found::rows(frame, rows, Content::Amounts(content)))
+}
+
+impl Found {
+    /// Each item is a row.
+    pub(super) fn rows(frame: &Frame, row_of_item: Vec<u32>, content: Content) -> Self {
+        let rows = RowUse::of(frame.rows(), row_of_item.iter().copied());
+        Self { row_of_item, content, rows }
+    }
 }
 
 /// Losses, exact matches or completions: whichever columns there are.
-fn language(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Content), AssessError> {
+fn language(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     if let Some(correct) = &columns.correct {
         return completions(frame, columns, correct);
     }
-    let (answers, loss) =
-        (columns.label.as_deref().zip(columns.prediction.as_deref()), columns.loss.as_deref());
-    let mut needed: Vec<&str> =
-        answers.iter().flat_map(|(label, prediction)| [*label, *prediction]).collect();
-    needed.extend([loss, columns.tokens.as_deref(), columns.bytes.as_deref()].into_iter().flatten());
-    let rows = whole_rows(frame, &needed)?;
+    let answers = columns.label.as_deref().zip(columns.prediction.as_deref());
+    let (tokens, bytes) = (columns.tokens.as_deref(), columns.bytes.as_deref());
+    let of_loss: Vec<&str> = [columns.loss.as_deref(), tokens, bytes].into_iter().flatten().collect();
+    // Where answers are judged too, a row without a loss is still one of them.
+    let rows = match answers {
+        Some((label, _)) => whole_rows(frame, &[label])?,
+        None => whole_rows(frame, &of_loss)?,
+    };
     let mut sums = Vec::new();
+    let mut found = Found::rows(frame, rows, Content::Sums(Vec::new()));
     if let Some((label, prediction)) = answers {
-        sums.push(exact_matches(frame, label, prediction, &rows)?);
+        sums.push(exact_matches(frame, label, prediction, &mut found)?);
     }
-    if let Some(name) = loss {
-        let loss = pick(numbers(frame, name)?, &rows);
-        let of = |name: &Option<String>| -> Result<Option<Vec<f64>>, AssessError> {
-            name.as_ref().map(|name| Ok(pick(numbers(frame, name)?, &rows))).transpose()
-        };
-        let (tokens, bytes) = (of(&columns.tokens)?, of(&columns.bytes)?);
-        if let Some(bytes) = bytes {
-            let bits = loss.iter().map(|nats| nats / std::f64::consts::LN_2).collect();
-            sums.push(Sum { below: Some(bytes), ..Sum::mean("bits_per_byte", bits) });
-        }
-        sums.push(Sum { below: tokens.clone(), ..Sum::mean("loss", loss.clone()) });
-        sums.push(Sum { below: tokens, is_exponential: true, ..Sum::mean("perplexity", loss) });
+    if let Some(name) = columns.loss.as_deref() {
+        let known = whole_rows(frame, &of_loss)?;
+        sums.extend(losses(frame, name, (tokens, bytes), &known, &mut found)?);
     }
     if sums.is_empty() {
         return Err(AssessError::NoColumnFor("loss"));
     }
-    Ok((rows, Content::Sums(sums)))
+    Ok(Found { content: Content::Sums(sums), ..found })
+}
+
+/// Mean loss, perplexity and bits per byte, over the `known` rows.
+fn losses(
+    frame: &Frame,
+    loss: &str,
+    (tokens, bytes): (Option<&str>, Option<&str>),
+    known: &[u32],
+    found: &mut Found,
+) -> Result<Vec<Sum>, AssessError> {
+    let mut is_known = vec![false; frame.rows()];
+    known.iter().for_each(|row| is_known[*row as usize] = true);
+    let Found { row_of_item, rows, .. } = found;
+    row_of_item.iter().filter(|row| !is_known[**row as usize]).for_each(|row| rows.without_score(*row));
+    let of = |values: &[f64]| -> Vec<f64> {
+        let value = |row: &u32| if is_known[*row as usize] { values[*row as usize] } else { 0.0 };
+        row_of_item.iter().map(value).collect()
+    };
+    let is_whole = row_of_item.iter().all(|row| is_known[*row as usize]);
+    let weights = |name: Option<&str>| -> Result<Option<Vec<f64>>, AssessError> {
+        match name {
+            Some(name) => Ok(Some(of(numbers(frame, name)?))),
+            None if is_whole => Ok(None),
+            None => Ok(Some(of(&vec![1.0; frame.rows()]))),
+        }
+    };
+    let nats = of(numbers(frame, loss)?);
+    let mut sums = Vec::new();
+    if bytes.is_some() {
+        let bits = nats.iter().map(|nats| nats / std::f64::consts::LN_2).collect();
+        sums.push(Sum { below: weights(bytes)?, ..Sum::mean("bits_per_byte", bits) });
+    }
+    sums.push(Sum { below: weights(tokens)?, ..Sum::mean("loss", nats.clone()) });
+    sums.push(Sum { below: weights(tokens)?, is_exponential: true, ..Sum::mean("perplexity", nats) });
+    Ok(sums)
 }
 
 impl Sum {

@@ -2,7 +2,7 @@
 //! themselves (each item once), and the numbers of a draw.
 
 use super::calibrated::Calibrated;
-use super::cells::{ClassMean, of_classes};
+use super::cells::{ClassMean, cell_table, of_classes};
 use super::ranked::Ranked;
 use super::ratio::{Link, Ratio, Terms};
 use super::resample::Units;
@@ -49,7 +49,7 @@ pub(crate) struct Scoring {
     pub items: usize,
     pub groups: Option<(Vec<u32>, usize)>,
     pub metrics: Vec<Metric>,
-    /// For each item label × classes + prediction.
+    /// For each item its cell of the confusion matrix.
     pub cells: Vec<u32>,
     pub classes: usize,
     pub ranked: Option<Ranked>,
@@ -109,21 +109,19 @@ impl Scoring {
         let classes = rows.names.len();
         self.classes = classes;
         self.cells = rows.cells();
-        let table = |is: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
-            let cell = |cell: usize| f64::from(u8::from(is(cell / classes, cell % classes)));
-            (0..classes * classes).map(cell).collect()
-        };
-        self.add(Ratio::cells("accuracy", table(&|l, p| l == p), table(&|_, _| true), Link::Itself));
+        let hits = cell_table(classes, |l, p| p == Some(l));
+        self.add(Ratio::cells("accuracy", hits, cell_table(classes, |_, _| true), Link::Itself));
         self.add_recipe("balanced_accuracy", Recipe::ClassMean(ClassMean::BalancedAccuracy));
         match rows.positive {
             Some(positive) => {
                 class_ratios(classes, positive as usize).into_iter().for_each(|ratio| self.add(ratio));
                 let of_positive = positive as usize;
-                let found = table(&|l, p| l == of_positive && p == of_positive);
-                let there = table(&|l, _| l == of_positive);
+                let found = cell_table(classes, |l, p| l == of_positive && p == Some(of_positive));
+                let there = cell_table(classes, |l, _| l == of_positive);
                 self.add(Ratio::cells("sensitivity", found, there, Link::Itself));
-                let spared = table(&|l, p| l != of_positive && p != of_positive);
-                let absent = table(&|l, _| l != of_positive);
+                let spared =
+                    cell_table(classes, |l, p| l != of_positive && p.is_some_and(|p| p != of_positive));
+                let absent = cell_table(classes, |l, _| l != of_positive);
                 self.add(Ratio::cells("specificity", spared, absent, Link::Itself));
                 self.add_score(rows, positive);
             }
@@ -151,9 +149,10 @@ impl Scoring {
             let given = if is_positive(item) { *score } else { 1.0 - score };
             -given.clamp(EPSILON, 1.0 - EPSILON).ln()
         };
-        self.add(Ratio::mean("log_loss", scores.iter().enumerate().map(log_loss).collect(), Link::Itself));
+        let log_loss = scores.iter().enumerate().map(log_loss).collect();
+        self.add(Ratio::mean_of_known("log_loss", log_loss));
         let square = |(item, score): (usize, &f64)| (score - truth(item)).powi(2);
-        self.add(Ratio::mean("brier", scores.iter().enumerate().map(square).collect(), Link::Itself));
+        self.add(Ratio::mean_of_known("brier", scores.iter().enumerate().map(square).collect()));
         self.calibrated = Some(Calibrated::new(scores, truth));
         self.add_recipe("ece", Recipe::Calibration);
     }
@@ -175,13 +174,13 @@ impl Scoring {
         let log_loss = |item: usize| {
             -rows.class_scores[rows.label[item] as usize][item].clamp(EPSILON, 1.0 - EPSILON).ln()
         };
-        self.add(Ratio::mean("log_loss", items.clone().map(log_loss).collect(), Link::Itself));
+        self.add(Ratio::mean_of_known("log_loss", items.clone().map(log_loss).collect()));
         let squares = |item: usize| -> f64 {
             let truth = |class: usize| f64::from(u8::from(rows.label[item] as usize == class));
             let of = |(class, scores): (usize, &Vec<f64>)| (scores[item] - truth(class)).powi(2);
             rows.class_scores.iter().enumerate().map(of).sum()
         };
-        self.add(Ratio::mean("brier", items.clone().map(squares).collect(), Link::Itself));
+        self.add(Ratio::mean_of_known("brier", items.clone().map(squares).collect()));
         let surest = |item: usize| {
             let better = |best: usize, class: usize| {
                 if rows.class_scores[class][item] > rows.class_scores[best][item] { class } else { best }
@@ -239,7 +238,7 @@ impl Scoring {
 
     /// The confusion matrix of a draw.
     pub(crate) fn counts(&self, weights: &[u8]) -> Vec<f64> {
-        let mut counts = vec![0u64; self.classes * self.classes];
+        let mut counts = vec![0u64; self.classes * (self.classes + 1)];
         for (cell, weight) in self.cells.iter().zip(weights) {
             counts[*cell as usize] += u64::from(*weight);
         }
@@ -283,15 +282,14 @@ impl Scoring {
 
 /// Precision, recall and F1 of one class against all others.
 pub(crate) fn class_ratios(classes: usize, class: usize) -> [Ratio; 3] {
-    let table = |is: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
-        let cell = |cell: usize| f64::from(u8::from(is(cell / classes, cell % classes)));
-        (0..classes * classes).map(cell).collect()
-    };
-    let hits = || table(&|l, p| l == class && p == class);
+    let table = |is: &dyn Fn(usize, Option<usize>) -> bool| cell_table(classes, is);
+    let hits = || table(&|l, p| l == class && p == Some(class));
+    // No prediction is a false alarm of every class but the row's own.
+    let alarms = |l: usize, p: Option<usize>| p.map_or(l != class, |p| p == class);
     [
-        Ratio::cells("precision", hits(), table(&|_, p| p == class), Link::Itself),
+        Ratio::cells("precision", hits(), table(&|l, p| alarms(l, p)), Link::Itself),
         Ratio::cells("recall", hits(), table(&|l, _| l == class), Link::Itself),
-        Ratio::cells("f1", hits(), table(&|l, p| l == class || p == class), Link::Dice),
+        Ratio::cells("f1", hits(), table(&|l, p| l == class || alarms(l, p)), Link::Dice),
     ]
 }
 

@@ -4,40 +4,42 @@ use std::collections::HashMap;
 
 use trackway_data::model::{Frame, MISSING_CODE};
 
-use super::rows::{Content, Sum, column, numbers, values_of, whole_rows};
+use super::coverage::RowUse;
+use super::rows::{Content, Found, Sum, answers_of, column, numbers, values_of, whole_rows};
 use crate::Columns;
 use crate::assess::AssessError;
 
 /// The numbers of completions for which the chance that one of them is right is told, where each task has that many.
 const COMPLETIONS: [u32; 6] = [1, 2, 5, 10, 50, 100];
 
-/// Whether the answer is the expected text, letter by letter.
+/// Whether the answer is the expected text, letter by letter. No answer is a wrong one.
 pub(super) fn exact_matches(
     frame: &Frame,
     label: &str,
     prediction: &str,
-    rows: &[u32],
+    found: &mut Found,
 ) -> Result<Sum, AssessError> {
     let (label_names, label) = values_of(column(frame, label)?);
-    let (prediction_names, prediction) = values_of(column(frame, prediction)?);
+    let (prediction_names, prediction) = answers_of(column(frame, prediction)?, &label_names);
+    let Found { row_of_item, rows, .. } = found;
+    let has_none = |row: &&u32| prediction[**row as usize] == MISSING_CODE;
+    row_of_item.iter().filter(has_none).for_each(|row| rows.without_prediction(*row));
     let index: HashMap<&str, u32> =
         (0..).zip(&label_names).map(|(code, name)| (name.as_str(), code)).collect();
     let same: Vec<u32> =
         prediction_names.iter().map(|name| *index.get(name.as_str()).unwrap_or(&MISSING_CODE)).collect();
-    let hit =
-        |row: &u32| f64::from(u8::from(same[prediction[*row as usize] as usize] == label[*row as usize]));
-    Ok(Sum::share("exact_match", rows.iter().map(hit).collect()))
+    let hit = |row: &u32| {
+        let answer = same.get(prediction[*row as usize] as usize);
+        f64::from(u8::from(answer.is_some_and(|answer| *answer == label[*row as usize])))
+    };
+    Ok(Sum::share("exact_match", row_of_item.iter().map(hit).collect()))
 }
 
 /// Several completions of each task: the chance that at least one of k is right, without bias (M. Chen et al. 2021,
-/// "Evaluating Large Language Models Trained on Code", eq. 1). Where no column names the task, each row is one.
-pub(super) fn completions(
-    frame: &Frame,
-    columns: &Columns,
-    correct: &str,
-) -> Result<(Vec<u32>, Content), AssessError> {
-    let mut needed = vec![correct];
-    needed.extend(columns.id.as_deref());
+/// "Evaluating Large Language Models Trained on Code", eq. 1). Where no column names the task, each row is one. A completion of which
+/// nothing says whether it is right is wrong.
+pub(super) fn completions(frame: &Frame, columns: &Columns, correct: &str) -> Result<Found, AssessError> {
+    let needed: Vec<&str> = columns.id.as_deref().into_iter().collect();
     let rows = whole_rows(frame, &needed)?;
     let is_right = numbers(frame, correct)?;
     let tasks = match &columns.id {
@@ -47,13 +49,18 @@ pub(super) fn completions(
     // For each task its first row, its completions and how many of them are right.
     let mut place: HashMap<u32, usize> = HashMap::new();
     let mut counted: Vec<(u32, u32, u32)> = Vec::new();
+    let mut used = RowUse::of(frame.rows(), rows.iter().copied());
     for row in rows {
         let at = *place.entry(tasks[row as usize]).or_insert_with(|| {
             counted.push((row, 0, 0));
             counted.len() - 1
         });
         counted[at].1 += 1;
-        counted[at].2 += u32::from(is_right[row as usize] != 0.0);
+        let right = is_right[row as usize];
+        if !right.is_finite() {
+            used.without_prediction(row);
+        }
+        counted[at].2 += u32::from(right.is_finite() && right != 0.0);
     }
     let fewest = counted.iter().map(|task| task.1).min().unwrap_or(0);
     let most = counted.iter().map(|task| task.1).max().unwrap_or(0);
@@ -62,8 +69,8 @@ pub(super) fn completions(
         let name = format!("pass_at_{k}");
         if most == 1 { Sum::share(&name, values) } else { Sum::mean(&name, values) }
     });
-    let sums = sums.collect();
-    Ok((counted.iter().map(|task| task.0).collect(), Content::Sums(sums)))
+    let content = Content::Sums(sums.collect());
+    Ok(Found { row_of_item: counted.iter().map(|task| task.0).collect(), content, rows: used })
 }
 
 /// `1 − C(all − right, k) / C(all, k)`.
@@ -77,7 +84,7 @@ fn pass_at(k: u32, all: u32, right: u32) -> f64 {
 
 /// Words that must be changed, added or removed to turn what was heard into what was said, over the words that were
 /// said. Words are what stands between white space, letter by letter.
-pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Content), AssessError> {
+pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<Found, AssessError> {
     let reference = columns.reference.as_deref().ok_or(AssessError::NoColumnFor("reference"))?;
     let hypothesis = columns.hypothesis.as_deref().ok_or(AssessError::NoColumnFor("hypothesis"))?;
     // Nothing heard is an error in every word, not a gap in the table.
@@ -88,7 +95,11 @@ pub(super) fn words(frame: &Frame, columns: &Columns) -> Result<(Vec<u32>, Conte
     let said = |row: u32| said_names[said[row as usize] as usize].as_str();
     let errors = rows.iter().map(|row| word_errors(said(*row), heard(*row)) as f64).collect();
     let lengths = rows.iter().map(|row| said(*row).split_whitespace().count() as f64).collect();
-    Ok((rows, Content::Sums(vec![Sum { below: Some(lengths), ..Sum::mean("wer", errors) }])))
+    let content = Content::Sums(vec![Sum { below: Some(lengths), ..Sum::mean("wer", errors) }]);
+    let without: Vec<u32> = rows.iter().copied().filter(|row| heard(*row).trim().is_empty()).collect();
+    let mut found = Found::rows(frame, rows, content);
+    without.into_iter().for_each(|row| found.rows.without_prediction(row));
+    Ok(found)
 }
 
 /// Levenshtein's distance between the words.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use trackway_core::RowCoverage;
 use trackway_statistics::{Group, mean_interval, wilson};
 
 use super::{ResidualBin, ResidualOf};
@@ -152,6 +153,7 @@ fn share(group: Group, left: Left<'_>) -> Estimate {
         high: Some(interval.high),
         support: group.count as u64,
         method: Method::Analytic,
+        coverage: RowCoverage::UNKNOWN,
     }
 }
 
@@ -166,5 +168,6 @@ pub(super) fn estimate(group: Group, rows: usize, left: Left<'_>) -> Estimate {
         high: is_known.then_some(interval.high),
         support: rows as u64,
         method: if is_known { method } else { Method::None },
+        coverage: RowCoverage::UNKNOWN,
     }
 }

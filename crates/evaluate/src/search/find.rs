@@ -86,7 +86,7 @@ impl Settings {
             );
         }
         if self.holdout.is_some_and(|share| !(share > 0.0 && share < 1.0)) {
-            return wrong("the share of rows held out must be above 0 and below 1".to_owned());
+            return wrong("the fraction of rows held out must be above 0 and below 1".to_owned());
         }
         if !(self.false_discovery_rate > 0.0 && self.false_discovery_rate < 1.0) {
             return wrong("the false discovery rate must be above 0 and below 1".to_owned());

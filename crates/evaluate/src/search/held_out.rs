@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Rng, SplitMix64};
+use trackway_core::{Rng, RowCoverage, SplitMix64};
 use trackway_statistics::{mean_interval, wilson};
 
 use super::significance::{Test, above_zero, more_than_elsewhere};
@@ -82,7 +82,14 @@ impl HeldOut<'_> {
         let finite = |end: f64| end.is_finite().then_some(end);
         let (low, high) = (finite(interval.low), finite(interval.high));
         let method = if low.is_some() { method } else { Method::None };
-        Some(Estimate { value: mean, low, high, support: rows.len() as u64, method })
+        Some(Estimate {
+            value: mean,
+            low,
+            high,
+            support: rows.len() as u64,
+            method,
+            coverage: RowCoverage::complete(rows.len() as u64),
+        })
     }
 
     fn p_value(&self, inside: &[u32], members: &[bool]) -> Option<(f64, Test)> {

@@ -60,7 +60,7 @@ pub enum SearchError {
         known: Vec<String>,
     },
     /// An error that is no number.
-    #[error("column `{column}` holds no numbers; an error is a number of 0 or more")]
+    #[error("column `{column}` is not numeric; an error must be a number of 0 or more")]
     NotNumbers {
         /// The column.
         column: String,
@@ -77,7 +77,7 @@ pub enum SearchError {
     },
     /// A label and a prediction of different kinds.
     #[error(
-        "`{prediction}` cannot be compared with `{label}`: both must be numbers, or both texts with a 0/1 loss"
+        "`{prediction}` cannot be compared with `{label}`: both must be numbers, or both strings with a 0/1 loss"
     )]
     NotComparable {
         /// What is true.

@@ -49,13 +49,15 @@ pub(crate) fn slices(
     for slice in asked {
         let (inside, outside): (Vec<u32>, Vec<u32>) =
             (0..items.len() as u32).partition(|item| slice.rows[items.row_of_item[*item as usize] as usize]);
-        let metrics =
+        let mut metrics =
             if inside.is_empty() { Metrics::new() } else { measure(&scoring(items, &inside, judge), judge) };
-        let rest = if outside.is_empty() {
+        items.rows.cover(&mut metrics, judge.missing, |row| slice.rows[row]);
+        let mut rest = if outside.is_empty() {
             Metrics::new()
         } else {
             measure(&scoring(items, &outside, judge).only(main_metric), judge)
         };
+        items.rows.cover(&mut rest, judge.missing, |row| !slice.rows[row]);
         let own = metrics.get(main_metric).copied();
         let compared = own
             .zip(rest.get(main_metric))

@@ -192,9 +192,17 @@ fn guesses_and_gaps_are_told() {
         numbers("score", [0.9, 0.2, 0.4, 0.4, f64::NAN]),
     ];
     let found = assess(&frame(columns.clone()), &Spec::default(), None).unwrap();
-    assert_eq!((found.task, found.rows, found.rows_left_out), (Task::Classification, 3, 2));
+    assert_eq!((found.task, found.rows, found.rows_left_out), (Task::Classification, 4, 1));
+    assert_eq!((found.rows_unanswered, found.coverage.rows_used, found.coverage.rows_expected), (1, 4, 5));
+    assert_eq!(found.metrics["roc_auc"].coverage.rows_used, 3);
     assert_eq!(found.positive_class.as_deref(), Some("yes"));
-    for words in ["judged as classification", "2 rows lack a value", "`yes` counts as positive", "0.5 on"] {
+    for words in [
+        "task detected from the columns: classification",
+        "1 row has no label",
+        "1 row has no prediction: counted as wrong",
+        "`yes` counts as positive",
+        "0.5 on",
+    ] {
         assert!(told(&found, words), "{words}: {:?}", found.notes);
     }
     let positive = |class: &str| Spec { positive: Some(class.into()), ..Spec::default() };

@@ -57,7 +57,7 @@ impl rule::Operand for Number {
             Some("max") => words.argument(|words| Ok(one(slices(words)?, Over::Greatest))),
             Some("value") => words.argument(|words| Ok(Self { alone: true, ..Self::parse(words)? })),
             Some(word) => Err(words
-                .wrong(&format!("asks for `{word}(…)`, which there is not"))
+                .wrong(&format!("calls `{word}(…)`, which does not exist"))
                 .hint("there are `min(slice.NAME)`, `max(slice.NAME)`, `value(NAME)` and `baseline(NAME)`")),
         }
     }
@@ -73,7 +73,7 @@ impl rule::Operand for Number {
 
 fn slices(words: &mut Parser) -> Result<String, RuleError> {
     let wrong = words
-        .wrong("goes over all slices, and needs a number of a slice here")
+        .wrong("goes over all slices, so it needs a slice metric here")
         .hint("write `min(slice.recall)`");
     let name = words.metric(KEYWORDS)?;
     if name.len() > SLICE.len() && name.starts_with(SLICE) { Ok(name) } else { Err(wrong) }

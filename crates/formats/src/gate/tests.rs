@@ -28,20 +28,17 @@ fn gates_are_read() {
         ("slice.women.recall > 0.5", "slice.women.recall"),
         (
             "min(recall) > 0.5",
-            "recall: goes over all slices, and needs a number of a slice here (write `min(slice.recall)`)",
+            "recall: goes over all slices, so it needs a slice metric here (write `min(slice.recall)`)",
         ),
         (
             "best(recall) > 0.5",
-            "best: asks for `best(…)`, which there is not (there are `min(slice.NAME)`, `max(slice.NAME)`, `value(NAME)` and `baseline(NAME)`)",
+            "best: calls `best(…)`, which does not exist (there are `min(slice.NAME)`, `max(slice.NAME)`, `value(NAME)` and `baseline(NAME)`)",
         ),
         (
             "accuracy + recall > baseline",
-            "baseline: does not say of which metric `baseline` is (name it: `baseline(accuracy)`)",
+            "baseline: does not name the metric of `baseline` (name it: `baseline(accuracy)`)",
         ),
-        (
-            "accuracy",
-            "accuracy: is a number, and not a condition, here (compare it, such as `accuracy < 0.5`)",
-        ),
+        ("accuracy", "accuracy: has a number here, not a condition (compare it, such as `accuracy < 0.5`)"),
     ];
     for (text, wanted) in cases {
         assert_eq!(operands(text), wanted, "{text}");

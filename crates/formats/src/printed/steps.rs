@@ -15,6 +15,9 @@ const HELD_MAX: usize = 64;
 /// Parts of names whose values change once an epoch and are drawn at every step: they count when they change.
 const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
 
+/// No training comes to a step behind this one, not even where tokens are counted: a line that names one is no metrics.
+const STEP_MAX: u64 = 1_000_000_000_000_000;
+
 /// What a line names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Named {
@@ -68,6 +71,9 @@ pub(super) struct Steps {
 impl Steps {
     /// A line with values.
     pub fn line(&mut self, named: Named, found: &mut dyn FnMut(PrintedMetrics)) {
+        if [named.step, named.epoch, named.position].into_iter().flatten().any(|number| number > STEP_MAX) {
+            return;
+        }
         let position = named.position.map(|done| {
             let epoch = named.epoch.map(|epoch| (epoch, named.epoch_counted_from_one));
             self.track("a count", named.total).advance(done, epoch)
@@ -102,6 +108,10 @@ impl Steps {
 
     /// A drawing of a bar.
     pub fn bar(&mut self, mut bar: Bar, found: &mut dyn FnMut(PrintedMetrics)) {
+        let epoch = bar.epoch.map(|(epoch, _)| epoch);
+        if [Some(bar.done), bar.total, epoch].into_iter().flatten().any(|number| number > STEP_MAX) {
+            return;
+        }
         if bar.is_keras {
             bar.purpose = self.purpose_of_keras(&bar);
         }

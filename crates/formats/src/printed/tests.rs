@@ -30,6 +30,14 @@ fn read(text: &str) -> Vec<String> {
     found
 }
 
+/// Proves that a step that no training comes to, such as the largest number there is, is no step of the script.
+#[test]
+fn implausible_steps() {
+    let text = "step 5: loss 1.0\nstep 9223372036854775807: loss 0.5\nloss 0.25\n";
+    assert_eq!(read(text), ["5: loss=1", "5: loss=0.25"]);
+    assert_eq!(read("{\"step\": 18446744073709551615, \"loss\": 1}\n"), [] as [&str; 0]);
+}
+
 /// Proves that Hugging Face's dicts, which name no step, get the very step that its bar on the other output shows.
 #[test]
 fn hugging_face_trainer() {

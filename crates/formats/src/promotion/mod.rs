@@ -56,7 +56,7 @@ impl rule::Operand for Operand {
                 Ok(value(words.metric(KEYWORDS)?, which))
             }),
             Some(word) => Err(words
-                .wrong(&format!("asks for `{word}(…)`, which there is not"))
+                .wrong(&format!("calls `{word}(…)`, which does not exist"))
                 .hint("there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`")),
         }
     }

@@ -66,37 +66,28 @@ fn rules_are_read() {
 fn mistakes_are_told_with_their_place() {
     let cases = [
         ("", ": ends where a metric or a number should follow"),
-        (
-            "val_loss",
-            "val_loss: is a number, and not a condition, here (compare it, such as `val_loss < 0.5`)",
-        ),
-        ("a < 1 b < 2", "b: goes on where it should end (put comparisons together with `and` or `or`)"),
+        ("val_loss", "val_loss: has a number here, not a condition (compare it, such as `val_loss < 0.5`)"),
+        ("a < 1 b < 2", "b: continues where it should end (combine comparisons with `and` or `or`)"),
         ("0 < a < 1", "<: compares three things at once (write two comparisons with `and` between them)"),
         (
             "a < 95%",
-            "%: holds `%`, which means nothing in a rule (write a share as a number: `0.95`, not `95%`)",
+            "%: holds `%`, which has no meaning in a rule (write a fraction as a number: `0.95`, not `95%`)",
         ),
-        ("a = 1", "=: holds `=`, which means nothing in a rule (write `==`)"),
+        ("a = 1", "=: holds `=`, which has no meaning in a rule (write `==`)"),
         (
             "a + b < previous",
-            "previous: does not say of which metric `previous` is (name it: `previous(val_loss)`)",
+            "previous: does not name the metric of `previous` (name it: `previous(val_loss)`)",
         ),
-        (
-            "1 < previous",
-            "previous: does not say of which metric `previous` is (name it: `previous(val_loss)`)",
-        ),
+        ("1 < previous", "previous: does not name the metric of `previous` (name it: `previous(val_loss)`)"),
         (
             "mean(loss) < 1",
-            "mean: asks for `mean(…)`, which there is not (there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`)",
+            "mean: calls `mean(…)`, which does not exist (there are `last(metric)`, `best(metric)`, `best(max metric)` and `previous(metric)`)",
         ),
-        (
-            "best < 1",
-            "best: uses `best` as a metric (a metric of that name stands in backticks: `` `best` ``)",
-        ),
+        ("best < 1", "best: uses `best` as a metric (put a metric of that name in backticks: `` `best` ``)"),
         ("(a < 1", "(: opens a bracket that is never closed"),
         ("a < 1)", "): closes a bracket that was never opened"),
-        ("a < (b < 1)", "b < 1: is a condition, and not a number, here"),
-        ("a < 1.2.3", "1.2.3: holds `1.2.3`, which is no number"),
+        ("a < (b < 1)", "b < 1: has a condition here, not a number"),
+        ("a < 1.2.3", "1.2.3: holds `1.2.3`, which is not a number"),
         ("a <", ": ends where a metric or a number should follow"),
         ("`a < 1", "`a < 1: opens a backtick that is never closed"),
         ("a < 1 and", ": ends where a metric or a number should follow"),

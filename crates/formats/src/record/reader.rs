@@ -10,7 +10,7 @@ use super::layout::{
 pub enum RecordError {
     /// The header frame is whole and names a version above [`FORMAT_VERSION`].
     #[error(
-        "the segment is of format version {version}, and this program reads up to {FORMAT_VERSION}: use a newer Trackway"
+        "the segment has format version {version}, but this program reads up to {FORMAT_VERSION}: use a newer Trackway"
     )]
     UnsupportedVersion {
         /// The version it names.

@@ -96,11 +96,11 @@ fn word(rest: &str, first: char) -> Result<(Token, usize), Wrong> {
         '=' => Some("write `==`".to_owned()),
         '&' => Some("write `and`".to_owned()),
         '|' => Some("write `or`".to_owned()),
-        '%' => Some("write a share as a number: `0.95`, not `95%`".to_owned()),
-        '\'' | '"' => Some("a name stands in backticks, or as it is".to_owned()),
+        '%' => Some("write a fraction as a number: `0.95`, not `95%`".to_owned()),
+        '\'' | '"' => Some("put the name in backticks, or write it without quotes".to_owned()),
         _ => None,
     };
-    Err((format!("holds `{first}`, which means nothing in a rule"), first.len_utf8(), hint))
+    Err((format!("holds `{first}`, which has no meaning in a rule"), first.len_utf8(), hint))
 }
 
 fn quoted(rest: &str) -> Result<(Token, usize), Wrong> {
@@ -127,6 +127,6 @@ fn number(rest: &str) -> Result<(Token, usize), Wrong> {
     let text = &rest[..length];
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok((Token::Number(number), length)),
-        _ => Err((format!("holds `{text}`, which is no number"), length, None)),
+        _ => Err((format!("holds `{text}`, which is not a number"), length, None)),
     }
 }

@@ -32,9 +32,9 @@ pub(super) fn parse<O: Operand>(text: &str) -> Result<Condition<O>, RuleError> {
     match parser.peek() {
         Token::End => condition(node, text),
         Token::Close => Err(parser.wrong("closes a bracket that was never opened")),
-        _ => Err(parser
-            .wrong("goes on where it should end")
-            .hint("put comparisons together with `and` or `or`")),
+        _ => {
+            Err(parser.wrong("continues where it should end").hint("combine comparisons with `and` or `or`"))
+        }
     }
 }
 
@@ -157,7 +157,7 @@ impl Parser {
 
     fn deeper<T>(&mut self, part: impl FnOnce(&mut Self) -> Result<T, RuleError>) -> Result<T, RuleError> {
         if self.depth == MAX_DEPTH {
-            return Err(self.wrong("is nested too deep"));
+            return Err(self.wrong("is nested too deeply"));
         }
         self.depth += 1;
         let parsed = part(self);
@@ -235,7 +235,7 @@ impl Parser {
         match self.peek().clone() {
             Token::Word(word) if is_keyword(&word, keywords) => Err(self
                 .wrong(&format!("uses `{word}` as a metric"))
-                .hint(format!("a metric of that name stands in backticks: `` `{word}` ``"))),
+                .hint(format!("put a metric of that name in backticks: `` `{word}` ``"))),
             Token::Word(name) | Token::Quoted(name) => {
                 self.next();
                 Ok(name)
@@ -258,7 +258,7 @@ fn condition<O: Operand>(node: Node<O>, text: &str) -> Result<Condition<O>, Rule
             let shown = text[node.span].to_owned();
             Ok(Condition::Compare(Comparison { left, relation, right, text: shown }))
         }
-        _ => Err(RuleError::new("is a number, and not a condition, here", node.span)
+        _ => Err(RuleError::new("has a number here, not a condition", node.span)
             .hint(format!("compare it, such as `{} < 0.5`", O::EXAMPLE))),
     }
 }
@@ -290,13 +290,13 @@ fn expression<O: Operand>(node: Node<O>, meant: Option<&O>) -> Result<Expression
         Kind::Value(operand) => Ok(Expression::Value(operand)),
         Kind::Other => match meant {
             Some(operand) => Ok(Expression::Value(operand.clone().of_other())),
-            None => Err(RuleError::new(format!("does not say of which metric `{}` is", O::OTHER), node.span)
+            None => Err(RuleError::new(format!("does not name the metric of `{}`", O::OTHER), node.span)
                 .hint(format!("name it: `{}({})`", O::OTHER, O::EXAMPLE))),
         },
         Kind::Negative(node) => Ok(Expression::Negative(inner(node)?)),
         Kind::Binary(left, operator, right) => Ok(Expression::Binary(inner(left)?, operator, inner(right)?)),
         Kind::Compare(..) | Kind::All(_) | Kind::Any(_) => {
-            Err(RuleError::new("is a condition, and not a number, here", node.span))
+            Err(RuleError::new("has a condition here, not a number", node.span))
         }
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use trackway_core::{MissingPredictions, UnmatchedTasks};
 
 use super::read::{attempts_and_backoff, one_or_more_texts, positive_duration, rule};
 use super::sections::{DataSpec, RetryRule};
 use super::tree::{Node, Value};
-use super::values::{command, flag, list, text, whole};
+use super::values::{command, flag, list, text, whole, word};
 use super::walker::{Fault, Problems, Scope};
 use crate::gate::Number;
 use crate::shell::quoted;
@@ -46,6 +47,12 @@ pub struct EvaluateSection {
     pub prediction: Option<String>,
     /// The column that holds its score for the positive answer.
     pub score: Option<String>,
+    /// How a row without a prediction counts.
+    #[serde(skip_serializing_if = "is_default")]
+    pub missing: MissingPredictions,
+    /// What gates make of rows that cannot be matched with the task set.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unmatched_tasks: UnmatchedTasks,
     /// The column whose equal values belong together, such as a person.
     pub group: Option<String>,
     /// Columns by whose values fairness is judged.
@@ -91,6 +98,8 @@ impl Default for EvaluateSection {
             positive: None,
             prediction: None,
             score: None,
+            missing: MissingPredictions::default(),
+            unmatched_tasks: UnmatchedTasks::default(),
             group: None,
             fairness: Vec::new(),
             baseline: None,
@@ -120,12 +129,18 @@ impl EvaluateSection {
     }
 }
 
+/// The digest of a config that does not name the policy is what it was before there was one.
+fn is_default<T: Default + PartialEq>(policy: &T) -> bool {
+    *policy == T::default()
+}
+
 pub(super) fn evaluate(
     scope: &Scope,
     data: &BTreeMap<String, DataSpec>,
     problems: &mut Problems,
 ) -> EvaluateSection {
     let section = keys(scope, problems);
+    check_roles(&section, scope, problems);
     match scope.node("scorer") {
         None => without_scorer(scope, problems),
         Some(node) => return with_scorer(section, scope, node, data, problems),
@@ -133,12 +148,28 @@ pub(super) fn evaluate(
     section
 }
 
+/// A column that is compared with itself is always right.
+fn check_roles(section: &EvaluateSection, scope: &Scope, problems: &mut Problems) {
+    let Some(label) = &section.label else { return };
+    for (key, column) in [("prediction", &section.prediction), ("score", &section.score)] {
+        if column.as_ref() == Some(label)
+            && let Some(node) = scope.node(key)
+        {
+            let message = format!("`evaluate.{key}` and `evaluate.label` name the same column `{label}`");
+            let hint = format!("name the column with the model's predictions, as `{key} = \"…\"`");
+            problems.add(node.place.clone(), message, Some(hint));
+        }
+    }
+}
+
 fn without_scorer(scope: &Scope, problems: &mut Problems) {
     scope.require("command", "[\"python\", \"eval.py\"]", problems);
     for key in ["rows", "features", "skip"] {
         if let Some(node) = scope.node(key) {
-            let message =
-                format!("`{}` is for the built-in evaluator, and there is no `scorer`", scope.path_of(key));
+            let message = format!(
+                "`{}` is for the built-in evaluator, but `evaluate.scorer` is not set",
+                scope.path_of(key)
+            );
             let hint = "add `scorer = \"python score.py\"` in place of `command`".to_owned();
             problems.add(node.place.clone(), message, Some(hint));
         }
@@ -155,25 +186,25 @@ fn with_scorer(
 ) -> EvaluateSection {
     scope.require("rows", "\"data/test.csv\"", problems);
     if scope.node("command").is_some() {
-        let message = "`evaluate.command` and `evaluate.scorer` are both there: which one judges?".to_owned();
+        let message = "`evaluate.command` and `evaluate.scorer` are both set".to_owned();
         let hint =
-            "`command` is an evaluator of your own, `scorer` only answers rows; leave one out".to_owned();
+            "`command` is your own evaluator, `scorer` only predicts rows for the built-in one; remove one of them".to_owned();
         problems.add(scorer.place.clone(), message, Some(hint));
     }
     let column = |key: &str| scope.node(key).map(|node| (key.to_owned(), node));
     for (key, node) in ["prediction", "score"].into_iter().filter_map(column) {
-        let message = format!("`evaluate.{key}` is what an evaluator of your own calls its column");
-        let hint = format!("leave it out: the built-in evaluator calls it `{key}`");
+        let message = format!("`evaluate.{key}` is only for your own evaluator (`evaluate.command`)");
+        let hint = format!("remove it: the built-in evaluator calls the column `{key}`");
         problems.add(node.place.clone(), message, Some(hint));
     }
     if let (Some(_), Some(node)) = (scope.node("features"), scope.node("skip")) {
-        let message = "`evaluate.features` and `evaluate.skip` are both there".to_owned();
-        let hint = "name what the model is given, or what it is not given".to_owned();
+        let message = "`evaluate.features` and `evaluate.skip` are both set".to_owned();
+        let hint = "name the columns the model is given, or those it is not given".to_owned();
         problems.add(node.place.clone(), message, Some(hint));
     }
     let label = section.label.clone().or_else(|| section.rows_spec(data)?.label);
     if label.is_none() && section.rows.is_some() {
-        let hint = "add `label = \"…\"`, the column of the rows that the model must not be given".to_owned();
+        let hint = "add `label = \"…\"`, the ground-truth column, which the model is not given".to_owned();
         problems.add(scorer.place.clone(), "`evaluate.label` is missing".to_owned(), Some(hint));
     }
     EvaluateSection { label, ..section }
@@ -184,7 +215,7 @@ fn scorer(node: &Node) -> Result<String, Fault> {
     match &node.value {
         Value::List(_) => Ok(command(node)?.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
         Value::Text(_) => text(node),
-        _ => Err(node.not("a command: one text, which a shell reads, or a list of texts")),
+        _ => Err(node.not("a command: one string, which a shell reads, or a list of strings")),
     }
 }
 
@@ -205,6 +236,8 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
         positive: scope.read("positive", problems, text),
         prediction: scope.read("prediction", problems, text),
         score: scope.read("score", problems, text),
+        missing: scope.read("missing", problems, missing).unwrap_or_default(),
+        unmatched_tasks: scope.read("unmatched_tasks", problems, unmatched_tasks).unwrap_or_default(),
         group: scope.read("group", problems, text),
         fairness: scope.read("fairness", problems, one_or_more_texts).unwrap_or_default(),
         baseline: scope.read("baseline", problems, text),
@@ -217,6 +250,16 @@ fn keys(scope: &Scope, problems: &mut Problems) -> EvaluateSection {
         retry: retry.map(|retry| attempts_and_backoff(&retry, problems)),
         after: scope.read("after", problems, flag).unwrap_or(true),
     }
+}
+
+fn missing(node: &Node) -> Result<MissingPredictions, Fault> {
+    let known = word(&["wrong", "inconclusive"])(node)?;
+    known.parse().map_err(|_| node.not("`wrong` or `inconclusive`"))
+}
+
+fn unmatched_tasks(node: &Node) -> Result<UnmatchedTasks, Fault> {
+    let known = word(&["inconclusive", "accepted"])(node)?;
+    known.parse().map_err(|_| node.not("`inconclusive` or `accepted`"))
 }
 
 fn predicates(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, String> {
@@ -255,7 +298,7 @@ fn json(node: &Node) -> Result<Json, Fault> {
             Json::Object(members.collect::<Result<_, _>>()?)
         }
         Value::Float(_) | Value::Other(_) => {
-            return Err(node.not("a text, a finite number, true or false, a list or a table"));
+            return Err(node.not("a string, a finite number, a boolean, a list or a table"));
         }
     })
 }

@@ -36,7 +36,7 @@ pub use sections::{
     LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
     StagesSection, SuperviseSection, Unsupported,
 };
-pub use values::{MAX_DURATION_SECONDS, parse_duration};
+pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;
 
 use toml::de::DeTable;
@@ -84,7 +84,7 @@ pub fn parse_bytes(
     let at = error.valid_up_to();
     let sources =
         Sources { name: source_name.to_owned(), texts: vec![String::from_utf8_lossy(source).into_owned()] };
-    let message = format!("the file is no UTF-8: byte 0x{:02X}", source.get(at).copied().unwrap_or(0));
+    let message = format!("the file is not valid UTF-8: byte 0x{:02X}", source.get(at).copied().unwrap_or(0));
     let hint = "save it as UTF-8".to_owned();
     Err(vec![sources.error(&Place { source_index: 0, span: at..at }, message, Some(hint))])
 }
@@ -100,7 +100,7 @@ fn parse_toml(source: &str, sources: &Sources) -> Result<tree::Node, Vec<RunFile
         Ok(table) => Ok(tree::from_toml(&table, 0, 0)),
         Err(error) => {
             let place = Place { source_index: 0, span: error.span().unwrap_or(0..0) };
-            let message = format!("the file is no TOML: {}", error.message().replace('\n', ", "));
+            let message = format!("the file is not valid TOML: {}", error.message().replace('\n', ", "));
             Err(vec![sources.error(&place, message, syntax_hint(error.message()))])
         }
     }
@@ -109,9 +109,9 @@ fn parse_toml(source: &str, sources: &Sources) -> Result<tree::Node, Vec<RunFile
 /// A hint for the slips people make most.
 fn syntax_hint(message: &str) -> Option<String> {
     let hint = if message.contains("duplicate key") {
-        "a key or section may stand only once"
+        "a key or section may occur only once"
     } else if message.contains("string values must be quoted") {
-        "put texts in double quotes"
+        "put strings in double quotes"
     } else {
         return None;
     };

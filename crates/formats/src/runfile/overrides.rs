@@ -15,7 +15,7 @@ pub(super) fn apply(root: &mut Node, sources: &Sources, source_index: usize, pro
     let Some((path_text, value_text)) = split(text) else {
         problems.add(
             whole,
-            "an override is `key.path=value`".into(),
+            "an override has the form `key.path=value`".into(),
             Some("such as `--set run.seed=7`".into()),
         );
         return;
@@ -24,7 +24,7 @@ pub(super) fn apply(root: &mut Node, sources: &Sources, source_index: usize, pro
         let place = Place { source_index, span: 0..path_text.len() };
         problems.add(
             place,
-            format!("`{path_text}` is no key path"),
+            format!("invalid key path `{path_text}`"),
             Some("write keys joined by dots, such as `run.seed`".into()),
         );
         return;

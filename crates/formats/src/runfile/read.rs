@@ -17,8 +17,8 @@ use super::sections::{
 use super::tree::{Node, Value};
 use super::unsupported;
 use super::values::{
-    amount, byte_size, command, count, duration, duration_range, flag, list, percentage, plain_text, text,
-    variable_name, variables, whole, word,
+    amount, byte_size, command, count, duration, duration_range, flag, list, percentage, plain_text,
+    run_name, text, variable_name, variables, whole, word,
 };
 use super::walker::{Fault, Problems, Scope};
 use crate::promotion::Operand;
@@ -82,7 +82,7 @@ fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
         .into_iter()
         .collect();
     RunSection {
-        name: scope.read("name", problems, text).unwrap_or_default(),
+        name: scope.read("name", problems, run_name).unwrap_or_default(),
         model_family: scope.read("model_family", problems, text),
         command: scope.read("command", problems, command).unwrap_or_default(),
         seed: scope.read("seed", problems, whole(0, u64::MAX)),
@@ -112,7 +112,7 @@ fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection>
             Some(digest) => Ok(ContainerSection { image, digest }),
             None => Err(node
                 .fault(format!("must name an image by its digest, not `{image}`"))
-                .hint("write `repository@sha256:` and 64 hexadecimal digits; a tag may move")),
+                .hint("write `repository@sha256:` and 64 hexadecimal digits; a tag can change")),
         }
     })
 }
@@ -191,7 +191,7 @@ pub(super) fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
     match &node.value {
         Value::Text(text) => Ok(vec![text.clone()]),
         Value::List(_) => list(0, plain_text)(node),
-        _ => Err(node.not("a text or a list of texts")),
+        _ => Err(node.not("a string or a list of strings")),
     }
 }
 
@@ -214,7 +214,7 @@ fn ladder(node: &Node) -> Result<Vec<f64>, Fault> {
     if stages.len() == fractions.len() && stages.is_sorted_by(told_apart) {
         Ok(fractions)
     } else {
-        Err(node.fault("must rise from step to step"))
+        Err(node.fault("must increase from stage to stage"))
     }
 }
 
@@ -278,14 +278,22 @@ fn remote(node: &Node) -> Result<String, Fault> {
         .hint("such as `\"s3://bucket/prefix\"`"))
 }
 
+/// The keys of `[retry]` that bound all attempts of a run together.
+const LIFETIME: [&str; 3] = ["max_usd", "max_gpu_hours", "max_hours"];
+
+/// The keys of `[retry]` whose budgets committed training does not refill.
+const NEVER_REFILLED: [&str; 5] =
+    [ROLL_BACK, "evaluator_error", "device_oom", "host_oom", "numeric_divergence"];
+
 fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
     let mut section = RetrySection {
         max_usd: scope.read("max_usd", problems, amount(true)),
         max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
+        max_hours: scope.read("max_hours", problems, amount(true)),
         rules: BTreeMap::new(),
     };
     for (key, entry) in scope.entries() {
-        if matches!(key.as_str(), "max_usd" | "max_gpu_hours") {
+        if LIFETIME.contains(&key.as_str()) {
             continue;
         }
         let path = scope.path_of(key);
@@ -294,7 +302,12 @@ fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
         } else if let Some(rule) =
             Scope::open(&entry.node, "retry.*", path, entry.key_place.clone(), problems)
         {
-            section.rules.insert(key.clone(), retry_rule(&rule, problems));
+            let rule = retry_rule(&rule, problems);
+            if rule.refill_seconds.is_some() && NEVER_REFILLED.contains(&key.as_str()) {
+                let message = format!("`retry.{key}.refill` has no effect: this budget is never refilled");
+                problems.add(entry.key_place.clone(), message, Some("remove this key".into()));
+            }
+            section.rules.insert(key.clone(), rule);
         }
     }
     section
@@ -330,10 +343,8 @@ fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
         )),
         Ok(_) => Ok(()),
         Err(_) => {
-            let known: Vec<&str> = [INFRASTRUCTURE, ROLL_BACK, "max_usd", "max_gpu_hours"]
-                .into_iter()
-                .chain(retried())
-                .collect();
+            let known: Vec<&str> =
+                [INFRASTRUCTURE, ROLL_BACK].into_iter().chain(LIFETIME).chain(retried()).collect();
             let hint = match nearest(key, known.iter().copied()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("known here: {}", quoted_list(&known)),
@@ -346,6 +357,7 @@ fn check_retry_key(key: &str) -> Result<(), (String, Option<String>)> {
 fn retry_rule(scope: &Scope, problems: &mut Problems) -> RetryRule {
     RetryRule {
         plan: retry_plan(scope, problems),
+        refill_seconds: scope.read("refill", problems, refill),
         max_usd: scope.read("max_usd", problems, amount(true)),
         max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
         ..attempts_and_backoff(scope, problems)
@@ -360,6 +372,16 @@ pub(super) fn attempts_and_backoff(scope: &Scope, problems: &mut Problems) -> Re
         backoff_min_seconds: backoff.map(|(low, _)| low),
         backoff_max_seconds: backoff.map(|(_, high)| high),
         ..RetryRule::default()
+    }
+}
+
+/// A duration, or `"never"` for 0.
+fn refill(node: &Node) -> Result<f64, Fault> {
+    match &node.value {
+        Value::Text(text) if text == "never" => Ok(0.0),
+        _ => positive_duration(node).map_err(|fault| {
+            fault.hint("the committed training that gives one retry back, such as `\"1h\"`, or `\"never\"`")
+        }),
     }
 }
 
@@ -396,7 +418,7 @@ pub(super) fn positive_duration(node: &Node) -> Result<f64, Fault> {
     if seconds > 0.0 {
         Ok(seconds)
     } else {
-        Err(node.fault("must be more than nothing").hint("leave the key out for no limit"))
+        Err(node.fault("must be more than 0").hint("omit the key for no limit"))
     }
 }
 

@@ -119,7 +119,7 @@ fn day(node: &Node) -> Result<String, Fault> {
     if bars && fits {
         Ok(given)
     } else {
-        Err(node.fault(format!("must be a day, not `{given}`")).hint("such as `\"2027-01-31\"`"))
+        Err(node.fault(format!("must be a date, not `{given}`")).hint("such as `\"2027-01-31\"`"))
     }
 }
 

@@ -122,7 +122,7 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("checkpoint.every", &["steps", "minutes"]),
     section("checkpoint.keep", &["last", "every", "best"]),
     free("retry"),
-    section("retry.*", &["attempts", "backoff", "plan", "max_usd", "max_gpu_hours"]),
+    section("retry.*", &["attempts", "refill", "backoff", "plan", "max_usd", "max_gpu_hours"]),
     section("retry.*.plan", &["set"]),
     section("supervise", &["grace", "timeout", "hang_after"]),
     section(
@@ -167,6 +167,8 @@ pub const SCHEMA: &[SectionSchema] = &[
             "positive",
             "prediction",
             "score",
+            "missing",
+            "unmatched_tasks",
             "group",
             "fairness",
             "baseline",

@@ -234,6 +234,9 @@ pub struct RetrySection {
     pub max_usd: Option<f64>,
     /// The most GPU time that all attempts of the run may take, in hours.
     pub max_gpu_hours: Option<f64>,
+    /// The most wall time that all attempts of the run may take, in hours.
+    #[serde(default)]
+    pub max_hours: Option<f64>,
 }
 
 /// The budget of one termination reason.
@@ -241,6 +244,9 @@ pub struct RetrySection {
 pub struct RetryRule {
     /// Retries for this reason; Trackway's default when absent, 0 forbids them.
     pub attempts: Option<u32>,
+    /// Committed training that gives one retry back, in seconds; Trackway's default when absent, 0: nothing does.
+    #[serde(default)]
+    pub refill_seconds: Option<f64>,
     /// The shortest wait before a retry, in seconds.
     pub backoff_min_seconds: Option<f64>,
     /// The longest wait before a retry, in seconds.

@@ -211,12 +211,12 @@ fn a_mistake_in_a_rule_has_its_place_in_the_text() {
     let set = ["stages.promote=a < previous + b".to_owned()];
     let error = parse(&file("\"a < 1\""), "trackway.toml", &set).unwrap_err().remove(0);
     assert_eq!(&error.override_text.unwrap()[error.span], "previous");
-    assert_eq!(error.message, "`stages.promote` does not say of which metric `previous` is");
+    assert_eq!(error.message, "`stages.promote` does not name the metric of `previous`");
     let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
     let error = parse(&gates, "trackway.toml", &[]).unwrap_err().remove(0);
     assert_eq!(&gates[error.span], "recall");
     let twins = format!("{MINIMAL}[stages]\nladder = [\"1.00000000001%\", \"1.00000000002%\"]\n");
-    assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must rise"));
+    assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must increase"));
 }
 
 /// Proves that all mistakes of a file are shown at once, each with line, caret and the nearest name.
@@ -233,7 +233,7 @@ error: `run.command` is missing
   |  ^^^
 hint: add `command = ["python", "train.py"]`
 
-error: `run.name` must be a text, not a number
+error: `run.name` must be a string, not a number
  --> trackway.toml:2:8
   |
 2 | name = 3
@@ -277,19 +277,36 @@ hint: known here: `name`, `team`
     );
 }
 
+/// Proves that an argument which no kernel passes on is refused with its size, and one that just fits is not.
+#[test]
+fn an_argument_too_long_for_the_kernel_is_refused() {
+    let file = |bytes| format!("[run]\nname = \"a\"\ncommand = [\"echo\", \"{}\"]", "x".repeat(bytes));
+    assert!(parse(&file(ARGUMENT_BYTES_MAX), "a.toml", &[]).is_ok());
+    let errors = parse(&file(140_000), "a.toml", &[]).unwrap_err();
+    assert!(
+        errors[0].to_string().contains("an argument of 140000 bytes: 131071 is the limit"),
+        "{}",
+        errors[0]
+    );
+}
+
 /// Proves that a bad value of each kind is told with what is wanted instead: one line of the file, one message.
 #[test]
 fn bad_values_are_told_with_what_is_wanted() {
     let cases = [
         (
             "[run]\nname = \"a\"\ncommand = \"python train.py\"",
-            "`run.command` must be a list of texts, not one text: no shell reads it (hint: write `[\"python\", \"train.py\"]`)",
+            "`run.command` must be a list of strings, not one string: no shell reads it (hint: write `[\"python\", \"train.py\"]`)",
         ),
         ("[run]\nname = \"a\"\ncommand = []", "`run.command` must not be empty"),
         ("[run]\nname = \" \"\ncommand = [\"a\"]", "`run.name` must not be empty"),
         (
+            "[run]\nname = \"exp/1\"\ncommand = [\"a\"]",
+            "`run.name` must not be `exp/1`: it looks like the number of an attempt of a run (hint: write it without the slash, such as `exp-1`)",
+        ),
+        (
             "[run]\nname = \"a\"\ncommand = [\"a\", 3]",
-            "`run.command` must be a text, not a number (hint: put it in double quotes)",
+            "`run.command` must be a string, not a number (hint: put it in double quotes)",
         ),
         ("run = 3", "`run` must be a table, not a number (hint: write `[run]` or `{ key = value }`)"),
         (
@@ -302,7 +319,7 @@ fn bad_values_are_told_with_what_is_wanted() {
         ),
         (
             "[supervise]\ntimeout = \"0s\"",
-            "`supervise.timeout` must be more than nothing (hint: leave the key out for no limit)",
+            "`supervise.timeout` must be more than 0 (hint: omit the key for no limit)",
         ),
         (
             "[supervise]\ntimeout = \"99999d\"",
@@ -315,7 +332,7 @@ fn bad_values_are_told_with_what_is_wanted() {
         ),
         (
             "[retry]\nhang = { backoff = \"5m..10s\" }",
-            "`retry.hang.backoff` must run from the shorter to the longer duration, not `5m..10s`",
+            "`retry.hang.backoff` must be ordered from the shorter to the longer duration, not `5m..10s`",
         ),
         (
             "[retry]\nhang = { backoff = \"soon\" }",
@@ -327,7 +344,7 @@ fn bad_values_are_told_with_what_is_wanted() {
         ),
         (
             "[retry]\ndevice_oom = { plan = [{ set = { 1B = \"1\" } }] }",
-            "`retry.device_oom.plan[0].set` must hold names of letters, digits and `_`; `1B` is none",
+            "`retry.device_oom.plan[0].set` must contain only names of letters, digits and `_`, not `1B`",
         ),
         (
             "[retry]\ndevice_oom = { plan = [{}] }",
@@ -344,11 +361,11 @@ fn bad_values_are_told_with_what_is_wanted() {
         ),
         (
             "[container]\nimage = \"train:latest\"",
-            "`container.image` must name an image by its digest, not `train:latest` (hint: write `repository@sha256:` and 64 hexadecimal digits; a tag may move)",
+            "`container.image` must name an image by its digest, not `train:latest` (hint: write `repository@sha256:` and 64 hexadecimal digits; a tag can change)",
         ),
         (
             "[data]\ntrain = \"x.csv\"",
-            "`data.train` must be a table, not a text (hint: write `[data.train]` with `path = \"…\"` below it)",
+            "`data.train` must be a table, not a string (hint: write `[data.train]` with `path = \"…\"` below it)",
         ),
         (
             "[data.t]\npath = \"x\"\ndelimiter = \"ab\"",
@@ -362,10 +379,10 @@ fn bad_values_are_told_with_what_is_wanted() {
             "[data.t]\npath = \"x\"\nformat = \"cvs\"",
             "`data.t.format` must be one of `parquet`, `csv`, `jsonl`, `other`, not `cvs` (hint: did you mean `csv`?)",
         ),
-        ("[stages]\nladder = [\"10%\", \"1%\"]", "`stages.ladder` must rise from step to step"),
+        ("[stages]\nladder = [\"10%\", \"1%\"]", "`stages.ladder` must increase from stage to stage"),
         (
             "[stages]\nladder = [\"0%\"]",
-            "`stages.ladder` must hold percentages from above 0% to 100%, not `0%`",
+            "`stages.ladder` must hold percentages above 0% and up to 100%, not `0%`",
         ),
         (
             "[preflight]\nskip = [{ chekc = \"a\", why = \"b\" }]",
@@ -389,7 +406,7 @@ fn bad_values_are_told_with_what_is_wanted() {
         ),
         (
             "[governance]\npersonal_data = [{ column = \"a\", kinds = [\"email\"], approved_by = \"x\", why = \"y\", until = \"2027-13-01\" }]",
-            "`governance.personal_data[0].until` must be a day, not `2027-13-01` (hint: such as `\"2027-01-31\"`)",
+            "`governance.personal_data[0].until` must be a date, not `2027-13-01` (hint: such as `\"2027-01-31\"`)",
         ),
         (
             "[checkpoint]\nremote = \"bucket\"",
@@ -401,15 +418,15 @@ fn bad_values_are_told_with_what_is_wanted() {
         ),
         (
             "[owner]\nname = 2026-11-21",
-            "`owner.name` must be a text, not a date (hint: put it in double quotes)",
+            "`owner.name` must be a string, not a date (hint: put it in double quotes)",
         ),
         (
             "[run]\nname = \"a\"\nname = \"b\"",
-            "the file is no TOML: duplicate key (hint: a key or section may stand only once)",
+            "the file is not valid TOML: duplicate key (hint: a key or section may occur only once)",
         ),
         (
             "[run]\nname = a",
-            "the file is no TOML: string values must be quoted, expected literal string (hint: put texts in double quotes)",
+            "the file is not valid TOML: string values must be quoted, expected literal string (hint: put strings in double quotes)",
         ),
     ];
     for (text, expected) in cases {
@@ -436,7 +453,7 @@ fn overrides_obey_the_rules_and_name_themselves() {
         MINIMAL,
         &["run.seed=abc", "run.nmae=1", "nothing", "run.name.x=1"],
         r#"
-error: `run.seed` must be a whole number, 0 or more, not a text
+error: `run.seed` must be a whole number, 0 or more, not a string
  --> --set run.seed=abc:1:10
   |
 1 | run.seed=abc
@@ -449,14 +466,14 @@ error: unknown key `nmae` in `run`
   | ^^^^^^^^
 hint: did you mean `name`?
 
-error: an override is `key.path=value`
+error: an override has the form `key.path=value`
  --> --set nothing:1:1
   |
 1 | nothing
   | ^^^^^^^
 hint: such as `--set run.seed=7`
 
-error: `run.name` is a text, so nothing can be set inside it
+error: `run.name` is a string, so nothing can be set inside it
  --> --set run.name.x=1:1:1
   |
 1 | run.name.x=1
@@ -471,7 +488,7 @@ fn the_caret_stands_under_the_fault() {
     check_errors(
         "[run]\nname = \"a\"\ncommand = [\"a\"]\n\tenvironment = { A = \"ä\", B = [1] }\n",
         &[],
-        "error: `run.environment` must be a text, a number or a flag, not a list\n --> trackway.toml:4:31\n  |\n4 | \tenvironment = { A = \"ä\", B = [1] }\n  | \t                             ^^^",
+        "error: `run.environment` must be a string, a number or a boolean, not a list\n --> trackway.toml:4:31\n  |\n4 | \tenvironment = { A = \"ä\", B = [1] }\n  | \t                             ^^^",
     );
 }
 
@@ -482,9 +499,38 @@ fn bytes_that_are_no_utf8_are_told_with_their_place() {
     let errors = parse_bytes(bytes, "trackway.toml", &[]).unwrap_err();
     assert_eq!(
         errors[0].render_plain(&String::from_utf8_lossy(bytes)),
-        "error: the file is no UTF-8: byte 0xE4\n --> trackway.toml:2:9\n  |\n2 | name = \"\u{FFFD}\"\n  |         ^\nhint: save it as UTF-8"
+        "error: the file is not valid UTF-8: byte 0xE4\n --> trackway.toml:2:9\n  |\n2 | name = \"\u{FFFD}\"\n  |         ^\nhint: save it as UTF-8"
     );
     assert_eq!(parse_bytes(MINIMAL.as_bytes(), "f", &[]), parse(MINIMAL, "f", &[]));
+}
+
+/// Proves that `refill` is a duration or `never`, and is refused where it would have no effect.
+#[test]
+fn a_refill_that_has_no_effect_is_refused() {
+    let read = |rule: &str| parse(&format!("{MINIMAL}\n[retry]\n{rule}\n"), "f", &[]);
+    let seconds = |rule: &str| read(rule).unwrap().retry.rules["hang"].refill_seconds;
+    assert_eq!(seconds("hang = { refill = \"30m\" }"), Some(1_800.0));
+    assert_eq!(seconds("hang = { refill = \"never\" }"), Some(0.0));
+    for refused in
+        ["roll_back = { refill = \"1h\" }", "device_oom = { refill = \"1h\" }", "hang = { refill = \"0s\" }"]
+    {
+        assert!(read(refused).is_err(), "{refused}");
+    }
+}
+
+/// Proves that a number is the same, to the last bit, after it was written as JSON and read again.
+#[test]
+fn numbers_survive_their_text() {
+    let mut bits: u64 = 0x9E37_79B9_7F4A_7C15;
+    for _ in 0..100_000 {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = f64::from_bits(bits ^ (bits >> 29));
+        if number.is_finite() {
+            let text = serde_json::to_string(&number).unwrap();
+            let read: f64 = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.to_bits(), number.to_bits(), "{text}");
+        }
+    }
 }
 
 /// Proves that the config hash follows each value that decides the result and none that does not, and that the
@@ -676,7 +722,7 @@ fn early_stops_are_read() {
     assert!(without.config().get("early_stop").is_none());
     assert_ne!(Plan::from(file).config_sha256(), without.config_sha256());
     for (text, told) in [
-        ("[early_stop]\nwindow = 500\n", "`[early_stop]` says not when to stop"),
+        ("[early_stop]\nwindow = 500\n", "`[early_stop]` does not say when to stop"),
         ("[early_stop]\nprogressive = \"1%\"\nwindow = 50\n", "early_stop.window"),
         ("[early_stop]\npatience = 0\n", "early_stop.patience"),
     ] {
@@ -729,19 +775,20 @@ fn evaluations_are_read() {
     assert_eq!(least, expected);
     assert!(least.after && least.timeout_seconds == 86_400.0);
     for (text, told) in [
-        ("command = \"true\"", "must be a list of texts"),
+        ("command = \"true\"", "must be a list of strings"),
         ("command = [\"true\"]\ndecoding = 3", "evaluate.decoding"),
         ("command = [\"true\"]\ndecoding = { t = nan }", "a finite number"),
         ("command = [\"true\"]\njudge = { rubric = \"r\" }", "`evaluate.judge.model` is missing"),
         ("command = [\"true\"]\nretry = { plan = [] }", "unknown key `plan` in `evaluate.retry`"),
+        ("command = [\"true\"]\nunmatched_tasks = \"ignore\"", "`accepted`"),
         ("task_set = \"t\"", "`evaluate.command` is missing"),
         ("command = [\"true\"]\nrows = \"t.csv\"", "`evaluate.rows` is for the built-in evaluator"),
         ("scorer = \"s\"\nlabel = \"y\"", "`evaluate.rows` is missing"),
         ("scorer = \"s\"\nrows = \"t.csv\"", "`evaluate.label` is missing"),
         ("scorer = 3", "`evaluate.scorer` must be a command"),
         ("scorer = []", "`evaluate.scorer` must not be empty"),
-        ("scorer = \"s\"\ncommand = [\"e\"]", "`evaluate.command` and `evaluate.scorer` are both there"),
-        ("scorer = \"s\"\nscore = \"p\"", "leave it out: the built-in evaluator calls it `score`"),
+        ("scorer = \"s\"\ncommand = [\"e\"]", "`evaluate.command` and `evaluate.scorer` are both set"),
+        ("scorer = \"s\"\nscore = \"p\"", "remove it: the built-in evaluator calls the column `score`"),
         (
             "scorer = \"s\"\nfeatures = [\"a\"]\nskip = [\"b\"]",
             "`evaluate.features` and `evaluate.skip` are both",

@@ -62,9 +62,9 @@ impl Value {
     /// The value's type in the words of error messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::Integer(_) | Self::Float(_) => "a number",
-            Self::Bool(_) => "true or false",
+            Self::Bool(_) => "a boolean",
             Self::Other(kind) => kind,
             Self::List(_) => "a list",
             Self::Table(_) => "a table",

@@ -52,7 +52,7 @@ fn retry(node: &Node) -> Vec<Unsupported> {
         let Value::Table(rule) = &rule.node.value else { continue };
         for key in ["max_usd", "max_gpu_hours"] {
             if let Some(entry) = rule.get(key) {
-                let hint = format!("use `retry.{key}`: it bounds all attempts together");
+                let hint = format!("use `retry.{key}`: it limits all attempts together");
                 found.push(note(&entry.key_place, &format!("retry.{name}.{key}"), &hint));
             }
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trackway_core::name::{Name, Named};
+
 use super::schema::{nearest, quoted_list};
 use super::tree::{Node, Value};
 use super::walker::Fault;
@@ -9,13 +11,24 @@ use super::walker::Fault;
 /// The longest duration that is believed: ten years. More is a slip of the unit.
 pub const MAX_DURATION_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
 
+/// The longest argument that a Linux kernel hands to a program (`MAX_ARG_STRLEN` without the final NUL).
+pub const ARGUMENT_BYTES_MAX: usize = 131_071;
+
+/// The name of a run.
+pub(super) fn run_name(node: &Node) -> Result<String, Fault> {
+    let given = text(node)?;
+    Name::new(Named::Run, &given)
+        .map(String::from)
+        .map_err(|error| node.fault(format!("must not be `{given}`: {}", error.why())).hint(error.hint()))
+}
+
 /// A text that is not blank.
 pub(super) fn text(node: &Node) -> Result<String, Fault> {
     match &node.value {
         Value::Text(text) if text.trim().is_empty() => Err(node.fault("must not be empty")),
         Value::Text(text) if text.contains('\0') => Err(node.fault("must not hold a NUL character")),
         Value::Text(text) => Ok(text.clone()),
-        _ => Err(node.not("a text").hint("put it in double quotes")),
+        _ => Err(node.not("a string").hint("put it in double quotes")),
     }
 }
 
@@ -96,7 +109,7 @@ pub(super) fn plain_text(node: &Node) -> Result<String, Fault> {
     match &node.value {
         Value::Text(text) if text.contains('\0') => Err(node.fault("must not hold a NUL character")),
         Value::Text(text) => Ok(text.clone()),
-        _ => Err(node.not("a text").hint("put it in double quotes")),
+        _ => Err(node.not("a string").hint("put it in double quotes")),
     }
 }
 
@@ -104,14 +117,26 @@ pub(super) fn plain_text(node: &Node) -> Result<String, Fault> {
 pub(super) fn command(node: &Node) -> Result<Vec<String>, Fault> {
     if let Value::Text(line) = &node.value {
         let words: Vec<_> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
-        let fault = node.fault("must be a list of texts, not one text: no shell reads it");
+        let fault = node.fault("must be a list of strings, not one string: no shell reads it");
         return Err(fault.hint(format!("write `[{}]`", words.join(", "))));
     }
-    let argv = list(1, plain_text)(node)?;
+    let argv = list(1, argument)(node)?;
     if argv[0].trim().is_empty() {
         return Err(node.fault("must begin with the name of a program"));
     }
     Ok(argv)
+}
+
+fn argument(node: &Node) -> Result<String, Fault> {
+    let text = plain_text(node)?;
+    if text.len() <= ARGUMENT_BYTES_MAX {
+        return Ok(text);
+    }
+    let fault = node.fault(format!(
+        "must not hold an argument of {} bytes: {ARGUMENT_BYTES_MAX} is the limit",
+        text.len()
+    ));
+    Err(fault.hint("write it to a file, and name the file"))
 }
 
 /// A table of environment variables: names to texts; numbers and flags are written as texts.
@@ -137,7 +162,7 @@ fn check_variable_name(name: &str) -> Result<(), String> {
     let mut bytes = name.bytes();
     let starts = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     if !starts || !bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-        return Err(format!("must hold names of letters, digits and `_`; `{name}` is none"));
+        return Err(format!("must contain only names of letters, digits and `_`, not `{name}`"));
     }
     if name.starts_with("TRACKWAY_") {
         return Err(format!("must not hold `{name}`: names that begin with `TRACKWAY_` are set by Trackway"));
@@ -151,7 +176,7 @@ fn scalar_text(node: &Node) -> Result<String, Fault> {
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
-        _ => Err(node.not("a text, a number or a flag")),
+        _ => Err(node.not("a string, a number or a boolean")),
     }
 }
 
@@ -177,7 +202,7 @@ pub(super) fn duration_range(node: &Node) -> Result<(f64, f64), Fault> {
     match (parse_duration(low.trim()), parse_duration(high.trim())) {
         (Some(low), Some(high)) if low <= high => Ok((low, high)),
         (Some(_), Some(_)) => {
-            Err(node.fault(format!("must run from the shorter to the longer duration, not `{text}`")))
+            Err(node.fault(format!("must be ordered from the shorter to the longer duration, not `{text}`")))
         }
         _ => Err(node
             .fault(format!("must be a range of durations, not `{text}`"))
@@ -203,7 +228,7 @@ pub(super) fn percentage(node: &Node) -> Result<f64, Fault> {
     let given = text(node)?;
     split_number(&given, &[("%", 0.01)])
         .filter(|fraction| *fraction > 0.0 && *fraction <= 1.0)
-        .ok_or_else(|| node.fault(format!("must hold percentages from above 0% to 100%, not `{given}`")))
+        .ok_or_else(|| node.fault(format!("must hold percentages above 0% and up to 100%, not `{given}`")))
 }
 
 /// Bytes from a size such as `"16GiB"` (powers of 1024) or `"16GB"` (powers of 1000).

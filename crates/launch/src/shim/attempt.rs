@@ -23,12 +23,13 @@ use super::reserve::Reserved;
 use super::signals::{Request, next};
 use super::telemetry::Telemetry;
 use super::{Doing, ShimError, ShimRecord, oom, script};
+use crate::StoredLaunch;
 use crate::exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
 };
 use crate::files::{AttemptFiles, Durability, replace_file};
 use crate::process::{PidFd, ProcessIdentity, ProcessStat, all_processes, descendants};
-use crate::{Redactor, StoredLaunch};
+use trackway_redact::Redactor;
 
 /// One read takes at most this much, so that neither output starves the other or the signals.
 const READ_BYTES: usize = 256 * 1024;
@@ -209,7 +210,9 @@ impl<'a> Attempt<'a> {
         while let Ok(Some(request)) = next(&self.signals) {
             match request {
                 Request::Reap => self.reap(),
-                Request::Stop { grace_millis } => self.ending.stop(grace_millis),
+                Request::Stop { grace_millis } => {
+                    self.ending.stop(self.clock.monotonic_micros(), grace_millis);
+                }
                 Request::Forward(signal) => self.signal_group(signal, SignalReason::Forwarded),
             }
         }

@@ -1,7 +1,8 @@
 //! When and how the attempt is brought to its end. Decisions only: times come in as numbers, what to do goes out.
 //!
 //! - A stop sends SIGTERM to the script's process group; after the grace period, or at a second request, SIGKILL goes
-//!   to every process of the attempt.
+//!   to every process of the attempt. Two plain signals within a second are one request: Slurm sends SIGTERM twice in a row at a
+//!   time limit (`_rpc_timelimit`, then `_rpc_terminate_job` in its `slurmd/req.c`).
 //! - The attempt goes on while the main process lives. When that ended with code 0 and other processes still hold its
 //!   output open (a script that starts the real work and exits), they may go on, up to the linger limit.
 //! - Everything else that the main process left behind gets SIGTERM, the grace period, SIGKILL.
@@ -10,6 +11,8 @@ use crate::exit_record::SignalReason;
 
 /// Processes that are still there so long after SIGKILL hang in the kernel; the shim does not wait for them.
 pub(super) const KILL_SECONDS_MAX: i64 = 30;
+/// Plain stop signals that are closer together than this are one request.
+const SAME_REQUEST_MICROS: i64 = 1_000_000;
 /// How often SIGKILL is repeated, for processes that were being born during the last pass.
 const KILL_EVERY_MICROS: i64 = 50_000;
 
@@ -47,7 +50,8 @@ pub(super) struct Tree {
 pub(super) struct Ending {
     grace_micros: i64,
     linger_micros: Option<i64>,
-    stop_wanted: bool,
+    /// When a stop was asked for first.
+    stop_wanted_at: Option<i64>,
     kill_wanted: bool,
     group_told: bool,
     tree_told: bool,
@@ -64,7 +68,7 @@ impl Ending {
         Self {
             grace_micros: micros(grace_seconds),
             linger_micros: linger_seconds.map(micros),
-            stop_wanted: false,
+            stop_wanted_at: None,
             kill_wanted: false,
             group_told: false,
             tree_told: false,
@@ -76,13 +80,17 @@ impl Ending {
         }
     }
 
-    /// A stop was asked for: gently at first, then (or with no grace at all) at once.
-    pub fn stop(&mut self, grace_millis: Option<i32>) {
+    /// A stop was asked for at `now`: gently at first, then (or with no grace at all) at once. `grace_millis` comes from a sender that
+    /// knows the shim; its second request is never taken for the first one.
+    pub fn stop(&mut self, now: i64, grace_millis: Option<i32>) {
         if let Some(millis) = grace_millis {
             self.grace_micros = i64::from(millis.max(0)) * 1000;
         }
-        self.kill_wanted |= self.stop_wanted || self.grace_micros == 0;
-        self.stop_wanted = true;
+        let is_second = self
+            .stop_wanted_at
+            .is_some_and(|first| grace_millis.is_some() || now - first >= SAME_REQUEST_MICROS);
+        self.kill_wanted |= is_second || self.grace_micros == 0;
+        self.stop_wanted_at.get_or_insert(now);
     }
 
     pub fn killed_after_grace(&self) -> bool {
@@ -102,7 +110,7 @@ impl Ending {
             return self.kill(now, SignalReason::GraceEnded);
         }
         match tree.main_succeeded {
-            None if self.stop_wanted && !self.group_told => {
+            None if self.stop_wanted_at.is_some() && !self.group_told => {
                 self.group_told = true;
                 self.deadline = Some(now + self.grace_micros);
                 Step::TerminateGroup
@@ -116,7 +124,7 @@ impl Ending {
         if self.tree_told {
             return Step::Wait;
         }
-        if may_linger && !self.stop_wanted {
+        if may_linger && self.stop_wanted_at.is_none() {
             let until = self.linger_micros.map(|micros| now + micros);
             self.linger_until = self.linger_until.or(until);
             if self.linger_until.is_none_or(|until| now < until) {
@@ -125,7 +133,10 @@ impl Ending {
         }
         self.tree_told = true;
         self.deadline.get_or_insert(now + self.grace_micros);
-        let why = if self.stop_wanted { SignalReason::StopRequested } else { SignalReason::Leftover };
+        let why = match self.stop_wanted_at {
+            Some(_) => SignalReason::StopRequested,
+            None => SignalReason::Leftover,
+        };
         Step::TerminateTree(why)
     }
 
@@ -166,7 +177,7 @@ mod tests {
         let mut ending = Ending::new(5.0, None);
         assert_eq!(ending.next(0, ALIVE), Step::Wait);
         assert_eq!(ending.wake_at(), None);
-        ending.stop(None);
+        ending.stop(1, None);
         assert_eq!(ending.next(1, ALIVE), Step::TerminateGroup);
         assert_eq!(ending.next(2, ALIVE), Step::Wait);
         assert_eq!(ending.wake_at(), Some(5 * SECOND + 1));
@@ -185,19 +196,32 @@ mod tests {
     /// Proves that a second request, or one without grace, kills at once, and that a sender's grace wins.
     #[test]
     fn a_second_stop_kills_now() {
+        for (second, grace_millis) in [(SECOND, None), (1, Some(1_000))] {
+            let mut ending = Ending::new(60.0, None);
+            ending.stop(0, None);
+            assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
+            ending.stop(second, grace_millis);
+            assert_eq!(ending.next(second, ALIVE), Step::KillTree(SignalReason::KillRequested));
+            assert!(!ending.killed_after_grace());
+        }
         let mut ending = Ending::new(60.0, None);
-        ending.stop(None);
-        assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
-        ending.stop(None);
-        assert_eq!(ending.next(1, ALIVE), Step::KillTree(SignalReason::KillRequested));
-        assert!(!ending.killed_after_grace());
-        let mut ending = Ending::new(60.0, None);
-        ending.stop(Some(0));
+        ending.stop(0, Some(0));
         assert_eq!(ending.next(0, ALIVE), Step::KillTree(SignalReason::KillRequested));
         let mut ending = Ending::new(60.0, None);
-        ending.stop(Some(1_000));
+        ending.stop(0, Some(1_000));
         assert_eq!(ending.next(0, ALIVE), Step::TerminateGroup);
         assert_eq!(ending.wake_at(), Some(SECOND));
+    }
+
+    /// Proves that two plain signals in a row, as Slurm sends them at a time limit, leave the whole grace period.
+    #[test]
+    fn two_signals_in_a_row_are_one_request() {
+        let mut ending = Ending::new(60.0, None);
+        ending.stop(0, None);
+        ending.stop(SECOND - 1, None);
+        assert_eq!(ending.next(SECOND, ALIVE), Step::TerminateGroup);
+        assert_eq!(ending.next(60 * SECOND, ALIVE), Step::Wait);
+        assert_eq!(ending.next(61 * SECOND, ALIVE), Step::KillTree(SignalReason::GraceEnded));
     }
 
     /// Proves that processes that hold the output of a successful script go on, within the linger limit, and that all
@@ -220,7 +244,7 @@ mod tests {
 
         let mut stopped = Ending::new(1.0, None);
         assert_eq!(stopped.next(0, left(true, true)), Step::Wait);
-        stopped.stop(None);
+        stopped.stop(0, None);
         assert_eq!(stopped.next(1, left(true, true)), Step::TerminateTree(SignalReason::StopRequested));
     }
 }

@@ -18,8 +18,8 @@ use trackway_formats::record::RESTART_EVENT;
 use trackway_formats::tensorboard::{EventItem, EventReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
-use crate::Redactor;
 use crate::process::{all_processes, descendants};
+use trackway_redact::Redactor;
 
 /// How often the folder is looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
@@ -69,7 +69,7 @@ impl EventFiles {
             info: SegmentInfo { run_id, attempt_id, origin: Origin::TensorBoard },
             started_seconds: started_at.as_micros().div_euclid(1_000_000),
             clock,
-            redactor: Redactor::from_own_environment(),
+            redactor: Redactor::of_this_process(),
             files: BTreeMap::new(),
             foreign: BTreeSet::new(),
             first_folder: None,
@@ -98,7 +98,7 @@ struct Follower {
     info: SegmentInfo,
     started_seconds: i64,
     clock: Arc<dyn Clock>,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
     files: BTreeMap<PathBuf, Followed>,
     /// Event files of somebody else.
     foreign: BTreeSet<PathBuf>,

@@ -10,7 +10,7 @@ use trackway_formats::printed::{Printed, PrintedMetrics, PrintedReader};
 use trackway_formats::record::{Frame, Item, SEGMENT_EXTENSION, SegmentReader};
 use trackway_recorder::{Origin, SegmentInfo, SegmentWriter};
 
-use crate::Redactor;
+use trackway_redact::Redactor;
 
 /// It is looked so many times, at each of the first outputs, whether the script writes a record of its own: most record a
 /// value right before they print it.

@@ -27,7 +27,6 @@ mod times;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -35,15 +34,17 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock, Timestamp};
-use trackway_recorder::SystemClock;
+use trackway_files::open_own;
+use trackway_system::SystemClock;
 
 pub use log::BACKLOG_BYTES_MAX;
 pub use times::{LineTime, MARK_EVERY_BYTES, TIME_RECORD_BYTES};
 
+use crate::StoredLaunch;
 use crate::files::{AttemptFiles, Durability, read_json, replace_file};
 use crate::process::{MachineIdentity, ProcessIdentity};
-use crate::{Redactor, StoredLaunch};
 use attempt::Attempt;
+use trackway_redact::Redactor;
 
 /// The version of `shim.json` that this crate writes.
 pub const SHIM_VERSION: u32 = 1;
@@ -149,7 +150,7 @@ fn run_attempt(directory: &Path, argv: &[String]) -> Result<(), ShimError> {
         started_at: clock.now(),
         main_ended_at: None,
     };
-    let redactor = Redactor::from_own_environment();
+    let redactor = Redactor::of_this_process();
     let mut attempt = Attempt::prepare(clock, files, launch, record, signals, &redactor)?;
     attempt.start(argv);
     tell_launcher(READY_LINE);
@@ -167,7 +168,7 @@ fn close_inherited() {
 
 fn lock(files: &AttemptFiles) -> Result<Flock<File>, ShimError> {
     let path = files.shim_lock();
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = open_own(OpenOptions::new().write(true).create(true).truncate(false), &path);
     Flock::lock(file.doing("open shim.lock")?, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| {
         match errno {
             nix::errno::Errno::EWOULDBLOCK => ShimError::Locked,

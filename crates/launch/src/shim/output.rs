@@ -3,15 +3,15 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use trackway_core::Clock;
+use trackway_files::open_own;
 
 use super::log::Log;
 use super::times::{LineStarts, LineTime};
-use crate::StreamRedactor;
+use trackway_redact::StreamRedactor;
 
 /// How long an unfinished line waits for its end before it is shown.
 const PARTIAL_LINE_MICROS: i64 = 200_000;
@@ -36,7 +36,7 @@ pub(super) struct Output<'a> {
 impl<'a> Output<'a> {
     /// Opens the log before the script exists, so that it can never run unheard.
     pub fn open(log: &Path, times: &Path, redactor: StreamRedactor<'a>) -> io::Result<Self> {
-        let open = |path: &Path| OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let open = |path: &Path| open_own(OpenOptions::new().append(true).create(true), path);
         Ok(Self {
             pipe: None,
             redactor,

@@ -2,7 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
+
+use trackway_files::open_own;
 
 use crate::files::{AttemptFiles, sync_parent};
 use crate::{ERROR_FILE_BYTES_MAX, ExitRecord};
@@ -21,7 +23,7 @@ pub(super) struct Reserved {
 impl Reserved {
     pub fn new(files: AttemptFiles) -> io::Result<Self> {
         let path = files.exit_reserved();
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let file = open_own(OpenOptions::new().write(true).create(true).truncate(true), &path)?;
         // Where the file system cannot reserve, the record is written like any other file.
         nix::fcntl::posix_fallocate(&file, 0, RESERVED_BYTES).ok();
         Ok(Self { files, file })

@@ -36,6 +36,7 @@ pub(super) fn spawn(
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);
+    trackway_files::restore_umask(&mut command);
     // SAFETY: the function makes async-signal-safe calls only and allocates nothing.
     unsafe { command.pre_exec(signals::reset_for_script) };
     // The shim waits for every child by itself; dropping the handle leaves the process alone.
@@ -74,11 +75,11 @@ pub(super) fn explain(
             format!("command `{program}` was not found in PATH; is its environment activated?")
         }
         (_, Some(libc::EACCES)) => {
-            format!("`{program}` may not be executed; make it executable (chmod +x) or name its interpreter")
+            format!("`{program}` is not executable: run `chmod +x` on it, or name its interpreter")
         }
         (_, Some(libc::ENOEXEC)) => {
             format!(
-                "`{program}` is no program the system can run; name its interpreter, such as `python {program}`"
+                "`{program}` is not executable on this system; name its interpreter, such as `python {program}`"
             )
         }
         (_, Some(libc::E2BIG)) => "the arguments and the environment are too long for the system".to_owned(),

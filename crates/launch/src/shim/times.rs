@@ -56,12 +56,13 @@ impl LineTime {
 pub(super) struct LineStarts {
     at_line_start: bool,
     marked_bytes: u64,
+    marked_at: Option<Timestamp>,
     lines: u64,
 }
 
 impl LineStarts {
     pub fn new() -> Self {
-        Self { at_line_start: true, marked_bytes: 0, lines: 0 }
+        Self { at_line_start: true, marked_bytes: 0, marked_at: None, lines: 0 }
     }
 
     /// How many lines have begun.
@@ -69,7 +70,8 @@ impl LineStarts {
         self.lines
     }
 
-    /// Appends the records for `bytes`, which will stand at `offset_bytes`.
+    /// Appends the records for `bytes`, which will be at `offset_bytes`. An empty line that arrived with the line before
+    /// it has no record: a record is 16 times as long as it.
     pub fn scan(&mut self, bytes: &[u8], offset_bytes: u64, at: Timestamp, records: &mut Vec<u8>) {
         let mut mark = |offset_bytes| records.extend_from_slice(&LineTime { offset_bytes, at }.to_bytes());
         let mut from = 0;
@@ -77,8 +79,11 @@ impl LineStarts {
             let start = offset_bytes + from as u64;
             if self.at_line_start {
                 self.lines += 1;
-                self.marked_bytes = start;
-                mark(start);
+                if bytes[from] != b'\n' || self.marked_at != Some(at) {
+                    self.marked_bytes = start;
+                    self.marked_at = Some(at);
+                    mark(start);
+                }
             }
             let newline = memchr::memchr(b'\n', &bytes[from..]);
             let end = newline.map_or(bytes.len(), |newline| from + newline + 1);
@@ -96,7 +101,8 @@ impl LineStarts {
 mod tests {
     use super::*;
 
-    /// Proves that every line has its record, however the bytes are cut, and that a giant line has marks.
+    /// Proves that every line has its record, however the bytes are cut, that empty ones share one, and that a giant line has
+    /// marks.
     #[test]
     fn lines_and_giant_lines_are_marked() {
         let at = Timestamp::from_micros(7);
@@ -107,8 +113,11 @@ mod tests {
                 offset += piece.len() as u64;
             }
             let offsets: Vec<u64> = LineTime::read_all(&records).map(|time| time.offset_bytes).collect();
-            assert_eq!((offsets, starts.lines()), (vec![0, 3, 4, 6], 4));
+            assert_eq!((offsets, starts.lines()), (vec![0, 4, 6], 4));
         }
+        let (mut starts, mut records) = (LineStarts::new(), Vec::new());
+        starts.scan(&[b'\n'; 65_536], 0, at, &mut records);
+        assert_eq!((records.len(), starts.lines()), (TIME_RECORD_BYTES, 65_536));
         let (mut starts, mut records) = (LineStarts::new(), Vec::new());
         for piece in 0..40u64 {
             starts.scan(&[b'x'; 65_536], piece * 65_536, at, &mut records);

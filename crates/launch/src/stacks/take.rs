@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use trackway_core::Clock as _;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 use super::{
     DUMP_BYTES_MAX, PROCESSES_MAX, PROGRAM_BYTES_MAX, ProcessStack, STACK_SIGNAL, StackDump, kernel, program,

@@ -1,5 +1,9 @@
 //! Forward-only migrations. Two processes that open an empty ledger at once run them once.
 
+use serde_json::json;
+use trackway_core::Timestamp;
+use trackway_core::name::{Name, Named};
+
 use super::Backend;
 use crate::error::LedgerError;
 use crate::value::{ColumnKind, Value};
@@ -62,7 +66,32 @@ const MIGRATIONS: &[Migration] = &[
             include_str!("../../migrations/postgres/0006_registry.sql")
         ),
     },
+    Migration {
+        version: 7,
+        sqlite: include_str!("../../migrations/sqlite/0007_registered_once.sql"),
+        postgres: include_str!("../../migrations/postgres/0007_registered_once.sql"),
+    },
+    // Its rule is the code's own (`heal_names`), so that names are judged in one place.
+    Migration { version: NAMES_VERSION, sqlite: "", postgres: "" },
+    Migration {
+        version: 9,
+        sqlite: include_str!("../../migrations/sqlite/0009_tag_index.sql"),
+        postgres: include_str!("../../migrations/postgres/0009_tag_index.sql"),
+    },
+    Migration {
+        version: 10,
+        sqlite: include_str!("../../migrations/sqlite/0010_metric_coverage.sql"),
+        postgres: include_str!("../../migrations/postgres/0010_metric_coverage.sql"),
+    },
+    Migration {
+        version: 11,
+        sqlite: include_str!("../../migrations/sqlite/0011_rung_of_versions.sql"),
+        postgres: include_str!("../../migrations/postgres/0011_rung_of_versions.sql"),
+    },
 ];
+
+/// From this version on no run has a name that reads as something else.
+const NAMES_VERSION: i64 = 8;
 
 /// The version that this program writes.
 pub(crate) const SCHEMA_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
@@ -80,6 +109,10 @@ impl Backend {
         if self.has_version_table()? && self.checked_version()? == SCHEMA_VERSION {
             return Ok(());
         }
+        if self.is_read_only() {
+            let why = "it was written by an older Trackway and is read-only here: its owner migrates it with any command";
+            return Err(LedgerError::Open { location: self.location().to_owned(), why: why.into() });
+        }
         self.transaction(true, |backend| {
             backend.lock_out_other_migrations()?;
             let doing = "migrating";
@@ -95,6 +128,9 @@ impl Backend {
                 match backend {
                     Self::Sqlite(sqlite) => sqlite.execute_script(doing, migration.sqlite)?,
                     Self::Postgres(postgres) => postgres.execute_script(doing, migration.postgres)?,
+                }
+                if migration.version == NAMES_VERSION {
+                    heal_names(backend)?;
                 }
                 let sql = "INSERT INTO schema_version (version) VALUES (?)";
                 backend.execute(doing, sql, &[Value::Integer(migration.version)])?;
@@ -143,6 +179,43 @@ impl Backend {
     }
 }
 
+/// Renames runs whose names read as an id, as `last` or as `RUN/NUMBER`, and notes for each what it was called. Statements name
+/// their columns, because later migrations may add some.
+pub(crate) fn heal_names(backend: &mut Backend) -> Result<(), LedgerError> {
+    let doing = "renaming runs";
+    let kinds = [ColumnKind::Text, ColumnKind::Text];
+    let mut renamed = Vec::new();
+    backend.query(doing, "SELECT run_id, name FROM runs", &[], &kinds, &mut |values| {
+        if let [Value::Text(run_id), Value::Text(was)] = values.as_slice() {
+            let is = Name::renamed(Named::Run, was).to_string();
+            renamed.extend((is != *was).then(|| (run_id.clone(), was.clone(), is)));
+        }
+        Ok(())
+    })?;
+    let now = match backend {
+        Backend::Sqlite(_) => "SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
+        Backend::Postgres(_) => "SELECT CAST(extract(epoch FROM now()) * 1000000 AS bigint)",
+    };
+    let at = Timestamp::from_micros(backend.number(now)?);
+    for (run_id, from, to) in renamed {
+        let values = [Value::Text(to.clone()), Value::Text(run_id.clone())];
+        backend.execute(doing, "UPDATE runs SET name = ? WHERE run_id = ?", &values)?;
+        let event = "INSERT INTO events (event_id, run_id, at, kind, message, fields_json, source) VALUES (?, ?, ?, ?, ?, ?, ?)";
+        let message = format!("the name `{from}` is reserved: the run is now called `{to}`");
+        let values = [
+            Value::Text(format!("renamed-{run_id}")),
+            Value::Text(run_id),
+            Value::Timestamp(at),
+            Value::from("renamed"),
+            Value::Text(message),
+            Value::Text(json!({ "from": from, "to": to }).to_string()),
+            Value::from("migration"),
+        ];
+        backend.execute(doing, event, &values)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
@@ -150,6 +223,7 @@ mod tests {
 
     use super::*;
     use crate::ledger::Ledger;
+    use crate::resolve::Found;
 
     /// Proves that a ledger of the first version goes on as one of this version, its runs being training runs.
     #[test]
@@ -168,7 +242,9 @@ mod tests {
         old.execute_batch(&script).unwrap();
         drop(old);
         let ledger = Ledger::open(path.to_str().unwrap()).unwrap();
-        let run = ledger.find_run("last").unwrap();
+        let Found::Run(run) = ledger.resolve("last", Timestamp::from_micros(9)).unwrap() else {
+            panic!("a run")
+        };
         assert_eq!((run.name.as_str(), run.kind), ("old", LaunchKind::Train));
         assert!(ledger.resume_proofs_of_config("c").unwrap().is_empty());
         let refused = ledger.backend().execute("raw SQL", "UPDATE runs SET kind = 'prove'", &[]);
@@ -176,5 +252,45 @@ mod tests {
         assert_eq!(ledger.retries_of_run(run.run_id).unwrap()[0].rule, "finished");
         let refused = ledger.backend().execute("raw SQL", "UPDATE retries SET decision = 'promote'", &[]);
         assert!(refused.unwrap_err().to_string().contains("retries is append-only"));
+    }
+
+    /// Proves that weights that were registered several times keep all their versions, each naming the lowest, and that from then
+    /// on the same weights are refused.
+    #[test]
+    fn weights_registered_twice_are_named_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch("CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT").unwrap();
+        for migration in MIGRATIONS.iter().filter(|migration| migration.version < 7) {
+            old.execute_batch(migration.sqlite).unwrap();
+            old.execute("INSERT INTO schema_version VALUES (?)", [migration.version]).unwrap();
+        }
+        old.execute_batch(
+            "INSERT INTO runs (run_id, name, state, config_sha256, created_at, attempt_count, gpu_seconds, wall_seconds, config_json)
+             VALUES ('run_01arz3ndektsv4rrffq69g5fav', 'old', 'planned', 'c', 7, 0, 0, 0, '{}')",
+        )
+        .unwrap();
+        let add = "INSERT INTO model_versions (model, version, run_id, stage, object_prefix, checkpoint_manifest_sha256,
+             size_bytes, lineage_sha256, config_sha256, data_json, registered_at)
+             VALUES (?, ?, 'run_01arz3ndektsv4rrffq69g5fav', '100%', 'p', ?, 1, 'l', 'c', '{}', 1)";
+        for (model, version, manifest) in
+            [("m", 1, "a"), ("m", 2, "b"), ("m", 3, "a"), ("m", 4, "a"), ("other", 1, "a")]
+        {
+            old.execute(add, (model, version, manifest)).unwrap();
+        }
+        drop(old);
+        let ledger = Ledger::open(path.to_str().unwrap()).unwrap();
+        let versions = ledger.versions_of_model("m").unwrap();
+        let named: Vec<_> = versions.iter().map(|row| (row.version, row.duplicate_of)).collect();
+        assert_eq!(named, [(1, None), (2, None), (3, Some(1)), (4, Some(1))]);
+        assert_eq!(ledger.versions_of_model("other").unwrap()[0].duplicate_of, None);
+        drop(ledger);
+        let new = Connection::open(&path).unwrap();
+        let add = add.replace("stage", "rung");
+        assert!(
+            new.execute(&add, ("m", 5, "a")).unwrap_err().to_string().contains("UNIQUE constraint failed")
+        );
+        assert!(new.execute("UPDATE model_versions SET duplicate_of = NULL", []).is_err());
     }
 }

@@ -5,10 +5,12 @@ mod postgres;
 mod sqlite;
 
 use crate::error::LedgerError;
+use crate::text::{self, Door, Stored};
 use crate::value::{ColumnKind, Record, Table, Value};
 
-pub(crate) use self::migrate::SCHEMA_VERSION;
+pub(crate) use self::migrate::{SCHEMA_VERSION, heal_names};
 pub(crate) use self::postgres::PostgresBackend;
+pub use self::postgres::without_password;
 pub(crate) use self::sqlite::SqliteBackend;
 
 /// A row as it comes: the values in the order of the query's columns.
@@ -16,6 +18,7 @@ pub(crate) type Values = Vec<Value>;
 
 /// An open database.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "an open ledger has one")]
 pub(crate) enum Backend {
     Sqlite(SqliteBackend),
     Postgres(PostgresBackend),
@@ -29,6 +32,10 @@ impl Backend {
         sql: &str,
         parameters: &[Value],
     ) -> Result<u64, LedgerError> {
+        self.execute_stored(doing, sql, &text::parameters(parameters))
+    }
+
+    fn execute_stored(&mut self, doing: &str, sql: &str, parameters: &[Stored]) -> Result<u64, LedgerError> {
         match self {
             Self::Sqlite(sqlite) => sqlite.execute(doing, sql, parameters),
             Self::Postgres(postgres) => postgres.execute(doing, sql, parameters),
@@ -45,9 +52,10 @@ impl Backend {
         kinds: &[ColumnKind],
         take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
+        let parameters = text::parameters(parameters);
         match self {
-            Self::Sqlite(sqlite) => sqlite.query(doing, sql, parameters, kinds, take),
-            Self::Postgres(postgres) => postgres.query(doing, sql, parameters, kinds, take),
+            Self::Sqlite(sqlite) => sqlite.query(doing, sql, &parameters, kinds, take),
+            Self::Postgres(postgres) => postgres.query(doing, sql, &parameters, kinds, take),
         }
     }
 
@@ -60,15 +68,22 @@ impl Backend {
     ) -> Result<T, LedgerError> {
         self.begin(durable)?;
         let done = work(self).and_then(|value| {
-            self.execute("committing", "COMMIT", &[])?;
+            self.end("COMMIT")?;
             Ok(value)
         });
         if done.is_err() {
             // The first error is the one to tell; a connection that cannot roll back is broken and rolls back by
             // being dropped.
-            let _ = self.execute("rolling back", "ROLLBACK", &[]);
+            let _ = self.end("ROLLBACK");
         }
         done
+    }
+
+    fn end(&mut self, statement: &str) -> Result<(), LedgerError> {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.execute("ending a transaction", statement, &[]).map(|_| ()),
+            Self::Postgres(postgres) => postgres.end(statement),
+        }
     }
 
     fn begin(&mut self, durable: bool) -> Result<(), LedgerError> {
@@ -78,12 +93,24 @@ impl Backend {
         }
     }
 
+    pub(crate) fn door(&self) -> &Door {
+        match self {
+            Self::Sqlite(sqlite) => sqlite.door(),
+            Self::Postgres(postgres) => postgres.door(),
+        }
+    }
+
     /// The file or URL, without a password.
     pub(crate) fn location(&self) -> &str {
         match self {
             Self::Sqlite(sqlite) => sqlite.location(),
             Self::Postgres(postgres) => postgres.location(),
         }
+    }
+
+    /// Whether nothing can be written, because this user may not.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Sqlite(sqlite) if sqlite.is_read_only())
     }
 
     /// A refusal by a rule of the code.
@@ -130,27 +157,65 @@ impl Backend {
 
     /// Adds a row to a table with the columns of `R`.
     pub(crate) fn insert_into<R: Record>(&mut self, table: &Table, row: &R) -> Result<(), LedgerError> {
-        let sql = insert_sql(table);
-        self.execute(&format!("adding to {}", table.name), &sql, &row.values()).map(|_| ())
+        self.insert_values(table, row.values())
+    }
+
+    /// Adds a row by its values.
+    pub(crate) fn insert_values(&mut self, table: &Table, values: Vec<Value>) -> Result<(), LedgerError> {
+        let doing = format!("adding to {}", table.name);
+        let values = self.door().row(table, values);
+        self.execute_stored(&doing, &insert_sql(table), &values).map(|_| ())
+    }
+
+    /// The row as it is read back once it was written.
+    pub(crate) fn as_stored<R: Record>(&self, row: &R) -> Result<R, LedgerError> {
+        let stored = self.door().row(R::TABLE, row.values());
+        let values = stored.into_iter().map(|value| value.map(text::StoredText::into_string)).collect();
+        R::from_values(values).map_err(|why| LedgerError::Database {
+            location: self.location().into(),
+            doing: format!("writing {}", R::TABLE.name),
+            why,
+        })
     }
 
     /// Adds a row unless a row with its key is there. True when it was added.
     pub(crate) fn insert_if_absent<R: Record>(&mut self, row: &R) -> Result<bool, LedgerError> {
-        let table = R::TABLE;
+        self.insert_if_absent_into(R::TABLE, row)
+    }
+
+    /// Like [`Backend::insert_if_absent`], into another table with the same columns.
+    pub(crate) fn insert_if_absent_into<R: Record>(
+        &mut self,
+        table: &Table,
+        row: &R,
+    ) -> Result<bool, LedgerError> {
         let sql = format!("{} ON CONFLICT ({}) DO NOTHING", insert_sql(table), table.key.join(", "));
-        Ok(self.execute(&format!("adding to {}", table.name), &sql, &row.values())? == 1)
+        let values = self.door().row(table, row.values());
+        Ok(self.execute_stored(&format!("adding to {}", table.name), &sql, &values)? == 1)
     }
 
     /// Adds a row once: the same row again changes nothing, another row under its key is refused.
-    pub(crate) fn insert_once<R: Record + PartialEq>(&mut self, row: &R) -> Result<bool, LedgerError> {
-        if self.insert_if_absent(row)? {
+    pub(crate) fn insert_once<R: Record>(&mut self, row: &R) -> Result<bool, LedgerError> {
+        self.insert_once_into(R::TABLE, row)
+    }
+
+    /// Like [`Backend::insert_once`], into another table with the same columns.
+    pub(crate) fn insert_once_into<R: Record>(
+        &mut self,
+        table: &Table,
+        row: &R,
+    ) -> Result<bool, LedgerError> {
+        if self.insert_if_absent_into(table, row)? {
             return Ok(true);
         }
-        let stored: Vec<R> = self.select(&key_filter(R::TABLE), &key_values(row))?;
-        if stored.first().is_some_and(|stored| stored.values() == row.values()) {
+        let row = &self.as_stored(row)?;
+        let stored: Vec<R> = self.select_from(table, &key_filter(table), &key_values(row))?;
+        // The stored row passes the door again: it may have been written by who knew fewer secrets.
+        let stored = stored.first().map(|stored| self.as_stored(stored)).transpose()?;
+        if stored.is_some_and(|stored| stored.values() == row.values()) {
             return Ok(false);
         }
-        let doing = format!("adding to {}", R::TABLE.name);
+        let doing = format!("adding to {}", table.name);
         Err(self.refuse(&doing, format!("another row has the key {:?}", key_values(row))))
     }
 
@@ -169,7 +234,8 @@ impl Backend {
             table.key.join(", "),
             sets.join(", ")
         );
-        self.execute(&format!("writing {}", table.name), &sql, &row.values()).map(|_| ())
+        let values = self.door().row(table, row.values());
+        self.execute_stored(&format!("writing {}", table.name), &sql, &values).map(|_| ())
     }
 
     /// Writes every column of a row but its key and those in `keep`. False when there is no such row.
@@ -179,17 +245,18 @@ impl Backend {
         row: &R,
         keep: &[&str],
     ) -> Result<bool, LedgerError> {
-        let values = row.values();
-        let (mut sets, mut parameters) = (Vec::new(), Vec::new());
-        for (column, value) in table.columns.iter().zip(values) {
-            if !table.key.contains(&column.name) && !keep.contains(&column.name) {
+        let (mut sets, mut parameters, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, value) in table.columns.iter().zip(self.door().row(table, row.values())) {
+            if table.key.contains(&column.name) {
+                keys.push(value);
+            } else if !keep.contains(&column.name) {
                 sets.push(format!("{} = ?", column.name));
                 parameters.push(value);
             }
         }
-        parameters.extend(key_values(row));
+        parameters.extend(keys);
         let sql = format!("UPDATE {} SET {} {}", table.name, sets.join(", "), key_filter(table));
-        Ok(self.execute(&format!("updating {}", table.name), &sql, &parameters)? == 1)
+        Ok(self.execute_stored(&format!("updating {}", table.name), &sql, &parameters)? == 1)
     }
 }
 
@@ -209,7 +276,8 @@ fn key_filter(table: &Table) -> String {
     format!("WHERE {}", parts.join(" AND "))
 }
 
-fn key_values<R: Record>(row: &R) -> Vec<Value> {
+/// The values of a row's key, in the order of its columns.
+pub(crate) fn key_values<R: Record>(row: &R) -> Vec<Value> {
     let table = R::TABLE;
     let all = table.columns.iter().zip(row.values());
     all.filter(|(column, _)| table.key.contains(&column.name)).map(|(_, value)| value).collect()

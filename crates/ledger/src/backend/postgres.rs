@@ -1,29 +1,52 @@
 //! PostgreSQL through its synchronous client.
+//!
+//! A connection that is lost is an error of its own ([`LedgerError::Unavailable`]). The next call outside a transaction connects
+//! again; a transaction never goes on over another connection.
+
+mod tls;
 
 use std::error::Error;
+use std::io;
+use std::time::Duration;
 
-use postgres::config::SslMode;
+use postgres::config::{Host, SslMode};
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::private::BytesMut;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, Config, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
 use trackway_core::Timestamp;
 
+use self::tls::TlsSettings;
 use super::Values;
 use crate::error::{INTEGRITY_MARK, LedgerError};
+use crate::text::{Door, Stored};
 use crate::value::{ColumnKind, Value};
 
 /// Microseconds from 1970-01-01 to 2000-01-01, where PostgreSQL begins to count.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 /// How long connecting may take, unless the URL says otherwise.
-const CONNECT_TIMEOUT_SECONDS: u64 = 10;
+const CONNECT_TIMEOUT_SECONDS: u64 = 5;
+/// How long sent bytes may stay unacknowledged, unless the URL says otherwise: a host that vanished is noticed by this.
+const UNACKNOWLEDGED_SECONDS_MAX: u64 = 10;
+/// How often a server that is starting up or has no connection left is asked again when a ledger is opened.
+const BUSY_SERVER_TRIES: u32 = 25;
+/// The pause between two of these.
+const BUSY_SERVER_PAUSE_MILLIS: u64 = 200;
 
 /// A PostgreSQL database.
 pub(crate) struct PostgresBackend {
     client: Client,
+    config: Config,
+    /// What encrypts a connection; none over a Unix socket, or where the URL says so.
+    tls: Option<MakeRustlsConnect>,
     location: String,
+    door: Door,
     lock_timeout_millis: u64,
+    /// The connection is gone; the next call outside a transaction makes another one.
+    lost: bool,
+    in_transaction: bool,
 }
 
 impl std::fmt::Debug for PostgresBackend {
@@ -33,28 +56,57 @@ impl std::fmt::Debug for PostgresBackend {
 }
 
 impl PostgresBackend {
-    /// Connects. TLS is not built in: a URL that requires it is refused rather than weakened.
-    pub(crate) fn open(url: &str, lock_timeout_millis: u64) -> Result<Self, LedgerError> {
+    /// Connects, encrypted as the URL says.
+    pub(crate) fn open(url: &str, lock_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
         let location = without_password(url);
         let error = |why: String| LedgerError::Open { location: location.clone(), why };
+        let (url, tls) = TlsSettings::take(url).map_err(error)?;
         let mut config: Config = url.parse().map_err(|source: postgres::Error| {
             error(format!("{} (expected `postgres://user@host:port/database`)", chain(&source)))
         })?;
-        if config.get_ssl_mode() == SslMode::Require {
-            let why = "`sslmode=require` is not supported: this build has no TLS; use a local socket, a tunnel, or `sslmode=prefer` on a network you trust";
-            return Err(error(why.into()));
-        }
+        let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
+        config.ssl_mode(if is_local { SslMode::Disable } else { tls.mode() });
+        let tls = match config.get_ssl_mode() {
+            SslMode::Disable => None,
+            _ => Some(tls.connector().map_err(error)?),
+        };
         config.application_name("trackway");
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(std::time::Duration::from_secs(CONNECT_TIMEOUT_SECONDS));
+            config.connect_timeout(Duration::from_secs(CONNECT_TIMEOUT_SECONDS));
         }
-        let client = config.connect(NoTls).map_err(|source| {
-            error(format!("{} (is the server running, and are user and database right?)", chain(&source)))
-        })?;
-        let mut backend = Self { client, location, lock_timeout_millis };
-        let settings = format!("SET lock_timeout = {lock_timeout_millis}; SET client_min_messages = warning");
-        backend.execute_script("opening", &settings)?;
-        Ok(backend)
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(Duration::from_secs(UNACKNOWLEDGED_SECONDS_MAX));
+        }
+        let client = connect_patiently(&config, tls.as_ref(), lock_timeout_millis)
+            .map_err(|source| error(format!("{} ({})", chain(&source), advice(&source))))?;
+        Ok(Self {
+            client,
+            config,
+            tls,
+            location,
+            door,
+            lock_timeout_millis,
+            lost: false,
+            in_transaction: false,
+        })
+    }
+
+    /// The connection; another one when it was lost and no transaction depends on it.
+    fn connected(&mut self) -> Result<&mut Client, LedgerError> {
+        if self.lost {
+            let away = |why: String| LedgerError::Unavailable { location: self.location.clone(), why };
+            if self.in_transaction {
+                return Err(away("the connection was lost within a transaction".into()));
+            }
+            self.client = connect(&self.config, self.tls.as_ref(), self.lock_timeout_millis)
+                .map_err(|source| away(chain(&source)))?;
+            self.lost = false;
+        }
+        Ok(&mut self.client)
+    }
+
+    pub(super) fn door(&self) -> &Door {
+        &self.door
     }
 
     pub(crate) fn location(&self) -> &str {
@@ -63,22 +115,32 @@ impl PostgresBackend {
 
     pub(super) fn begin(&mut self, durable: bool) -> Result<(), LedgerError> {
         let level = if durable { "on" } else { "off" };
-        self.execute_script("beginning", &format!("BEGIN; SET LOCAL synchronous_commit = {level}"))
+        self.execute_script("beginning", &format!("BEGIN; SET LOCAL synchronous_commit = {level}"))?;
+        self.in_transaction = true;
+        Ok(())
+    }
+
+    /// Ends a transaction. When this fails because the connection was lost, whether it was committed is not known.
+    pub(super) fn end(&mut self, statement: &str) -> Result<(), LedgerError> {
+        let done = self.execute_script("ending a transaction", statement);
+        self.in_transaction = false;
+        done
     }
 
     /// Runs several statements.
     pub(super) fn execute_script(&mut self, doing: &str, script: &str) -> Result<(), LedgerError> {
-        self.client.batch_execute(script).map_err(|source| self.failed(doing, &source))
+        let done = self.connected()?.batch_execute(script);
+        done.map_err(|source| self.failed(doing, &source))
     }
 
     pub(super) fn execute(
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Value],
+        parameters: &[Stored],
     ) -> Result<u64, LedgerError> {
         let references: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|value| value as _).collect();
-        let done = self.client.execute(&numbered(sql), &references);
+        let done = self.connected()?.execute(&numbered(sql), &references);
         done.map_err(|source| self.failed(doing, &source))
     }
 
@@ -86,13 +148,14 @@ impl PostgresBackend {
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Value],
+        parameters: &[Stored],
         kinds: &[ColumnKind],
         take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
         let mut refused = None;
+        let client = self.connected()?;
         let mut run = || -> Result<(), postgres::Error> {
-            let mut rows = self.client.query_raw(&numbered(sql), parameters)?;
+            let mut rows = client.query_raw(&numbered(sql), parameters)?;
             while let Some(row) = rows.next()? {
                 let values: Result<Values, postgres::Error> =
                     (0..kinds.len()).map(|index| row.try_get(index)).collect();
@@ -110,8 +173,12 @@ impl PostgresBackend {
         }
     }
 
-    fn failed(&self, doing: &str, source: &postgres::Error) -> LedgerError {
+    fn failed(&mut self, doing: &str, source: &postgres::Error) -> LedgerError {
         let (location, doing, why) = (self.location.clone(), doing.into(), chain(source));
+        if is_lost(source) || self.client.is_closed() {
+            self.lost = true;
+            return LedgerError::Unavailable { location, why };
+        }
         if source.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
             let waited_seconds = self.lock_timeout_millis as f64 / 1e3;
             return LedgerError::Locked { location, waited_seconds };
@@ -126,17 +193,82 @@ impl PostgresBackend {
     }
 }
 
-/// A URL whose password is gone, fit for messages.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let authority = match authority.rsplit_once('@') {
-        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or(user)),
-        None => authority.into(),
+fn connect(
+    config: &Config,
+    tls: Option<&MakeRustlsConnect>,
+    lock_timeout_millis: u64,
+) -> Result<Client, postgres::Error> {
+    let mut client = match tls {
+        Some(tls) => config.connect(tls.clone())?,
+        None => config.connect(NoTls)?,
     };
-    // A password may also stand among the options behind `?`.
-    let path = path.split('?').next().unwrap_or(path);
-    format!("{scheme}://{authority}{path}")
+    let settings = format!("SET lock_timeout = {lock_timeout_millis}; SET client_min_messages = warning");
+    client.batch_execute(&settings)?;
+    Ok(client)
+}
+
+/// A server that says itself that it will be there in a moment is asked again.
+fn connect_patiently(
+    config: &Config,
+    tls: Option<&MakeRustlsConnect>,
+    lock_timeout_millis: u64,
+) -> Result<Client, postgres::Error> {
+    for _ in 1..BUSY_SERVER_TRIES {
+        match connect(config, tls, lock_timeout_millis) {
+            Err(source) if source.code().is_some_and(is_busy) => {
+                std::thread::sleep(Duration::from_millis(BUSY_SERVER_PAUSE_MILLIS));
+            }
+            done => return done,
+        }
+    }
+    connect(config, tls, lock_timeout_millis)
+}
+
+/// What to look at when no connection comes about.
+fn advice(source: &postgres::Error) -> &'static str {
+    let text = chain(source);
+    if text.contains("TLS") || text.contains("certificate") {
+        "see `sslmode` and `sslrootcert` of the ledger's URL"
+    } else {
+        "is the server running, and are the user and database correct?"
+    }
+}
+
+/// The server starts up or recovers, or has no connection left.
+fn is_busy(code: &SqlState) -> bool {
+    [SqlState::CANNOT_CONNECT_NOW, SqlState::TOO_MANY_CONNECTIONS].contains(code)
+}
+
+/// Whether the connection is of no use any more: the server ended it, the network did, or a failover made the server behind it
+/// one that only reads.
+fn is_lost(source: &postgres::Error) -> bool {
+    let ended = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::IDLE_SESSION_TIMEOUT,
+    ];
+    let by_server = source
+        .code()
+        .is_some_and(|code| ended.contains(code) || is_busy(code) || code.code().starts_with("08"));
+    // A statement that cannot be encoded is an I/O error in name only.
+    let by_network =
+        source.source().and_then(|cause| cause.downcast_ref::<io::Error>()).is_some_and(|error| {
+            !matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
+        });
+    source.is_closed() || by_server || by_network
+}
+
+/// A URL whose password is gone, fit for messages. A password may hold any character, `@`, `/` and `?` raw too, so all up to the
+/// last `@` is taken for the user and the password; one may also stand among the options behind `?`.
+#[must_use]
+pub fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
+    let (user, place) = rest.rsplit_once('@').unwrap_or(("", rest));
+    let user = user.split([':', '/', '?']).next().unwrap_or_default();
+    let place = place.split('?').next().unwrap_or_default();
+    let at = if user.is_empty() { "" } else { "@" };
+    format!("{scheme}://{user}{at}{place}")
 }
 
 /// `?` becomes `$1`, `$2` … No query of the ledger holds a question mark otherwise.
@@ -164,11 +296,11 @@ fn chain(error: &postgres::Error) -> String {
     text
 }
 
-impl ToSql for Value {
+impl ToSql for Stored {
     fn to_sql(&self, column: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),
-            Self::Text(text) => text.to_sql(column, out),
+            Self::Text(text) => text.as_str().to_sql(column, out),
             Self::Integer(number) if *column == Type::FLOAT8 => (*number as f64).to_sql(column, out),
             Self::Integer(number) => number.to_sql(&Type::INT8, out),
             Self::Real(number) => number.to_sql(column, out),
@@ -216,9 +348,11 @@ mod tests {
     /// Proves that no message can show a password, wherever the URL carries it.
     #[test]
     fn a_password_is_never_shown() {
-        for url in
-            ["postgres://ana:se@cret@db:5432/tracks?sslmode=prefer", "postgres://ana@db/t?password=secret"]
-        {
+        for url in [
+            "postgres://ana:se@cret@db:5432/tracks?sslmode=prefer",
+            "postgres://ana@db/t?password=secret",
+            "postgres://ana:se/cret@db/t",
+        ] {
             let shown = without_password(url);
             assert!(!shown.contains("cret") && shown.contains("ana@db"), "{shown}");
         }

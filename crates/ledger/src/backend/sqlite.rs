@@ -9,6 +9,7 @@ use trackway_core::Timestamp;
 
 use super::Values;
 use crate::error::{INTEGRITY_MARK, LedgerError};
+use crate::text::{Door, Stored};
 use crate::value::{ColumnKind, Value};
 
 /// Pause between two tries of a statement that SQLite does not wait for by itself.
@@ -21,34 +22,87 @@ const STATEMENTS_KEPT_MAX: usize = 64;
 pub(crate) struct SqliteBackend {
     connection: Connection,
     location: String,
+    door: Door,
     busy_timeout_millis: u64,
     durable: bool,
+    read_only: bool,
 }
 
 impl SqliteBackend {
-    /// Opens or makes the file; its folder is made too.
-    pub(crate) fn open(path: &Path, busy_timeout_millis: u64) -> Result<Self, LedgerError> {
+    /// Opens or makes the file; its folder is made too. One that may only be read is opened to be read.
+    pub(crate) fn open(path: &Path, busy_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
         let location = path.display().to_string();
         let error = |why: String| LedgerError::Open { location: location.clone(), why };
+        if may_only_be_read(path) {
+            return Self::open_read_only(path, busy_timeout_millis, door);
+        }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder)
-                .map_err(|source| error(format!("its folder cannot be made: {source}")))?;
+            trackway_files::make_folders(folder)
+                .map_err(|source| error(format!("its folder cannot be created: {source}")))?;
+        }
+        // SQLite gives the files beside it the rights of this one.
+        if !path.exists() {
+            let mut options = std::fs::OpenOptions::new();
+            trackway_files::open_own(options.append(true).create(true), path)
+                .map_err(|source| error(format!("it cannot be created: {source}")))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|source| error(told(&source)))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT_MAX);
-        let mut backend =
-            Self { connection, location: location.clone(), busy_timeout_millis, durable: false };
+        let mut backend = Self {
+            connection,
+            location: location.clone(),
+            door,
+            busy_timeout_millis,
+            durable: false,
+            read_only: false,
+        };
         backend.prepare_connection()?;
         Ok(backend)
+    }
+
+    /// While a writer has the ledger open its log is read too. Else there is none, and SQLite is told that nothing changes, or it
+    /// would want to make one.
+    fn open_read_only(path: &Path, busy_timeout_millis: u64, door: Door) -> Result<Self, LedgerError> {
+        let location = path.display().to_string();
+        let error = |why: String| LedgerError::Open { location: location.clone(), why };
+        let beside = |end: &str| std::path::PathBuf::from(format!("{location}{end}"));
+        let has_log = beside("-wal").metadata().is_ok_and(|log| log.len() > 0);
+        if has_log && !beside("-shm").exists() {
+            let why =
+                "it is read-only, and its last writer was killed: open it once as its owner, or copy it";
+            return Err(error(why.into()));
+        }
+        let how = if has_log { "mode=ro" } else { "immutable=1" };
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let encoded = absolute.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(format!("file:{encoded}?{how}"), flags)
+            .map_err(|source| error(told(&source)))?;
+        let backend = Self {
+            connection,
+            location: location.clone(),
+            door,
+            busy_timeout_millis,
+            durable: false,
+            read_only: true,
+        };
+        let timeout = Duration::from_millis(busy_timeout_millis);
+        backend.connection.busy_timeout(timeout).map_err(|source| backend.failed("opening", &source))?;
+        Ok(backend)
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     fn prepare_connection(&mut self) -> Result<(), LedgerError> {
         self.connection
             .busy_timeout(Duration::from_millis(self.busy_timeout_millis))
-            .map_err(|source| self.failed("setting the time-out", &source))?;
+            .map_err(|source| self.failed("setting the timeout", &source))?;
         self.switch_to_wal()?;
         // NORMAL: a power cut may undo the newest commits, never tear one. Sealing asks for FULL (`begin`). What a
         // power cut undoes is computed again from the attempt's folder.
@@ -70,6 +124,10 @@ impl SqliteBackend {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn door(&self) -> &Door {
+        &self.door
     }
 
     pub(crate) fn location(&self) -> &str {
@@ -100,7 +158,7 @@ impl SqliteBackend {
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Value],
+        parameters: &[Stored],
     ) -> Result<u64, LedgerError> {
         let run = || -> rusqlite::Result<usize> {
             self.connection.prepare_cached(sql)?.execute(rusqlite::params_from_iter(parameters))
@@ -112,7 +170,7 @@ impl SqliteBackend {
         &mut self,
         doing: &str,
         sql: &str,
-        parameters: &[Value],
+        parameters: &[Stored],
         kinds: &[ColumnKind],
         take: &mut dyn FnMut(Values) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
@@ -144,6 +202,12 @@ impl SqliteBackend {
     }
 }
 
+/// Whether this user may not change a ledger that is there, or make the files that SQLite needs beside it.
+fn may_only_be_read(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    path.exists() && !(trackway_files::may_write(path) && trackway_files::may_write(folder))
+}
+
 fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
@@ -156,7 +220,7 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
 fn told(error: &rusqlite::Error) -> String {
     let hint = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => " (move it away, or name another ledger)",
-        Some(ErrorCode::DiskFull) => " (free some space, then try again: nothing was half written)",
+        Some(ErrorCode::DiskFull) => " (free some space, then try again: nothing was partly written)",
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             " (check the permissions of the file and its folder)"
         }
@@ -182,11 +246,11 @@ fn read(value: ValueRef<'_>, kind: ColumnKind) -> Value {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for Stored {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Text(text) => ValueRef::Text(text.as_str().as_bytes()),
             Self::Integer(number) => ValueRef::Integer(*number),
             Self::Real(number) => ValueRef::Real(*number),
             Self::Boolean(truth) => ValueRef::Integer(i64::from(*truth)),

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::json;
 use trackway_core::LaunchKind;
 
-use super::assert_refused;
 use super::rows::{at, new_attempt, stored_run};
+use super::{Open, assert_refused};
 use crate::error::ErrorKind;
 use crate::evaluations::EvaluationEnd;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, OpenOptions};
 use crate::query::sql;
 use crate::records::{EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, RunRow};
 
@@ -25,7 +25,7 @@ fn begun(run: &RunRow, id: &str, task_set: Option<&str>) -> EvaluationRow {
 
 fn ended(row: &EvaluationRow) -> EvaluationEnd {
     let id = &row.evaluation_id;
-    let metric = |slice: &str, value| EvaluationMetricRow {
+    let metric = |slice: &str, value, rows_used| EvaluationMetricRow {
         evaluation_id: id.clone(),
         slice: slice.into(),
         metric: "accuracy".into(),
@@ -34,6 +34,8 @@ fn ended(row: &EvaluationRow) -> EvaluationEnd {
         high: Some(1.0 / 3.0),
         support: Some(30),
         method: "analytic".into(),
+        rows_used,
+        rows_expected: rows_used.map(|rows| rows + 10),
     };
     let slice = EvaluationSliceRow {
         evaluation_id: id.clone(),
@@ -51,7 +53,7 @@ fn ended(row: &EvaluationRow) -> EvaluationEnd {
             metrics_json: Some(json!({ "accuracy": { "value": 0.9 } })),
             ..row.clone()
         },
-        metrics: vec![metric("", Some(0.3)), metric("women", None)],
+        metrics: vec![metric("", Some(0.3), Some(20)), metric("women", None, None)],
         slices: vec![slice],
         gate_receipt: None,
     }
@@ -94,12 +96,12 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
     assert!(ledger.running_evaluations().unwrap().is_empty());
     assert_eq!(ledger.evaluations_on("content").unwrap(), std::slice::from_ref(&stored));
     for (reference, id) in [("evl_first", "evl_first"), ("FIRST", "evl_first"), ("econd", "evl_second")] {
-        assert_eq!(ledger.find_evaluation(reference).unwrap().evaluation_id, id);
+        assert_eq!(ledger.resolve_evaluation(reference, at(9)).unwrap().evaluation_id, id);
     }
-    assert_eq!(ledger.find_evaluation("last").unwrap().evaluation_id, "evl_third");
+    assert_eq!(ledger.resolve_evaluation("last", at(9)).unwrap().evaluation_id, "evl_third");
     for (reference, told) in [("evl_", "is ambiguous"), ("%%%%", "`trackway evaluations`"), ("none", "none")]
     {
-        let error = ledger.find_evaluation(reference).unwrap_err();
+        let error = ledger.resolve_evaluation(reference, at(9)).unwrap_err();
         assert!(error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::Usage, "{error}");
         assert!(reference == "evl_" || error.to_string().contains(told), "{reference}: {error}");
     }
@@ -111,12 +113,47 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
     assert_eq!(json!(rows), json!([{ "use_count": 2, "task_set_version": "v3" }]));
 }
 
+/// A metric says how many of its rows it covers, also to a query. Of one that was stored before there were columns for that it is not known,
+/// and the receipt is still what was sealed.
+pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger, home: &Path) {
+    let run = stored_run(ledger, "covered");
+    let row = begun(&run, "covered", None);
+    let mut end = ended(&row);
+    ledger.begin_evaluation(&row).unwrap();
+    ledger.end_evaluation(&end).unwrap();
+    let question = "select slice, rows_used, rows_expected from evaluation_metrics where evaluation_id = 'evl_covered' order by slice";
+    let rows = sql(ledger, home, question).unwrap().json_rows().unwrap();
+    let women = json!({ "slice": "women", "rows_used": null, "rows_expected": null });
+    assert_eq!(json!(rows), json!([{ "slice": "", "rows_used": 20, "rows_expected": 30 }, women]));
+
+    // As an older Trackway left it.
+    let row = begun(&run, "older", None);
+    end = ended(&row);
+    end.metrics.iter_mut().for_each(|metric| (metric.rows_used, metric.rows_expected) = (None, None));
+    ledger.begin_evaluation(&row).unwrap();
+    ledger.end_evaluation(&end).unwrap();
+    for statement in [
+        "ALTER TABLE evaluation_metrics DROP COLUMN rows_used",
+        "ALTER TABLE evaluation_metrics DROP COLUMN rows_expected",
+        "ALTER TABLE model_versions RENAME COLUMN rung TO stage",
+        "DELETE FROM schema_version WHERE version >= 10",
+    ] {
+        ledger.backend().execute("going back", statement, &[]).unwrap();
+    }
+    let newer = open(&OpenOptions::default()).unwrap();
+    assert_eq!(newer.metrics_of_evaluation("evl_older").unwrap(), end.metrics);
+    assert_eq!(newer.verify_evaluation("evl_older").unwrap(), Some(true));
+}
+
 /// No statement changes what ended, adds to it, or takes back that a task set was used.
 pub(super) fn an_ended_evaluation_does_not_change(ledger: &Ledger) {
     let run = stored_run(ledger, "judged for good");
     let row = begun(&run, "sealed", Some("other"));
     ledger.begin_evaluation(&row).unwrap();
-    assert_eq!(ledger.begin_evaluation(&row).unwrap_err().kind(), ErrorKind::Integrity);
+    // Once more, because the reply was lost.
+    ledger.begin_evaluation(&row).unwrap();
+    let other = EvaluationRow { evaluator_name: "other".into(), ..row.clone() };
+    assert_eq!(ledger.begin_evaluation(&other).unwrap_err().kind(), ErrorKind::Integrity);
     let mut early = ended(&row);
     early.evaluation.state = EvaluationState::Running;
     early.evaluation.ended_at = None;
@@ -124,7 +161,10 @@ pub(super) fn an_ended_evaluation_does_not_change(ledger: &Ledger) {
     assert!(ledger.metrics_of_evaluation("evl_sealed").unwrap().is_empty(), "all or nothing");
     let end = ended(&row);
     ledger.end_evaluation(&end).unwrap();
-    assert_eq!(ledger.end_evaluation(&end).unwrap_err().kind(), ErrorKind::Integrity);
+    ledger.end_evaluation(&end).unwrap();
+    let mut other = end.clone();
+    other.evaluation.evaluator_name = "other".into();
+    assert_eq!(ledger.end_evaluation(&other).unwrap_err().kind(), ErrorKind::Integrity);
     assert_eq!(ledger.upsert_evaluation(&end.evaluation).unwrap_err().kind(), ErrorKind::Integrity);
     for statement in [
         "UPDATE evaluations SET failure = 'x' WHERE evaluation_id = 'evl_sealed'",

@@ -8,6 +8,7 @@ mod registry;
 mod rows;
 mod rules;
 mod sql;
+mod text;
 
 pub use self::sql::WEEKLY_REASONS;
 
@@ -31,10 +32,13 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     let ledger = open(&OpenOptions::default()).unwrap();
     the_database_has_the_columns_of_the_catalogue(&ledger);
     a_newer_ledger_is_refused(open, &ledger);
+    text::hostile_text_comes_back_from_every_column(&ledger);
     rows::every_row_comes_back_as_it_was_written(&ledger);
     evaluations::evaluations_come_back(&ledger, home);
     evaluations::an_ended_evaluation_does_not_change(&ledger);
-    rows::names_find_runs_and_attempts(&ledger);
+    rows::words_mean_one_thing(&ledger);
+    rows::a_run_of_tomorrow_is_not_last(&ledger);
+    rows::names_are_healed(&ledger);
     rows::ends_are_counted(&ledger);
     rules::a_sealed_receipt_does_not_change(&ledger);
     rules::history_is_only_added_to(&ledger);
@@ -43,6 +47,7 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     rules::a_held_ledger_times_out(open, &ledger);
     sql::questions_are_answered(&ledger, home);
     sql::mistakes_are_told(&ledger, home);
+    evaluations::metrics_cover_their_rows(open, &ledger, home);
 }
 
 /// Eight openers at once, on nothing: each finds one ledger, migrated once.

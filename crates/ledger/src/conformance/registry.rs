@@ -48,7 +48,7 @@ fn version(run: &RunRow) -> ModelVersionRow {
         version: 1,
         run_id: run.run_id,
         attempt_id: None,
-        stage: "100%".into(),
+        rung: "100%".into(),
         step: Some(400),
         object_prefix: "step-400/epoch-1-x".into(),
         checkpoint_manifest_sha256: "abc".into(),
@@ -63,6 +63,7 @@ fn version(run: &RunRow) -> ModelVersionRow {
         description: None,
         registered_at: at(1),
         registered_by: Some("ana".into()),
+        duplicate_of: None,
     }
 }
 
@@ -72,7 +73,12 @@ pub(super) fn models_change_one_after_the_other(ledger: &Ledger) {
     let version = version(&run);
     ledger.change_model(&change(1), &standing(1), Some(&version)).unwrap();
     ledger.change_model(&change(2), &standing(2), None).unwrap();
-    for stale in [1, 2, 4] {
+    // Once more, because the reply was lost.
+    ledger.change_model(&change(2), &standing(2), None).unwrap();
+    let other = ModelChangeRow { person: Some("ben".into()), ..change(2) };
+    let refused = ledger.change_model(&other, &standing(2), None).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Integrity, "{refused}");
+    for stale in [1, 4] {
         let refused = ledger.change_model(&change(stale), &standing(stale), None).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Integrity, "{refused}");
     }
@@ -85,9 +91,17 @@ pub(super) fn models_change_one_after_the_other(ledger: &Ledger) {
     assert_eq!(refused.kind(), ErrorKind::Integrity, "{refused}");
     assert_eq!(ledger.model("income").unwrap(), Some(standing(2)));
 
+    // The same weights under another number store nothing either.
+    let again = ModelVersionRow { version: 2, ..version.clone() };
+    let refused = ledger.change_model(&change(3), &standing(3), Some(&again)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Integrity, "{refused}");
+    assert_eq!(ledger.versions_of_model("income").unwrap().len(), 1);
+
     let racers: Vec<_> = (0..8)
-        .map(|_| ledger.clone())
-        .map(|ledger| std::thread::spawn(move || ledger.change_model(&change(3), &standing(3), None).is_ok()))
+        .map(|racer| (ledger.clone(), ModelChangeRow { person: Some(format!("racer {racer}")), ..change(3) }))
+        .map(|(ledger, change)| {
+            std::thread::spawn(move || ledger.change_model(&change, &standing(3), None).is_ok())
+        })
         .collect();
     let won = racers.into_iter().map(|racer| racer.join().unwrap()).filter(|won| *won).count();
     assert_eq!((won, ledger.changes_of_model("income").unwrap().len()), (1, 3));

@@ -5,19 +5,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::json;
 use trackway_core::checks::Verdict;
 use trackway_core::detect::{DetectionPolicy, DetectionSeverity, Detector};
+use trackway_core::name::{Name, Named};
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, ProofId, RetryOutlook, RunId, TerminationReason,
     Timestamp,
 };
 
 use crate::error::{ErrorKind, LedgerError};
-use crate::find::{AttemptFilter, Found, RunFilter};
+use crate::find::{AttemptFilter, RunFilter};
 use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, EventRow, PreflightCheckRow, ProofVerdict, ResumeProofRow,
     RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict,
 };
+use crate::resolve::Found;
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
 struct SpreadIds;
@@ -38,7 +40,13 @@ pub(super) fn at(seconds: i64) -> Timestamp {
 
 /// A run that is stored.
 pub(super) fn stored_run(ledger: &Ledger, name: &str) -> RunRow {
-    let mut run = RunRow::planned(RunId::new(&SpreadIds), name, "c0ffee", json!({ "lr": 0.1 }), at(0));
+    let mut run = RunRow::planned(
+        RunId::new(&SpreadIds),
+        &Name::renamed(Named::Run, name),
+        "c0ffee",
+        json!({ "lr": 0.1 }),
+        at(0),
+    );
     run.state = RunState::Running;
     run.model_family = Some("reasoning".into());
     run.seed = Some(17);
@@ -222,8 +230,13 @@ fn stages_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
 
 /// A proof is found by its config, and its runs are no training runs: not by name, not as `last`, not in lists.
 fn proofs_come_back(ledger: &Ledger) {
-    let mut run =
-        RunRow::planned(RunId::new(&SpreadIds), "proved", "proved config", json!({ "lr": 0.1 }), at(3));
+    let mut run = RunRow::planned(
+        RunId::new(&SpreadIds),
+        &Name::renamed(Named::Run, "proved"),
+        "proved config",
+        json!({ "lr": 0.1 }),
+        at(3),
+    );
     run.kind = LaunchKind::Prove;
     ledger.insert_run(&run, &[]).unwrap();
     assert_eq!(ledger.run(run.run_id).unwrap().as_ref(), Some(&run));
@@ -231,9 +244,10 @@ fn proofs_come_back(ledger: &Ledger) {
     ledger.insert_attempt(&attempt).unwrap();
     assert_eq!(ledger.attempts_of_kind(run.run_id, LaunchKind::Prove).unwrap(), [attempt]);
     assert!(ledger.attempts_of_kind(run.run_id, LaunchKind::Train).unwrap().is_empty());
-    assert_eq!(ledger.find_run("proved").unwrap_err().kind(), ErrorKind::NotFound);
-    assert!(ledger.find_run("last").unwrap().run_id != run.run_id);
-    assert_eq!(ledger.find_run(&run.run_id.to_string()).unwrap(), run, "but by its id");
+    assert_eq!(ledger.resolve("proved", at(9)).unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(ledger.resolve("last", at(9)).unwrap().run_id() != run.run_id);
+    let by_id = ledger.resolve(&run.run_id.to_string(), at(9)).unwrap();
+    assert_eq!(by_id, Found::Run(Box::new(run.clone())), "but by its id");
     let filter = RunFilter { kind: LaunchKind::Prove, ..RunFilter::default() };
     assert_eq!(ledger.list_runs(&filter).unwrap(), [run.clone()]);
     let proof = proof(&run);
@@ -396,7 +410,7 @@ pub(super) fn ends_are_counted(ledger: &Ledger) {
         assert_eq!(counted[0].attempt_count, 2);
         assert!((counted[0].wall_seconds - 2.0 * 98.999_993).abs() < 1e-9);
     }
-    run.model_family = Some("nobody's".into());
+    run.model_family = Some("unassigned".into());
     assert!(ledger.ends_like(&run, "local", at(0)).unwrap().is_empty());
 }
 
@@ -429,7 +443,8 @@ fn data_comes_back(ledger: &Ledger) {
     );
     assert_eq!(ledger.data_snapshot("d1").unwrap(), [snapshot]);
     assert_eq!(ledger.data_snapshot_files("d1").unwrap(), [file]);
-    let reader = RunRow::planned(RunId::new(&SpreadIds), "reader", "c", json!({}), at(2));
+    let reader =
+        RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, "reader"), "c", json!({}), at(2));
     let data = RunDataRow {
         run_id: reader.run_id,
         name: "train".into(),
@@ -440,33 +455,80 @@ fn data_comes_back(ledger: &Ledger) {
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
 }
 
-/// `last`, ids, parts of ids, names and `RUN/NUMBER` find what they mean; anything else says what is near.
-pub(super) fn names_find_runs_and_attempts(ledger: &Ledger) {
+/// A word means one thing: `last`, a whole id, `RUN/NUMBER`, a name, a part of an id; several meanings and none are errors that
+/// say what is near.
+pub(super) fn words_mean_one_thing(ledger: &Ledger) {
     let first = stored_run(ledger, "income");
-    let mut second = RunRow { created_at: at(1), run_id: RunId::new(&SpreadIds), ..first.clone() };
-    second.name = "income".into();
+    let second = RunRow { created_at: at(1), run_id: RunId::new(&SpreadIds), ..first.clone() };
     ledger.insert_run(&second, &[]).unwrap();
     let attempt = new_attempt(&second, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
-    assert_eq!(ledger.find_run("income").unwrap(), second, "the newest of a name");
+    let resolve = |word: &str| ledger.resolve(word, at(9));
+    let run = |row: &RunRow| Found::Run(Box::new(row.clone()));
+    assert_eq!(resolve("income").unwrap(), run(&second), "the newest of a name");
     let id = first.run_id.to_string();
-    assert_eq!(ledger.find_run(&id).unwrap(), first);
-    assert_eq!(ledger.find_run(&id[id.len() - 8..]).unwrap(), first, "the end of an id");
-    assert_eq!(ledger.find_attempt("income/1").unwrap(), attempt);
-    assert_eq!(ledger.find_attempt("income").unwrap(), attempt, "a run stands for its last attempt");
-    let found = ledger.find(&attempt.attempt_id.to_string()).unwrap();
-    assert_eq!(found, Found::Attempt(Box::new(attempt)));
-    assert!(matches!(ledger.find_run("run_0").unwrap_err(), LedgerError::Ambiguous { .. }));
-    let error = ledger.find_run("incone").unwrap_err().to_string();
+    for word in [id.as_str(), &id[..29], &id[id.len() - 8..], &id[id.len() - 8..].to_uppercase()] {
+        assert_eq!(resolve(word).unwrap(), run(&first), "{word}");
+    }
+    let attempt_id = attempt.attempt_id.to_string();
+    for word in ["income/1", attempt_id.as_str(), &attempt_id[..29], &attempt_id[attempt_id.len() - 8..]] {
+        assert_eq!(resolve(word).unwrap(), Found::Attempt(Box::new(attempt.clone())), "{word}");
+        assert_eq!(resolve(word).unwrap().run_id(), second.run_id);
+    }
+    assert!(matches!(resolve("run_0").unwrap_err(), LedgerError::Ambiguous { more: true, .. }));
+    let error = resolve("incone").unwrap_err().to_string();
     assert!(error.contains("did you mean `income`?"), "{error}");
-    for name in ["", "%", "income/7", "att_01", "'; drop table runs; --"] {
-        let error = ledger.find(name).unwrap_err();
+    // Five letters of an id are no part of it: names are that short.
+    for name in ["", "%", "______", "income/7", "att_01", &id[id.len() - 5..], "'; drop table runs; --"] {
+        let error = resolve(name).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{name}: {error}");
+    }
+    let part = &id[id.len() - 8..];
+    let namesake = stored_run(ledger, part);
+    let error = resolve(part).unwrap_err().to_string();
+    for meaning in [id.as_str(), &namesake.run_id.to_string()] {
+        assert!(error.contains(meaning), "a name and a part of an id: {error}");
     }
     let filter =
         RunFilter { name: Some("income".into()), seed: Some(17), limit: Some(1), ..RunFilter::default() };
-    assert_eq!(ledger.list_runs(&filter).unwrap(), [second.clone()]);
+    assert_eq!(ledger.list_runs(&filter).unwrap(), std::slice::from_ref(&second));
     let filter = AttemptFilter { run_id: Some(second.run_id), ..AttemptFilter::default() };
     assert_eq!(ledger.list_attempts(&filter).unwrap().len(), 1);
     assert!(ledger.unsealed_attempts().unwrap().iter().any(|row| row.run_id == second.run_id));
+}
+
+/// A run that is dated in the future is neither `last` nor the newest of its name, unless it is the only one.
+pub(super) fn a_run_of_tomorrow_is_not_last(ledger: &Ledger) {
+    let today = RunRow { created_at: at(50), ..stored_run(ledger, "unstored") };
+    let today = RunRow { run_id: RunId::new(&SpreadIds), name: "dated".into(), ..today };
+    let tomorrow = RunRow { run_id: RunId::new(&SpreadIds), created_at: at(100_000), ..today.clone() };
+    ledger.insert_run(&tomorrow, &[]).unwrap();
+    let resolved = |word: &str| ledger.resolve(word, at(60)).unwrap().run_id();
+    assert_eq!(resolved("dated"), tomorrow.run_id, "there is no other");
+    ledger.insert_run(&today, &[]).unwrap();
+    assert_eq!((resolved("dated"), resolved("last")), (today.run_id, today.run_id));
+    assert_eq!(ledger.resolve("last", at(100_000)).unwrap().run_id(), tomorrow.run_id);
+}
+
+/// Runs of a ledger that older programs wrote get names that mean nothing else; the old ones stay as events.
+pub(super) fn names_are_healed(ledger: &Ledger) {
+    let id = stored_run(ledger, "healthy").run_id.to_string();
+    let mut renamed = Vec::new();
+    for name in [id.as_str(), "last", "exp/1"] {
+        let mut run = stored_run(ledger, "was legal");
+        run.name = name.into();
+        ledger.update_run(&run).unwrap();
+        renamed.push((run.run_id, name));
+    }
+    ledger.backend().transaction(true, crate::backend::heal_names).unwrap();
+    ledger.backend().transaction(true, crate::backend::heal_names).unwrap();
+    for (run_id, name) in renamed {
+        let run = ledger.run(run_id).unwrap().unwrap();
+        assert_eq!(run.name, format!("{name}-renamed"));
+        assert_eq!(ledger.resolve(&run.name, at(9)).unwrap().run_id(), run_id);
+        let events = ledger.events_of_run(run_id).unwrap();
+        let event = events.iter().find(|event| event.kind == "renamed").unwrap();
+        assert_eq!(event.fields_json, Some(json!({ "from": name, "to": run.name })));
+    }
+    assert_eq!(ledger.resolve(&id, at(9)).unwrap().run_id().to_string(), id, "an id is an id");
 }

@@ -161,7 +161,10 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     ledger.insert_attempt(&attempt).unwrap();
     ledger.insert_retry(&retry(&run, attempt.attempt_id)).unwrap();
     ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id).unwrap();
-    let again = ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id);
+    // Once more, because the reply was lost.
+    ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id).unwrap();
+    let other = new_attempt(&run, 2, LaunchKind::Train).attempt_id;
+    let again = ledger.set_next_attempt(attempt.attempt_id, other);
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
     for table in ["events", "amendments", "data_snapshots", "data_snapshot_files", "run_data", "retries"] {
         assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");
@@ -238,7 +241,7 @@ pub(super) fn writers_take_turns(open: Open<'_>, ledger: &Ledger) {
 /// A writer that cannot get the ledger says so, within its time-out, and the holder's work is whole.
 pub(super) fn a_held_ledger_times_out(open: Open<'_>, ledger: &Ledger) {
     let run = stored_run(ledger, "held");
-    let waiting = open(&OpenOptions { busy_timeout_millis: 50 }).unwrap();
+    let waiting = open(&OpenOptions { busy_timeout_millis: 50, ..OpenOptions::default() }).unwrap();
     ledger
         .backend()
         .transaction(true, |backend| {

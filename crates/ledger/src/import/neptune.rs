@@ -10,6 +10,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use trackway_core::boundary::contained;
 
 use super::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, at_millis, files_below};
 use crate::error::LedgerError;
@@ -18,7 +19,8 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     let mut store = ForeignStore::default();
     let mut runs: BTreeMap<String, ForeignRun> = BTreeMap::new();
     for file in files_below(path, &|name| name.ends_with(".parquet"))? {
-        if let Err(why) = read_part(&file, &mut runs) {
+        let read = contained(|| read_part(&file, &mut runs));
+        if let Err(why) = read.unwrap_or_else(|panic| Err(format!("decoding it failed: {panic}"))) {
             store.passed.push((file, why));
         }
     }
@@ -50,7 +52,8 @@ struct Rows {
 impl Rows {
     fn of(batch: &RecordBatch) -> Result<Self, String> {
         let column = |name: &str, kind: DataType| {
-            let column = batch.column_by_name(name).ok_or_else(|| format!("it lacks the column `{name}`"))?;
+            let column =
+                batch.column_by_name(name).ok_or_else(|| format!("the column `{name}` is missing"))?;
             cast(column, &kind).map_err(|error| error.to_string())
         };
         let mut texts = BTreeMap::new();

@@ -20,7 +20,7 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     for (folder, files) in folders {
         let run = read_folder(path, &folder, &files)?;
         match run.metrics.is_empty() {
-            true => store.passed.push((folder, "its event files hold no scalar".into())),
+            true => store.passed.push((folder, "its event files contain no scalars".into())),
             false => store.runs.push(run),
         }
     }

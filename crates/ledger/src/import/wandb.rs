@@ -14,7 +14,7 @@ pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     for file in files_below(path, &|name| name.ends_with(".wandb"))? {
         match read_run(&read_file(&file)?) {
             Some(run) if !run.run_id.is_empty() => store.runs.push(foreign(run)),
-            _ => store.passed.push((file, "it holds no whole run".into())),
+            _ => store.passed.push((file, "it contains no complete run".into())),
         }
     }
     Ok(store)

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
+use trackway_core::name::{Name, Named};
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
@@ -22,15 +23,20 @@ use crate::seal::AttemptSeal;
 const SEGMENT_BYTES_MAX: usize = 64 << 20;
 
 /// What importing a run did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The run in the ledger.
     pub run_id: RunId,
+    /// Its name there: the tool's own, unless that reads as something else here.
+    pub name: Name,
     /// Whether it is new; else it was imported before and stays as it is.
     pub is_new: bool,
     /// Values of its metrics.
     pub point_count: u64,
 }
+
+/// The tag that holds the name which a run had in its tool, where it has another one here.
+const OWN_NAME_TAG: &str = "imported_name";
 
 /// Ids that follow from what they stand for: the time the run began, and a hash of its key.
 struct FromKey {
@@ -56,7 +62,8 @@ impl Ids for FromKey {
 }
 
 impl Ledger {
-    /// Writes a run of another tool into the ledger, once. `home` takes its record; `store` is told as where it came from.
+    /// Writes a run of another tool into the ledger, once. `home` takes its record; `store` is told as where it came from. A name
+    /// that reads as an id, as `last` or as `RUN/NUMBER` is changed, and the tag `imported_name` holds the tool's own.
     ///
     /// # Errors
     /// [`LedgerError::File`], [`LedgerError::Parquet`], faults of the database; the ledger is unchanged then.
@@ -69,11 +76,17 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Imported, LedgerError> {
         let run_id = RunId::new(&FromKey::of(tool, foreign, "run"));
+        let name = Name::renamed(Named::Run, &foreign.name);
         let point_count = foreign.metrics.values().map(|points| points.len() as u64).sum();
         if self.run(run_id)?.is_some() {
-            return Ok(Imported { run_id, is_new: false, point_count });
+            return Ok(Imported { run_id, name, is_new: false, point_count });
         }
-        let run = run_row(run_id, tool, store, foreign, now);
+        let mut foreign = foreign.clone();
+        if name.as_str() != foreign.name {
+            foreign.tags.push((OWN_NAME_TAG.into(), foreign.name.clone()));
+        }
+        let foreign = &foreign;
+        let run = run_row(run_id, &name, tool, store, foreign, now);
         let attempt_id = AttemptId::new(&FromKey::of(tool, foreign, "attempt"));
         let attempt = attempt_row(attempt_id, home, &run, tool, foreign);
         write_record(home, &attempt, foreign)?;
@@ -94,11 +107,18 @@ impl Ledger {
         };
         let planned = AttemptRow { state: AttemptState::Ended, ..seal.attempt.clone() };
         self.insert_sealed(&run, &planned, &seal, now)?;
-        Ok(Imported { run_id, is_new: true, point_count })
+        Ok(Imported { run_id, name, is_new: true, point_count })
     }
 }
 
-fn run_row(run_id: RunId, tool: ForeignTool, store: &Path, foreign: &ForeignRun, now: Timestamp) -> RunRow {
+fn run_row(
+    run_id: RunId,
+    name: &Name,
+    tool: ForeignTool,
+    store: &Path,
+    foreign: &ForeignRun,
+    now: Timestamp,
+) -> RunRow {
     let parameters: BTreeMap<&str, &str> =
         foreign.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let config = json!({
@@ -130,7 +150,7 @@ fn run_row(run_id: RunId, tool: ForeignTool, store: &Path, foreign: &ForeignRun,
         attempt_count: 1,
         termination_reason: Some(reason_of(foreign.end)),
         wall_seconds: wall_seconds(foreign).unwrap_or(0.0),
-        ..RunRow::planned(run_id, &foreign.name, &config_sha256, config, began)
+        ..RunRow::planned(run_id, name, &config_sha256, config, began)
     }
 }
 
@@ -141,13 +161,13 @@ fn attempt_row(
     tool: ForeignTool,
     foreign: &ForeignRun,
 ) -> AttemptRow {
-    let told = match foreign.end {
+    let ending = match foreign.end {
         ForeignEnd::Completed => "it completed",
         ForeignEnd::Failed => "it failed",
         ForeignEnd::Stopped => "it was stopped",
-        ForeignEnd::Unknown => "it never heard of an end",
+        ForeignEnd::Unknown => "no end was recorded",
     };
-    let evidence = json!([{ "source": tool.as_str(), "line_number": null, "text": format!("{} says that {told}", tool.as_str()) }]);
+    let evidence = json!([{ "source": tool.as_str(), "line_number": null, "text": format!("according to {}, {ending}", tool.as_str()) }]);
     AttemptRow {
         started_at: run.started_at,
         ended_at: run.ended_at,

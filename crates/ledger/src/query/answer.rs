@@ -166,7 +166,7 @@ fn text_value(column: &dyn Array, row: usize) -> Result<String, LedgerError> {
         _ => {
             let options = FormatOptions::new();
             let formatter = ArrayFormatter::try_new(column, &options)
-                .map_err(|error| LedgerError::Query(format!("a value cannot be shown: {error}")))?;
+                .map_err(|error| LedgerError::Query(format!("cannot show a value: {error}")))?;
             Ok(formatter.value(row).to_string())
         }
     }

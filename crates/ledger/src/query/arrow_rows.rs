@@ -21,7 +21,7 @@ const UTC: &str = "UTC";
 /// The Arrow type of a column.
 pub(crate) fn data_type(kind: ColumnKind) -> DataType {
     match kind {
-        ColumnKind::Text | ColumnKind::Json => DataType::Utf8,
+        ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => DataType::Utf8,
         ColumnKind::Integer => DataType::Int64,
         ColumnKind::Real => DataType::Float64,
         ColumnKind::Boolean => DataType::Boolean,
@@ -50,7 +50,7 @@ enum Builder {
 impl Builder {
     fn new(kind: ColumnKind) -> Self {
         match kind {
-            ColumnKind::Text | ColumnKind::Json => Self::Text(StringBuilder::new()),
+            ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => Self::Text(StringBuilder::new()),
             ColumnKind::Integer => Self::Integer(Int64Builder::new()),
             ColumnKind::Real => Self::Real(Float64Builder::new()),
             ColumnKind::Boolean => Self::Boolean(BooleanBuilder::new()),

@@ -98,7 +98,7 @@ impl Filter {
         let Expr::Literal(scalar, _) = literal else { return None };
         let (comparison, value) = match column.kind {
             // The order of texts depends on a database's collation; equality does not.
-            ColumnKind::Text if comparison == Comparison::Equal => {
+            ColumnKind::Text | ColumnKind::Word if comparison == Comparison::Equal => {
                 (comparison, Value::Text(text_of(scalar)?))
             }
             ColumnKind::Integer => (comparison, Value::Integer(integer_of(scalar)?)),
@@ -121,7 +121,8 @@ impl Filter {
     }
 
     fn in_list(list: &InList, columns: &[Column]) -> Option<Self> {
-        let column = column_of(&list.expr, columns).filter(|column| column.kind == ColumnKind::Text)?;
+        let column = column_of(&list.expr, columns)
+            .filter(|column| matches!(column.kind, ColumnKind::Text | ColumnKind::Word))?;
         if list.negated || list.list.len() > IN_LIST_MAX {
             return None;
         }

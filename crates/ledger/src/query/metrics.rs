@@ -22,6 +22,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, RunId};
 
 use super::arrow_rows::{BATCH_ROWS, schema_of};
@@ -51,9 +52,9 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
     column("attempt_id", ColumnKind::Text, "The attempt."),
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
     column("kind", ColumnKind::Text, "What the launch was for."),
-    column("stage", ColumnKind::Text, "The fraction of the ladder."),
+    column("stage", ColumnKind::Text, "The stage of the ladder."),
     column("origin", ColumnKind::Text, "Who recorded it: sdk, stdout, tensorboard or import."),
-    column("segment", ColumnKind::Text, "The file name of the segment it stands in."),
+    column("segment", ColumnKind::Text, "The file name of its segment."),
     column("name", ColumnKind::Text, "The metric."),
     column("step", ColumnKind::Integer, "The step it belongs to."),
     column("value", ColumnKind::Real, "The value, bit for bit: NaN and infinities are kept."),
@@ -73,15 +74,19 @@ pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
     column("attempt_id", ColumnKind::Text, "The attempt."),
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
     column("kind", ColumnKind::Text, "What the launch was for."),
-    column("stage", ColumnKind::Text, "The fraction of the ladder."),
+    column("stage", ColumnKind::Text, "The stage of the ladder."),
     column(
         "name",
         ColumnKind::Text,
-        "What was read, such as `system/rss_bytes`; `docs/telemetry.md` has them all.",
+        "The name of the value, such as `system/rss_bytes`; `docs/telemetry.md` lists them all.",
     ),
     column("elapsed_seconds", ColumnKind::Integer, "Whole seconds since the attempt began."),
     column("value", ColumnKind::Real, "The value, in the unit that its name ends with."),
-    column("recorded_at", ColumnKind::Timestamp, "When it was read, by the clock of the script's machine."),
+    column(
+        "recorded_at",
+        ColumnKind::Timestamp,
+        "When it was sampled, by the clock of the script's machine.",
+    ),
 ];
 
 /// Where each column of `telemetry` stands in the rows of a record.
@@ -392,6 +397,15 @@ fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
 }
 
 fn read_closed(
+    file: File,
+    needed: &Needed,
+    take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>,
+) -> Result<(), String> {
+    // What is decoded is checked as it is taken, so both are within the boundary.
+    contained(|| decode_closed(file, needed, take)).map_err(|panic| format!("decoding it failed: {panic}"))?
+}
+
+fn decode_closed(
     file: File,
     needed: &Needed,
     take: &mut dyn FnMut(RecordBatch) -> Result<(), ArrowError>,

@@ -11,13 +11,14 @@ mod predicate;
 mod restarts;
 mod tables;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::common::{SchemaError, TableReference};
 use datafusion::config::Dialect;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
@@ -32,22 +33,69 @@ use crate::error::{LedgerError, nearest};
 use crate::ledger::Ledger;
 use crate::records::{TABLES, VIEWS};
 
-/// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
-/// `attempts/`, which `metrics` and `effective_metrics` read.
+/// What a query may use.
+#[derive(Debug, Clone)]
+pub struct QueryLimits {
+    /// Memory of sorts, joins and groups. What does not fit is spilled to disk where that is possible, else an error.
+    pub memory_bytes: usize,
+    /// An existing folder for what is spilled; without one the system's own for temporary files.
+    pub spill_folder: Option<PathBuf>,
+}
+
+/// The memory of a query where nobody sets another limit.
+pub const QUERY_MEMORY_BYTES: usize = 512 << 20;
+
+impl Default for QueryLimits {
+    fn default() -> Self {
+        Self { memory_bytes: QUERY_MEMORY_BYTES, spill_folder: None }
+    }
+}
+
+/// As [`sql_within`], with the usual limits.
 ///
 /// # Errors
-/// [`LedgerError::Query`] when the query is wrong, names what is not there, or would write.
+/// As [`sql_within`].
 pub fn sql(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, LedgerError> {
+    sql_within(ledger, home, query, &QueryLimits::default())
+}
+
+/// Answers one SELECT (also `EXPLAIN`, `DESCRIBE` and `SHOW TABLES`). `home` is the folder with `records/` and
+/// `attempts/`, which `metrics` and `effective_metrics` read. Integers are of 64 bits, and wrap around where they overflow.
+///
+/// The limits do not bound everything: a function may make a value of any size, and a query may go on for ever. Whoever
+/// asks for somebody else calls this in a process that can be ended, as `trackway sql` does.
+///
+/// # Errors
+/// [`LedgerError::Query`] when the query is wrong, names what is not there, would write, or needs more memory.
+pub fn sql_within(
+    ledger: &Ledger,
+    home: &Path,
+    query: &str,
+    limits: &QueryLimits,
+) -> Result<Answer, LedgerError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .map_err(|error| LedgerError::Query(format!("cannot start the query engine: {error}")))?;
-    runtime.block_on(answer(ledger, home, query))
+    runtime.block_on(answer(ledger, home, query, limits))
 }
 
-async fn answer(ledger: &Ledger, home: &Path, query: &str) -> Result<Answer, LedgerError> {
+async fn answer(
+    ledger: &Ledger,
+    home: &Path,
+    query: &str,
+    limits: &QueryLimits,
+) -> Result<Answer, LedgerError> {
     // One partition: the tables are read in one go, and starting threads costs more than they bring.
     let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
-    let state = SessionStateBuilder::new_with_default_features().with_config(config).build();
+    let mut runtime = RuntimeEnvBuilder::new().with_memory_limit(limits.memory_bytes, 1.0);
+    if let Some(folder) = &limits.spill_folder {
+        runtime = runtime.with_temp_file_path(folder);
+    }
+    let runtime = runtime.build_arc().map_err(|error| told(&error))?;
+    let state = SessionStateBuilder::new_with_default_features()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .build();
     let context = SessionContext::new_with_state(state);
     let statement =
         context.state().sql_to_statement(query, &Dialect::PostgreSQL).map_err(|error| told(&error))?;
@@ -84,7 +132,7 @@ fn first_word(text: &str) -> String {
 
 fn read_only_error(what: &str) -> LedgerError {
     LedgerError::Query(format!(
-        "`{what}` is refused: the ledger is only read here; ask with SELECT (`SHOW TABLES` lists what there is)"
+        "`{what}` is refused: this command only reads the ledger; use SELECT (`SHOW TABLES` lists the tables)"
     ))
 }
 
@@ -138,6 +186,11 @@ fn told(error: &DataFusionError) -> LedgerError {
         return LedgerError::Query(own.to_string());
     }
     let text = match error.find_root() {
+        DataFusionError::ResourcesExhausted(what) => {
+            return LedgerError::Query(format!(
+                "the query needs more memory than --memory-limit allows: {what}"
+            ));
+        }
         DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => {
                 let names: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
@@ -147,7 +200,7 @@ fn told(error: &DataFusionError) -> LedgerError {
         },
         root => root.strip_backtrace(),
     };
-    LedgerError::Query(format!("the query cannot be answered: {text}"))
+    LedgerError::Query(format!("the query failed: {text}"))
 }
 
 fn no_column(name: &str, names: &[&str]) -> LedgerError {

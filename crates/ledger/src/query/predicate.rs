@@ -1,12 +1,50 @@
 //! A condition on rows, in the SQL of [`super::sql`], applied to batches that are in no table.
+//!
+//! A condition comes from a run file, a rule or a command line, and its answer enters receipts, so it is kept within
+//! bounds: it is short and shallow ([`CONDITION_BYTES_MAX`], [`OPERATORS_MAX`], [`NESTING_MAX`]), gives the same answer
+//! each time, and holds no function whose result may be far larger than its input ([`GROWING`]). Its time and memory
+//! are then in proportion to the rows.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use trackway_core::boundary::contained;
+
+/// The longest condition, in bytes.
+pub const CONDITION_BYTES_MAX: usize = 64 << 10;
+
+/// The most operators, keywords and functions of a condition; members of a list are free.
+pub const OPERATORS_MAX: usize = 200;
+
+/// The deepest nesting of brackets.
+pub const NESTING_MAX: usize = 50;
+
+/// Functions whose result may be far larger than what they are given.
+const GROWING: [&str; 10] = [
+    "repeat",
+    "lpad",
+    "rpad",
+    "replace",
+    "regexp_replace",
+    "range",
+    "generate_series",
+    "array_repeat",
+    "array_resize",
+    "array_to_string",
+];
+
+/// Planning needs more stack than a thread may have left.
+const PLANNING_STACK_BYTES: usize = 64 << 20;
 
 /// A condition such as `ends_at >= starts_at`. Names are taken as they are written, capitals too.
 pub struct RowPredicate {
@@ -53,15 +91,77 @@ impl RowPredicate {
     }
 
     fn compile(&self, schema: &SchemaRef) -> Result<Arc<dyn PhysicalExpr>, String> {
+        check_size(&self.sql)?;
+        let plan =
+            || contained(|| self.plan(schema)).map_err(|panic| format!("it cannot be planned: {panic}"))?;
+        std::thread::scope(|scope| {
+            let planner = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
+            let planned = planner.spawn_scoped(scope, plan).map_err(|error| error.to_string())?;
+            planned.join().unwrap_or_else(|_| Err("it cannot be planned".into()))
+        })
+    }
+
+    fn plan(&self, schema: &SchemaRef) -> Result<Arc<dyn PhysicalExpr>, String> {
         let plain = |error: datafusion::error::DataFusionError| error.strip_backtrace();
         let columns = DFSchema::try_from(schema.as_ref().clone()).map_err(plain)?;
         let parsed = self.context.parse_sql_expr(&self.sql, &columns).map_err(plain)?;
+        parsed.apply(|part| check_function(part).map(|()| TreeNodeRecursion::Continue)).map_err(plain)?;
         let expression = self.context.create_physical_expr(parsed, &columns).map_err(plain)?;
         match expression.data_type(schema).map_err(plain)? {
             DataType::Boolean => Ok(expression),
-            other => Err(format!("it is no condition: its value is {other}")),
+            other => Err(format!("it is not a condition: its value is {other}")),
         }
     }
+}
+
+/// Bounds a condition before anything walks into it.
+fn check_size(sql: &str) -> Result<(), String> {
+    if sql.len() > CONDITION_BYTES_MAX {
+        return Err(format!("it has {} bytes; a condition has at most {CONDITION_BYTES_MAX}", sql.len()));
+    }
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().map_err(|error| error.to_string())?;
+    let (mut operators, mut nesting, mut deepest) = (0, 0usize, 0);
+    for token in &tokens {
+        match token {
+            Token::LParen | Token::LBracket => nesting += 1,
+            Token::RParen | Token::RBracket => nesting = nesting.saturating_sub(1),
+            Token::Word(word) if word.keyword == Keyword::NoKeyword => {}
+            Token::Whitespace(_)
+            | Token::Comma
+            | Token::Period
+            | Token::Number(_, _)
+            | Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_) => {}
+            _ => operators += 1,
+        }
+        deepest = deepest.max(nesting);
+    }
+    if operators > OPERATORS_MAX {
+        return Err(format!(
+            "it has {operators} operators and keywords; a condition has at most {OPERATORS_MAX}"
+        ));
+    }
+    if deepest > NESTING_MAX {
+        return Err(format!("its brackets are nested {deepest} deep; a condition has at most {NESTING_MAX}"));
+    }
+    Ok(())
+}
+
+/// Refuses functions that answer otherwise each time, or that may fill the memory.
+fn check_function(part: &Expr) -> Result<(), DataFusionError> {
+    let Expr::ScalarFunction(call) = part else { return Ok(()) };
+    let name = call.func.name();
+    let why = if call.func.signature().volatility != Volatility::Immutable {
+        format!(
+            "`{name}()` is not deterministic, so it cannot be used in a condition: write its value, such as \
+             timestamp '2026-01-31'"
+        )
+    } else if GROWING.contains(&name) {
+        format!("`{name}()` may return far more than its input, so it cannot be used in a condition")
+    } else {
+        return Ok(());
+    };
+    Err(DataFusionError::Plan(why))
 }
 
 #[cfg(test)]
@@ -97,8 +197,31 @@ mod tests {
     /// Proves that what is no condition, or names what is not there, is refused with the reason.
     #[test]
     fn what_is_no_condition() {
-        assert!(held("Age + 1").unwrap_err().starts_with("it is no condition"));
+        assert!(held("Age + 1").unwrap_err().starts_with("it is not a condition"));
         assert!(held("agee > 1").unwrap_err().contains("agee"));
         assert!(held("Age >").is_err() && held("").is_err());
+    }
+
+    /// Proves that a condition that answers otherwise each time, that may fill the memory, or that is long enough to
+    /// exhaust the stack is refused by name, and that a long list is none of these.
+    #[test]
+    fn conditions_are_bounded() {
+        for (sql, why) in [
+            ("random() > 0.5", "`random()` is not deterministic"),
+            ("uuid() <> sex", "`uuid()` is not deterministic"),
+            ("Age <= 40 and now() > timestamp '2026-01-01'", "`now()` is not deterministic"),
+            ("repeat(sex, 100000000) <> ''", "`repeat()` may return far more"),
+            ("length(lpad(sex, 1000000000)) > 1", "`lpad()` may return far more"),
+            (format!("Age{} > 0", "+1".repeat(5000)).as_str(), "it has 5001 operators"),
+            (format!("{}Age > 0{}", "(".repeat(60), ")".repeat(60)).as_str(), "nested 60 deep"),
+            (format!("sex <> '{}'", "x".repeat(70_000)).as_str(), "a condition has at most 65536"),
+        ] {
+            let refused = held(sql).unwrap_err();
+            assert!(refused.contains(why), "{sql:.40}: {refused}");
+        }
+        let members: Vec<String> = (0..5000).map(|number| number.to_string()).collect();
+        assert_eq!(held(&format!("Age in ({})", members.join(", "))).unwrap()[..2], [Some(true), Some(true)]);
+        let chain = format!("Age{} > 0", "+1".repeat(150));
+        assert_eq!(held(&chain).unwrap()[..2], [Some(true), Some(true)]);
     }
 }

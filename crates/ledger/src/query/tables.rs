@@ -102,7 +102,8 @@ fn read(
         Backend::Sqlite(sqlite) => {
             let mut run = || -> Result<(), RowError> {
                 let mut statement = sqlite.connection().prepare(sql)?;
-                let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+                let mut rows =
+                    statement.query(rusqlite::params_from_iter(crate::text::parameters(parameters)))?;
                 while let Some(row) = rows.next()? {
                     batches.take_sqlite(row)?;
                 }

@@ -6,7 +6,7 @@ use trackway_core::{
 use crate::value::{Record, Table, record, words};
 
 words!(
-    /// Where an attempt stands.
+    /// The state of an attempt.
     AttemptState, "attempt state", {
         /// Its row exists; the process may or may not.
         Planned = "planned",
@@ -32,9 +32,9 @@ record!(
         parent_attempt_id: Option<AttemptId>,
         /// What the launch was for: train, one_batch, overfit, prove or evaluate.
         kind: LaunchKind,
-        /// The fraction of the ladder, such as `100%`.
+        /// The stage of the ladder, such as `100%`.
         stage: String,
-        /// Where it stands: planned, running, ended or sealed.
+        /// Its state: planned, running, ended or sealed.
         state: AttemptState,
         /// The family it is counted with.
         model_family: Option<String>,
@@ -42,21 +42,21 @@ record!(
         owner: Option<String>,
         /// The team it is charged to.
         team: Option<String>,
-        /// When the launcher was asked to start it.
+        /// When the launcher was called to start it.
         started_at: Option<Timestamp>,
-        /// When its process was gone.
+        /// When its process had ended.
         ended_at: Option<Timestamp>,
-        /// Seconds from start to end, by a clock that never goes backwards.
+        /// Seconds from start to end, by a monotonic clock.
         wall_seconds: Option<f64>,
         /// GPUs allocated × wall seconds.
         gpu_seconds: Option<f64>,
-        /// GPU seconds in which a kernel ran, where that can be read.
+        /// GPU seconds in which a kernel ran, where available.
         gpu_busy_seconds: Option<f64>,
-        /// Processor seconds of the script and its children.
+        /// CPU seconds of the script and its children.
         cpu_seconds: Option<f64>,
-        /// The most resident memory of the script's processes.
+        /// Peak resident memory of the script's processes.
         peak_rss_bytes: Option<u64>,
-        /// The price the run file gives.
+        /// The price from the run file.
         usd_per_gpu_hour: Option<f64>,
         /// GPU seconds × price.
         cost_usd: Option<f64>,
@@ -68,13 +68,13 @@ record!(
         termination_reason: Option<TerminationReason>,
         /// The rule that named the reason.
         termination_rule: Option<String>,
-        /// How far the evidence carries: certain, likely or guess.
+        /// Confidence in the reason: certain, likely or guess.
         termination_confidence: Option<Confidence>,
-        /// Whose matter it is.
+        /// The domain of the cause: workload, data, infrastructure, operator, policy or unknown.
         termination_domain: Option<Domain>,
-        /// Whether the same launch again may do better.
+        /// Whether a retry may succeed: retry, retry_changed, do_not_retry or unknown.
         retry_outlook: Option<RetryOutlook>,
-        /// The cause without numbers and paths, to tell whether it is the same one again.
+        /// The cause without numbers and paths, to recognize a repeated failure.
         fingerprint: Option<String>,
         /// Processes of the control group that the kernel killed for memory during the attempt.
         oom_kill_delta: Option<u64>,
@@ -92,9 +92,9 @@ record!(
         last_committed_step: Option<Step>,
         /// SHA-256 of that checkpoint's manifest.
         last_committed_manifest_sha256: Option<String>,
-        /// When the training process was last heard of.
+        /// Time of the last sign of life of the training process.
         heartbeat_at: Option<Timestamp>,
-        /// SHA-256 of what decides the result, changes of a retry plan included.
+        /// SHA-256 of the config, including changes from a retry plan.
         config_sha256: String,
         /// SHA-256 over the hashes of all data sets.
         data_sha256: Option<String>,
@@ -102,7 +102,7 @@ record!(
         container_digest: Option<String>,
         /// SHA-256 of the environment's packages or lock file.
         environment_lock_sha256: Option<String>,
-        /// Where that hash comes from.
+        /// The source of that hash.
         environment_lock_source: Option<String>,
         /// The commit of the working directory.
         git_commit: Option<String>,
@@ -124,7 +124,7 @@ record!(
         devices: Option<String>,
         /// The queue or partition.
         queue: Option<String>,
-        /// Processor cores of the host.
+        /// CPU cores of the host.
         host_cpu_count: Option<u32>,
         /// Memory of the host.
         host_memory_bytes: Option<u64>,
@@ -132,7 +132,7 @@ record!(
         gpu_count: Option<u32>,
         /// Their names, separated by commas.
         gpu_names: Option<String>,
-        /// Where it was started.
+        /// The working directory it was started in.
         working_directory: String,
         /// The folder with its logs, exit record and flight record.
         log_directory: String,
@@ -148,13 +148,13 @@ record!(
         receipt_sha256: Option<String>,
         /// The command as an array, secrets removed.
         command: Vec<String>,
-        /// Names and digests of the evaluators that judge it.
+        /// Names and digests of its evaluators.
         evaluator_versions: Option<Json>,
-        /// What the launcher knows of the place, as it gave it.
+        /// Placement details, as the launcher reported them.
         placement_json: Option<Json>,
-        /// What decided the reason, earliest first.
+        /// Evidence for the reason, earliest first.
         termination_evidence: Option<Json>,
-        /// Other readings, weaker or later.
+        /// Other possible reasons, weaker or later.
         termination_secondary: Option<Json>,
         /// The plan as launched, secrets removed.
         config_json: Json,

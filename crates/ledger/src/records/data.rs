@@ -4,7 +4,7 @@ use trackway_core::{RunId, Timestamp};
 use crate::value::record;
 
 record!(
-    /// The content of a data set, named by its hash. Append-only.
+    /// The content of a data set, identified by its hash. Append-only.
     DataSnapshotRow, "data_snapshots", key ["data_sha256"], {
         /// SHA-256 over the manifest of its files.
         data_sha256: String,
@@ -12,19 +12,19 @@ record!(
         name: String,
         /// The path as the run file gave it then.
         path: String,
-        /// train, test, validation …; null when the name tells nothing.
+        /// train, test, validation …; null when the name does not contain it.
         split: Option<String>,
-        /// Files in it.
+        /// Number of files.
         file_count: u64,
-        /// Bytes of them.
+        /// Total size of the files.
         size_bytes: u64,
-        /// Rows of the tabular files.
+        /// Number of rows of the tabular files.
         rows: Option<u64>,
         /// When it was first seen.
         first_seen_at: Timestamp,
         /// Columns and types over all files.
         schema_json: Option<Json>,
-        /// What a reader should know, such as a check that could not be made.
+        /// Notes, such as a check that could not run.
         notes_json: Option<Json>,
     }
 );
@@ -40,9 +40,9 @@ record!(
         size_bytes: u64,
         /// BLAKE3 of its bytes, 64 hexadecimal digits.
         blake3: String,
-        /// What it was read as.
+        /// The format it was read as.
         format: String,
-        /// Rows without a header.
+        /// Number of rows, without the header.
         rows: Option<u64>,
         /// Its columns and types.
         schema_json: Option<Json>,

@@ -4,53 +4,53 @@ use trackway_core::{AttemptId, RunId, Step, Timestamp};
 use crate::value::record;
 
 record!(
-    /// Trouble that a detector found while an attempt went on: the beginning of an episode. Append-only, written within a
-    /// second of the values that showed it.
+    /// A problem that a detector found in a running attempt: the start of an episode. Append-only, written within a
+    /// second of the values that revealed it.
     DetectionRow, "detections", key ["detection_id"], {
-        /// Made of the attempt, the detector, the rank and the step, so that it is stored once.
+        /// Derived from attempt, detector, rank and step, so that it is stored once.
         detection_id: String,
         /// The run.
         run_id: RunId,
-        /// The attempt it was seen in.
+        /// The attempt it was found in.
         attempt_id: AttemptId,
         /// When it was found.
         at: Timestamp,
-        /// Who found it, such as `non_finite`.
+        /// The detector, such as `non_finite`.
         detector: Detector,
         /// note, warn or critical.
         severity: DetectionSeverity,
-        /// What was done, as the run file says: note, checkpoint, stop or roll_back.
+        /// The action taken, from the run file: note, checkpoint, stop or roll_back.
         policy: DetectionPolicy,
-        /// The rank it was seen on.
+        /// The rank it was found on.
         rank: u32,
         /// The step at which the symptom began.
         first_step: Step,
-        /// The step at which the detector was sure.
+        /// The step at which the detector fired.
         step: Step,
-        /// The metric that shows it; none for a hang.
+        /// The metric that shows it; null for a hang.
         metric: Option<String>,
-        /// What was seen, in the unit of `threshold`; null where it is not finite.
+        /// The observed value, in the unit of `threshold`; null when not finite.
         value: Option<f64>,
-        /// The limit it passed.
+        /// The limit it exceeded.
         threshold: f64,
         /// The digest of the batch of `first_step`, where batches are recorded with one.
         batch_digest: Option<u64>,
         /// The last step that was committed by then.
         last_committed_step: Option<Step>,
-        /// What was seen, with the numbers that decided.
+        /// The evidence, with the deciding numbers.
         evidence: String,
-        /// What is likely behind it.
+        /// The likely cause.
         cause: String,
-        /// What to do.
+        /// The recommended action.
         advice: String,
-        /// The batch that `first_step` trained on, counted from 0 over all passes through the data; null where the script does
-        /// not tell.
+        /// The batch of `first_step`, counted from 0 over all passes through the data; null when the script does
+        /// not report it.
         first_batch: Option<u64>,
-        /// The batch that `step` trained on.
+        /// The batch of `step`.
         last_batch: Option<u64>,
-        /// Passes through the data that were finished at `first_step`.
+        /// Completed passes through the data at `first_step`.
         data_epoch: Option<u64>,
-        /// What every process did when the run stood still: a file, from the attempt's folder.
+        /// Stack traces of every process during a hang: a file, relative to the attempt's folder.
         stacks_path: Option<String>,
     }
 );

@@ -6,7 +6,7 @@ use trackway_core::{AttemptId, RunId, Step, Timestamp};
 use crate::value::{record, words};
 
 words!(
-    /// Where an evaluation stands.
+    /// The state of an evaluation.
     EvaluationState, "evaluation state", {
         /// The evaluator runs.
         Running = "running",
@@ -18,11 +18,11 @@ words!(
 );
 
 record!(
-    /// An evaluation of one checkpoint. Can no longer change once it completed or failed.
+    /// An evaluation of one checkpoint. Cannot change after it has completed or failed.
     EvaluationRow, "evaluations", key ["evaluation_id"], {
         /// `evl_` and a ULID in lower case.
         evaluation_id: String,
-        /// The run whose checkpoint it judges.
+        /// The run whose checkpoint it evaluates.
         run_id: RunId,
         /// The attempt that wrote the checkpoint.
         attempt_id: Option<AttemptId>,
@@ -32,7 +32,7 @@ record!(
         state: EvaluationState,
         /// The evaluator.
         evaluator_name: String,
-        /// SHA-256 over the files of its command; of an import what the other tool says of its code.
+        /// SHA-256 over the files of its command; for an import, what the other tool reports about its code.
         evaluator_digest: Option<String>,
         /// The version of the prompts or tasks.
         task_set_version: Option<String>,
@@ -40,7 +40,7 @@ record!(
         task_set_sha256: Option<String>,
         /// The judge model.
         judge_model: Option<String>,
-        /// The judge's rubric: its version, and the SHA-256 of its file where it is one.
+        /// The judge's rubric: its version, and the SHA-256 of its file if it is a file.
         judge_rubric: Option<String>,
         /// Where the raw outputs are: a Parquet file below the home.
         raw_outputs_location: Option<String>,
@@ -50,7 +50,7 @@ record!(
         ended_at: Option<Timestamp>,
         /// Decoding parameters.
         decoding_json: Option<Json>,
-        /// Failures to look at: a seeded sample of wrong rows.
+        /// A seeded random sample of wrong rows.
         sampled_failures_json: Option<Json>,
         /// Aggregate metrics with their intervals, by name.
         metrics_json: Option<Json>,
@@ -58,47 +58,47 @@ record!(
         slices_json: Option<Json>,
         /// Verdicts of the gates.
         gates_json: Option<Json>,
-        /// Who evaluated: `trackway`, or the tool it was imported from (`inspect`, `lm_eval`).
+        /// Where it was run: `trackway`, or the tool it was imported from (`inspect`, `lm_eval`).
         origin: String,
         /// The step of the checkpoint.
         step: Option<Step>,
-        /// The run of kind `evaluate` whose launches are the evaluator's; null for an import.
+        /// The run of kind `evaluate` that launched the evaluator; null for an import.
         launch_run_id: Option<RunId>,
-        /// The launch that it ended with.
+        /// The last launch of the evaluator.
         launch_attempt_id: Option<AttemptId>,
-        /// How often the evaluator was launched.
+        /// Number of launches of the evaluator.
         launch_count: u32,
-        /// Why it failed, in words.
+        /// Why it failed.
         failure: Option<String>,
         /// The seed given to the evaluator.
         seed: Option<u64>,
         /// SHA-256 of the Parquet file with the raw outputs.
         raw_outputs_sha256: Option<String>,
-        /// Rows in it.
+        /// Number of rows in it.
         raw_outputs_rows: Option<u64>,
         /// SHA-256 of the evaluator's environment: installed packages, or a lock file.
         environment_lock_sha256: Option<String>,
         /// The digest of the image it ran in.
         container_digest: Option<String>,
-        /// The evaluation that is its baseline; `comparison_json` is null where their rows could not be compared.
+        /// The evaluation that is its baseline; `comparison_json` is null when their rows could not be compared.
         baseline_evaluation_id: Option<String>,
-        /// What it was asked for: command, files of the code, columns, slices, gates.
+        /// The request: command, code files, columns, slices, gates.
         spec_json: Option<Json>,
-        /// Fairness by measure and group.
+        /// Fairness metrics by group.
         fairness_json: Option<Json>,
         /// The comparison with the baseline, by metric.
         comparison_json: Option<Json>,
-        /// The rest of what the rows show: task, columns, classes, confusion, curves.
+        /// Further results from the rows: task, columns, classes, confusion matrix, curves.
         assessment_json: Option<Json>,
-        /// What a reader should know, such as what could not be computed and why.
+        /// Notes, such as what could not be computed and why.
         notes_json: Option<Json>,
-        /// SHA-256 over the canonical JSON of every other column, from its end on.
+        /// SHA-256 over the canonical JSON of every other column, set when it ends.
         receipt_sha256: Option<String>,
     }
 );
 
 record!(
-    /// A metric of an evaluation, of all rows or of a slice. Append-only, and only while the evaluation runs.
+    /// A metric of an evaluation, over all rows or a slice. Append-only, and only while the evaluation runs.
     EvaluationMetricRow, "evaluation_metrics", key ["evaluation_id", "slice", "metric"], {
         /// The evaluation.
         evaluation_id: String,
@@ -106,16 +106,20 @@ record!(
         slice: String,
         /// The metric's name.
         metric: String,
-        /// Its value; null where it is no number.
+        /// Its value; null when it is not a number.
         value: Option<f64>,
         /// The lower end of its interval.
         low: Option<f64>,
         /// The upper end.
         high: Option<f64>,
-        /// The rows behind it; null where the evaluator did not say it.
+        /// The number of rows behind it; null when the evaluator did not report it.
         support: Option<u64>,
         /// Where the interval comes from: analytic, bootstrap, clustered or none.
         method: String,
+        /// Rows included in the value; null when unknown.
+        rows_used: Option<u64>,
+        /// Rows that should be included; null when unknown.
+        rows_expected: Option<u64>,
     }
 );
 
@@ -126,49 +130,49 @@ record!(
         evaluation_id: String,
         /// Its name.
         slice: String,
-        /// The condition that its rows meet.
+        /// The condition that selects its rows.
         predicate: String,
-        /// How many rows that are.
+        /// Number of rows.
         support: u64,
-        /// What is to be thought of it, such as inconclusive where it is too small.
+        /// A verdict on the slice, such as inconclusive when it is too small.
         verdict: Option<String>,
     }
 );
 
 record!(
-    /// That a task set was looked at: one row for each evaluation, from its launch on, whatever became of it. Append-only.
+    /// One use of a task set: one row per evaluation, from its launch on, whatever its outcome. Append-only.
     TestSetUseRow, "test_set_uses", key ["evaluation_id"], {
         /// The evaluation.
         evaluation_id: String,
-        /// The content.
+        /// SHA-256 of the task set.
         task_set_sha256: String,
-        /// What it was called.
+        /// Its version at that time.
         task_set_version: Option<String>,
-        /// The run whose checkpoint was judged.
+        /// The run whose checkpoint was evaluated.
         run_id: RunId,
         /// The checkpoint.
         checkpoint_manifest_sha256: String,
-        /// When.
+        /// When it was used.
         at: Timestamp,
     }
 );
 
 record!(
-    /// How often each task set was looked at: the more often, the less it says. A view over `test_set_uses`.
+    /// How often each task set was used: the more often, the weaker its evidence. A view over `test_set_uses`.
     TestSetRow, "test_sets", key ["task_set_sha256"], {
-        /// The content.
+        /// SHA-256 of the task set.
         task_set_sha256: String,
-        /// What it was called last, in order of the alphabet.
+        /// Its version; of several, the alphabetically last one.
         task_set_version: Option<String>,
-        /// Evaluations on it.
+        /// Number of evaluations on it.
         use_count: u64,
-        /// Different checkpoints judged by it.
+        /// Number of distinct checkpoints evaluated on it.
         checkpoint_count: u64,
-        /// Different runs judged by it.
+        /// Number of distinct runs evaluated on it.
         run_count: u64,
-        /// The first time.
+        /// When it was first used.
         first_used_at: Timestamp,
-        /// The last time.
+        /// When it was last used.
         last_used_at: Timestamp,
     }
 );

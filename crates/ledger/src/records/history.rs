@@ -6,7 +6,7 @@ use crate::value::{record, words};
 record!(
     /// Something that happened. Append-only.
     EventRow, "events", key ["event_id"], {
-        /// Chosen by the writer; an event that is told twice under one id is stored once.
+        /// Chosen by the writer; an event that is written twice under one id is stored once.
         event_id: String,
         /// The run.
         run_id: RunId,
@@ -14,15 +14,15 @@ record!(
         attempt_id: Option<AttemptId>,
         /// When it happened, by the clock of its source.
         at: Timestamp,
-        /// What kind of thing, in snake_case.
+        /// The kind of event, in snake_case.
         kind: String,
         /// The step it belongs to.
         step: Option<Step>,
-        /// In words.
+        /// The message.
         message: String,
         /// Details.
         fields_json: Option<Json>,
-        /// Who saw it: supervisor, shim, sdk, stdout, operator …
+        /// Who reported it: supervisor, shim, sdk, stdout, operator …
         source: String,
     }
 );
@@ -40,7 +40,7 @@ words!(
 );
 
 record!(
-    /// A decision after an attempt, with its rule. Append-only, but for the id of the attempt that followed.
+    /// A decision after an attempt, with its rule. Append-only, except for the id of the attempt that followed.
     RetryRow, "retries", key ["attempt_id"], {
         /// The attempt that ended.
         attempt_id: AttemptId,
@@ -52,15 +52,15 @@ record!(
         decision: Decision,
         /// The rule's name.
         rule: String,
-        /// In words.
+        /// The reason.
         why: String,
         /// The wait before the next attempt.
         delay_seconds: Option<f64>,
         /// The budget it spends from.
         budget_name: Option<String>,
-        /// What is spent of it, this time included.
+        /// How much of it is spent, including this decision.
         budget_spent: Option<f64>,
-        /// What there is in all.
+        /// The whole budget.
         budget_limit: Option<f64>,
         /// What the next attempt changes.
         changes_json: Option<Json>,
@@ -70,7 +70,7 @@ record!(
 );
 
 record!(
-    /// A fact that came late, beside a sealed receipt. Append-only.
+    /// A fact that became known after a receipt was sealed. Append-only.
     AmendmentRow, "amendments", key ["amendment_id"], {
         /// Chosen by the writer.
         amendment_id: String,
@@ -80,21 +80,21 @@ record!(
         run_id: RunId,
         /// When it was written.
         at: Timestamp,
-        /// By whom.
+        /// Who wrote it.
         author: String,
         /// The column it concerns.
         field: String,
-        /// What the receipt says.
+        /// The value in the receipt.
         old_text: Option<String>,
-        /// What should be read instead.
+        /// The corrected value.
         new_text: Option<String>,
-        /// Why.
+        /// The reason for the amendment.
         why: String,
     }
 );
 
 record!(
-    /// One item of what an attempt cost. Sealed with the attempt.
+    /// One cost item of an attempt. Sealed with the attempt.
     CostRow, "costs", key ["attempt_id", "item"], {
         /// The attempt.
         attempt_id: AttemptId,
@@ -102,17 +102,17 @@ record!(
         run_id: RunId,
         /// What was used, such as `gpu`.
         item: String,
-        /// How much of it.
+        /// The quantity.
         quantity: f64,
-        /// In which unit, such as `gpu_seconds`.
+        /// Its unit, such as `gpu_seconds`.
         unit: String,
-        /// Money, when there is a price.
+        /// Cost in USD, when there is a price.
         usd: Option<f64>,
     }
 );
 
 record!(
-    /// A tag that the script gave its run. Sealed with the attempt.
+    /// A tag that the script set on its run. Sealed with the attempt.
     TagRow, "tags", key ["attempt_id", "name"], {
         /// The attempt.
         attempt_id: AttemptId,
@@ -120,25 +120,25 @@ record!(
         run_id: RunId,
         /// The tag.
         name: String,
-        /// Its last value, as text.
+        /// Its last value, as a string.
         value: String,
     }
 );
 
 record!(
-    /// A file that the script gave to be kept. Its bytes are the attempt's `artifacts/BLAKE3`. Sealed with the attempt.
+    /// A file that the script logged as an artifact, stored as `artifacts/BLAKE3` of the attempt. Sealed with the attempt.
     ArtifactRow, "artifacts", key ["attempt_id", "name", "blake3"], {
         /// The attempt.
         attempt_id: AttemptId,
         /// The run.
         run_id: RunId,
-        /// What the script calls it; one name may stand for several contents.
+        /// Its name in the script; one name may have several contents.
         name: String,
         /// BLAKE3 of its content.
         blake3: String,
-        /// Its bytes.
+        /// Its size.
         size_bytes: u64,
-        /// The step it was last given at, if any.
+        /// The step it was last logged at, if any.
         step: Option<Step>,
         /// When it was last copied.
         at: Timestamp,
@@ -146,7 +146,7 @@ record!(
 );
 
 record!(
-    /// A parameter as the script saw it. Sealed with the attempt.
+    /// A parameter, as the script reported it. Sealed with the attempt.
     ParameterRow, "parameters", key ["attempt_id", "name"], {
         /// The attempt.
         attempt_id: AttemptId,
@@ -154,7 +154,7 @@ record!(
         run_id: RunId,
         /// The parameter.
         name: String,
-        /// Its last value, as text.
+        /// Its last value, as a string.
         value: String,
     }
 );

@@ -5,7 +5,7 @@ use trackway_core::{RunId, Timestamp};
 use crate::value::record;
 
 record!(
-    /// What one check answered before a run was launched. Append-only; a run without rows was launched without pre-flight.
+    /// The result of one check before a run was launched. Append-only; a run without rows was launched without pre-flight.
     PreflightCheckRow, "preflight_checks", key ["run_id", "check_name"], {
         /// The run.
         run_id: RunId,
@@ -15,17 +15,17 @@ record!(
         place: u32,
         /// pass, warn, block, not_run or not_applicable.
         verdict: Verdict,
-        /// Whether it forbids the launch: it blocks, or was required and could not run.
+        /// Whether it prevents the launch: it blocks, or was required and could not run.
         blocks: bool,
         /// How long it took.
         seconds: Option<f64>,
-        /// Why it did not run or does not apply; what it looked at, where it passed.
+        /// Why it did not run or does not apply; if it passed, what it checked.
         why: Option<String>,
-        /// Why it was left out, in the words of whoever left it out.
+        /// Why it was skipped, as given by the person who skipped it.
         skipped_why: Option<String>,
-        /// How many things it found, notes included.
+        /// Number of findings, including notes.
         finding_count: u32,
-        /// What it found, worst first, as in `trackway preflight --json`.
+        /// Its findings, worst first, as in `trackway preflight --json`.
         findings_json: Option<Json>,
         /// When it was recorded.
         at: Timestamp,

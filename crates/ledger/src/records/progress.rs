@@ -4,7 +4,7 @@ use trackway_core::{AttemptId, RunId, Step, Timestamp};
 use crate::value::{record, words};
 
 words!(
-    /// Where a checkpoint stands. The log of the checkpoint root is the truth; this is its mirror.
+    /// The state of a checkpoint. The log of the checkpoint root is the truth; this is its mirror.
     CheckpointRowState, "checkpoint state", {
         /// Bytes may exist; no reader uses them.
         Writing = "writing",
@@ -42,7 +42,7 @@ record!(
         location: String,
         /// Bytes of all its files.
         size_bytes: Option<u64>,
-        /// Whether its bytes were read back and matched: null when nobody looked.
+        /// Whether its bytes were read back and matched: null when not checked.
         verified: Option<bool>,
         /// When it was committed.
         committed_at: Option<Timestamp>,
@@ -52,7 +52,7 @@ record!(
 );
 
 record!(
-    /// One metric of one attempt in short. Sealed with the attempt.
+    /// The summary of one metric of one attempt. Sealed with the attempt.
     MetricSummaryRow, "metric_summaries", key ["attempt_id", "name"], {
         /// The attempt.
         attempt_id: AttemptId,
@@ -60,9 +60,9 @@ record!(
         run_id: RunId,
         /// The metric.
         name: String,
-        /// Points recorded.
+        /// Number of points recorded.
         point_count: u64,
-        /// Points that were NaN or infinite.
+        /// Number of points that were NaN or infinite.
         non_finite_count: u64,
         /// The step of the first point.
         first_step: Step,
@@ -72,9 +72,9 @@ record!(
         first_value: Option<f64>,
         /// The last value; null when it was NaN.
         last_value: Option<f64>,
-        /// The least finite value.
+        /// The smallest finite value.
         min_value: Option<f64>,
-        /// The greatest finite value.
+        /// The largest finite value.
         max_value: Option<f64>,
         /// The mean of the finite values.
         mean_value: Option<f64>,
@@ -94,15 +94,15 @@ record!(
         origin: Option<String>,
         /// Bytes of the file.
         size_bytes: u64,
-        /// Whole frames in it.
+        /// Number of complete frames in it.
         frame_count: u64,
-        /// Frames that the sequence numbers show to be missing.
+        /// Number of frames missing by their sequence numbers.
         lost_frame_count: u64,
-        /// Frames the writer could not write.
+        /// Number of frames the writer could not write.
         dropped_frame_count: u64,
-        /// Bytes that were no whole frame.
+        /// Bytes outside of complete frames.
         torn_bytes: u64,
-        /// Whether the writer ended it in order.
+        /// Whether the writer closed it properly.
         closed: bool,
         /// The Parquet file that holds its metrics now.
         parquet_path: Option<String>,

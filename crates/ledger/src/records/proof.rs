@@ -20,7 +20,7 @@ words!(
 );
 
 record!(
-    /// One resume proof (`trackway prove`): the same steps twice undisturbed, and once killed and resumed. Append-only.
+    /// One resume proof (`trackway prove`): the same steps twice uninterrupted, and once killed and resumed. Append-only.
     ResumeProofRow, "resume_proofs", key ["proof_id"], {
         /// The proof.
         proof_id: ProofId,
@@ -30,17 +30,17 @@ record!(
         model_family: Option<String>,
         /// equal, different, nondeterministic, not_proved or not_applicable.
         verdict: ProofVerdict,
-        /// In words, for every verdict but equal.
+        /// The reason, for every verdict but equal.
         why: Option<String>,
         /// The kinds of state that differ, separated by commas: weights, optimizer, scheduler, scaler, rng, data_cursor.
         differing_kinds: Option<String>,
-        /// Steps every launch was to make.
+        /// Number of steps of every launch.
         steps: Step,
-        /// The step at or after which SIGKILL was sent; null when it never came to that.
+        /// The step at or after which SIGKILL was sent; null when it was not sent.
         killed_at_step: Option<Step>,
         /// The committed step the killed launch was resumed from.
         resumed_from_step: Option<Step>,
-        /// SHA-256 of what decides the result.
+        /// SHA-256 of the config.
         config_sha256: String,
         /// SHA-256 over the hashes of all data sets.
         data_sha256: Option<String>,
@@ -56,21 +56,21 @@ record!(
         environment_lock_sha256: Option<String>,
         /// The container image's digest.
         container_digest: Option<String>,
-        /// The undisturbed run.
+        /// The uninterrupted run.
         control_run_id: RunId,
-        /// The same once more.
+        /// Its repetition.
         repeated_run_id: Option<RunId>,
         /// The run that was killed and resumed.
         resumed_run_id: Option<RunId>,
         /// The state digest of the control's last checkpoint.
         control_state_digest: Option<String>,
-        /// The same of the repeated control.
+        /// The same for the repeated control.
         repeated_state_digest: Option<String>,
-        /// The same of the resumed run.
+        /// The same for the resumed run.
         resumed_state_digest: Option<String>,
         /// When the proof began.
         started_at: Timestamp,
-        /// When its verdict stood.
+        /// When its verdict was reached.
         ended_at: Timestamp,
         /// Wall seconds of all its launches.
         wall_seconds: f64,

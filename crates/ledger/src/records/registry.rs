@@ -5,15 +5,15 @@ use trackway_core::{AttemptId, RunId, Step, Timestamp};
 use crate::value::record;
 
 record!(
-    /// A model as it stands now. Worked out from `model_changes`, and written together with the newest of them.
+    /// The current state of a model. Derived from `model_changes`, and written together with the newest of them.
     ModelRow, "models", key ["model"], {
         /// Its name.
         model: String,
         /// When its first version was registered.
         created_at: Timestamp,
-        /// The number of its newest change; whoever changes it must have seen this one.
+        /// The number of its newest change; a writer must have seen this one.
         change_number: u64,
-        /// How many versions it has.
+        /// Number of versions.
         version_count: u32,
         /// The version in production.
         production_version: Option<u32>,
@@ -23,7 +23,7 @@ record!(
         stages_json: Json,
         /// The version that each alias points to.
         aliases_json: Json,
-        /// What a promotion to production asks for beside evaluation and gates.
+        /// What a promotion to production requires besides evaluation and gates.
         policy_json: Json,
     }
 );
@@ -39,8 +39,8 @@ record!(
         run_id: RunId,
         /// The attempt that wrote the checkpoint.
         attempt_id: Option<AttemptId>,
-        /// The stage of the data it was trained on.
-        stage: String,
+        /// The part of the data it was trained on, such as `100%`.
+        rung: String,
         /// The step of the checkpoint.
         step: Option<Step>,
         /// Where the checkpoint is in the run's checkpoints.
@@ -49,31 +49,33 @@ record!(
         checkpoint_manifest_sha256: String,
         /// Bytes of its files.
         size_bytes: u64,
-        /// SHA-256 of everything this row says of its making.
+        /// SHA-256 of the lineage in this row.
         lineage_sha256: String,
         /// The run's config.
         config_sha256: String,
         /// The commit of the code.
         code_commit: Option<String>,
-        /// The packages and the interpreter.
+        /// SHA-256 of the environment's packages or lock file.
         environment_sha256: Option<String>,
-        /// The container.
+        /// The container image's digest.
         container_digest: Option<String>,
         /// The content hash of each data set, by name.
         data_json: Json,
-        /// What the model takes and gives: `inputs` and `outputs`.
+        /// The signature of the model: `inputs` and `outputs`.
         signature_json: Option<Json>,
-        /// What a person says of it.
+        /// A description by a person.
         description: Option<String>,
         /// When it was registered.
         registered_at: Timestamp,
-        /// Who did; null: the login is not known.
+        /// Who registered it; null: the login is unknown.
         registered_by: Option<String>,
+        /// The lowest version with the same weights, for a duplicate registered by an older Trackway; null: none.
+        duplicate_of: Option<u32>,
     }
 );
 
 record!(
-    /// One change of a model, append-only. Where the model stands, or stood at any moment, follows from these rows alone.
+    /// One change of a model. Append-only; the state of the model at any time follows from these rows alone.
     ModelChangeRow, "model_changes", key ["model", "number"], {
         /// The model.
         model: String,
@@ -85,59 +87,59 @@ record!(
         kind: ModelChange,
         /// The version it is about.
         version: Option<u32>,
-        /// The stage it came to.
+        /// The stage it moved to.
         stage: Option<ModelStage>,
         /// The alias that was set or dropped.
         alias: Option<String>,
-        /// The version that was there before: in production, or behind the alias.
+        /// The previous version: in production, or of the alias.
         was_version: Option<u32>,
         /// The gates that allowed it.
         gate_receipt_id: Option<String>,
         /// The ids of the approvals that allowed it.
         approvals_json: Option<Json>,
-        /// The policy from here on.
+        /// The new policy.
         policy_json: Option<Json>,
-        /// Who did it; null: the login is not known.
+        /// Who did it; null: the login is unknown.
         person: Option<String>,
-        /// Why, in that person's words.
+        /// The reason given by that person.
         why: Option<String>,
     }
 );
 
 record!(
-    /// What gates said of an evaluation. Append-only; its id is the digest of what they said and of what they were told.
+    /// The verdict of gates on an evaluation. Append-only; its id is the digest of the verdicts and of their inputs.
     GateReceiptRow, "gate_receipts", key ["gate_receipt_id"], {
         /// SHA-256 of evaluation, weights, baseline, rules, verdicts and evidence.
         gate_receipt_id: String,
-        /// The evaluation they were judged by.
+        /// The evaluation they were applied to.
         evaluation_id: String,
-        /// The run whose checkpoint it judged.
+        /// The run whose checkpoint it evaluated.
         run_id: RunId,
         /// SHA-256 of the checkpoint's manifest.
         checkpoint_manifest_sha256: String,
-        /// The evaluation of the baseline; null: there was none to compare with, or no gate compares.
+        /// The evaluation of the baseline; null: there was none, or no gate compares with one.
         baseline_evaluation_id: Option<String>,
-        /// SHA-256 of the manifest of the weights it judged.
+        /// SHA-256 of the manifest of the weights it evaluated.
         baseline_manifest_sha256: Option<String>,
         /// Whether any gate compares with a baseline.
         compares: bool,
-        /// The worst of the gates.
+        /// The worst verdict of the gates.
         verdict: GateVerdict,
         /// Each gate with its verdict, interval and reason.
         gates_json: Json,
-        /// The numbers they were judged by.
+        /// The values they were applied to.
         evidence_json: Json,
         /// When.
         judged_at: Timestamp,
-        /// Who asked; null: the login is not known.
+        /// Who requested it; null: the login is unknown.
         person: Option<String>,
     }
 );
 
 record!(
-    /// What a gate said of a model that is known to be bad. Append-only; a gate that never said `fail` of one allows no promotion.
+    /// The verdict of a gate on a known-bad model. Append-only; a gate that never gave `fail` to one allows no promotion.
     GateTestRow, "gate_tests", key ["gate_test_id"], {
-        /// Made of rule, fixture and time.
+        /// Derived from rule, fixture and time.
         gate_test_id: String,
         /// The gate.
         rule: String,
@@ -145,7 +147,7 @@ record!(
         fixture: String,
         /// SHA-256 of that evidence.
         fixture_sha256: String,
-        /// What the gate said.
+        /// The verdict of the gate.
         verdict: GateVerdict,
         /// Why.
         why: String,
@@ -155,25 +157,25 @@ record!(
 );
 
 record!(
-    /// Somebody's approval of a version with the evidence it had then. Append-only.
+    /// The approval of a version with the evidence it had at that time. Append-only.
     ApprovalRow, "approvals", key ["approval_id"], {
-        /// Made of model, version, digest, approver and time.
+        /// Derived from model, version, digest, approver and time.
         approval_id: String,
         /// The model.
         model: String,
         /// The version.
         version: u32,
-        /// SHA-256 of model, version, weights and gate receipt: of other evidence it is no approval.
+        /// SHA-256 of model, version, weights and gate receipt: other evidence needs another approval.
         digest: String,
         /// The gate receipt that was approved.
         gate_receipt_id: String,
-        /// Who.
+        /// Who approved it.
         approver: String,
         /// When.
         at: Timestamp,
         /// When it ends.
         expires_at: Timestamp,
-        /// Why, in that person's words.
+        /// The reason given by that person.
         why: Option<String>,
     }
 );

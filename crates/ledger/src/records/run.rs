@@ -1,10 +1,11 @@
 use serde_json::Value as Json;
+use trackway_core::name::Name;
 use trackway_core::{LaunchKind, RunId, Step, TerminationReason, Timestamp};
 
 use crate::value::{Record, record, words};
 
 words!(
-    /// Where a run stands.
+    /// The state of a run.
     RunState, "run state", {
         /// The plan is stored; nothing was launched yet.
         Planned = "planned",
@@ -16,7 +17,7 @@ words!(
         Completed = "completed",
         /// The last attempt failed and no budget allows another one.
         Failed = "failed",
-        /// A person or a rule ended it; it may be taken up again.
+        /// A person or a rule ended it; it may be resumed.
         Stopped = "stopped",
         /// Pre-flight or a policy refused to launch it.
         Blocked = "blocked",
@@ -24,7 +25,7 @@ words!(
 );
 
 impl RunState {
-    /// Whether nothing more happens to the run unless somebody takes it up again.
+    /// Whether nothing more happens to the run unless it is resumed.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Stopped | Self::Blocked)
@@ -32,13 +33,13 @@ impl RunState {
 }
 
 record!(
-    /// One intent: this config on this data. Config, seed and the time of its making never change.
+    /// One intent: this config on this data. Config, seed and creation time never change.
     RunRow, "runs", key ["run_id"], {
         /// The run.
         run_id: RunId,
-        /// What people call it; several runs may share a name.
+        /// Its name; several runs may share one.
         name: String,
-        /// Where it stands: planned, running, waiting, completed, failed, stopped or blocked.
+        /// Its state: planned, running, waiting, completed, failed, stopped or blocked.
         state: RunState,
         /// The family it is counted with.
         model_family: Option<String>,
@@ -46,17 +47,17 @@ record!(
         owner: Option<String>,
         /// The team it is charged to.
         team: Option<String>,
-        /// SHA-256 of what decides the result.
+        /// SHA-256 of the config.
         config_sha256: String,
         /// SHA-256 over the hashes of all data sets.
         data_sha256: Option<String>,
         /// The seed.
         seed: Option<u64>,
-        /// When it was asked for.
+        /// When it was created.
         created_at: Timestamp,
         /// When its first attempt began.
         started_at: Option<Timestamp>,
-        /// When it came to rest; set exactly while the state is final.
+        /// When it ended; set exactly while the state is final.
         ended_at: Option<Timestamp>,
         /// Attempts of the run's own kind so far.
         attempt_count: u32,
@@ -64,7 +65,7 @@ record!(
         termination_reason: Option<TerminationReason>,
         /// The step a resume continues from.
         last_committed_step: Option<Step>,
-        /// Money of all sealed attempts.
+        /// Cost of all sealed attempts in USD.
         cost_usd: Option<f64>,
         /// GPUs allocated × wall seconds, over all sealed attempts.
         gpu_seconds: f64,
@@ -82,10 +83,10 @@ record!(
 impl RunRow {
     /// A run of which only the plan is known; every other field is empty.
     #[must_use]
-    pub fn planned(run_id: RunId, name: &str, config_sha256: &str, config: Json, now: Timestamp) -> Self {
+    pub fn planned(run_id: RunId, name: &Name, config_sha256: &str, config: Json, now: Timestamp) -> Self {
         Self {
             run_id,
-            name: name.into(),
+            name: name.to_string(),
             state: RunState::Planned,
             config_sha256: config_sha256.into(),
             config_json: config,

@@ -4,7 +4,7 @@ use trackway_core::{AttemptId, RunId, Step};
 use crate::value::{record, words};
 
 words!(
-    /// What became of a stage.
+    /// The outcome of a stage.
     StageVerdict, "verdict of a stage", {
         /// It did not come to its end yet.
         Open = "open",
@@ -18,7 +18,7 @@ words!(
 );
 
 record!(
-    /// One stage of a run's ladder, over all its sealed attempts. Only runs with `[stages]` have them; once it is judged,
+    /// One stage of a run's ladder, over all its sealed attempts. Only runs with `[stages]` have them; once it is decided,
     /// its verdict does not change.
     StageRow, "stages", key ["run_id", "stage"], {
         /// The run.
@@ -31,7 +31,7 @@ record!(
         place: u32,
         /// open, promoted, rejected or completed.
         verdict: StageVerdict,
-        /// Its sealed attempts.
+        /// Number of its sealed attempts.
         attempt_count: u32,
         /// The newest of them.
         last_attempt_id: AttemptId,
@@ -41,15 +41,15 @@ record!(
         wall_seconds: f64,
         /// GPUs allocated × wall seconds, over all of them.
         gpu_seconds: f64,
-        /// Money, when there is a price.
+        /// Cost in USD, when there is a price.
         cost_usd: Option<f64>,
-        /// The step of the stage before whose weights it began with; null: from nothing.
+        /// The step of the previous stage whose weights it started from; null: from scratch.
         warm_start_step: Option<Step>,
-        /// The promotion rule; null: there is none, or it was not asked.
+        /// The promotion rule; null: there is none, or it was not applied.
         rule: Option<String>,
-        /// What the rule says, with its numbers.
+        /// The outcome of the rule, with its values.
         why: Option<String>,
-        /// The values the rule was judged by, as it names them; null: nobody recorded it, or it was no number.
+        /// The values the rule was applied to, as it names them; null: not recorded, or not a number.
         values_json: Option<Json>,
         /// The last value of each metric.
         metrics_json: Option<Json>,

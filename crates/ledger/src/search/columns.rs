@@ -308,7 +308,7 @@ impl Cells {
             };
         }
         match self.kind {
-            ColumnKind::Text | ColumnKind::Json => {
+            ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => {
                 Arc::new(only!(Text, String::as_str).collect::<StringArray>())
             }
             ColumnKind::Integer => Arc::new(only!(Integer, |it: &i64| *it).collect::<Int64Array>()),

@@ -97,7 +97,7 @@ fn meeting(sql: &str, batch: RecordBatch) -> Result<Vec<usize>, LedgerError> {
             .iter()
             .map(|field| format!("{} is {}", field.name(), field.data_type()))
             .collect();
-        LedgerError::Query(format!("the condition cannot be answered: {why} ({})", types.join(", ")))
+        LedgerError::Query(format!("the condition cannot be evaluated: {why} ({})", types.join(", ")))
     })?;
     Ok((0..holds.len()).filter(|row| holds.is_valid(*row) && holds.value(*row)).collect())
 }

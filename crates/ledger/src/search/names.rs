@@ -31,7 +31,7 @@ impl Condition {
     pub fn parse(text: &str) -> Result<Self, LedgerError> {
         let wrong = |why: String| {
             LedgerError::Query(format!(
-                "`{text}` is no condition: {why}; write it like `val_loss < 0.3 and param.optimizer = 'adam'`"
+                "invalid condition `{text}`: {why}; write it like `val_loss < 0.3 and param.optimizer = 'adam'`"
             ))
         };
         let dialect = GenericDialect {};
@@ -40,7 +40,7 @@ impl Condition {
         let expression = parser.parse_expr().map_err(|error| wrong(error.to_string()))?;
         match parser.peek_token().token {
             datafusion::sql::sqlparser::tokenizer::Token::EOF => Ok(Self { expression }),
-            rest => Err(wrong(format!("`{rest}` was not expected"))),
+            rest => Err(wrong(format!("unexpected `{rest}`"))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! A throw-away PostgreSQL cluster on a free port, as a real server would be.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,12 +18,22 @@ pub struct PostgresCluster {
 }
 
 impl PostgresCluster {
-    /// A cluster, or `None` (told) when nobody asked for one.
+    /// A cluster, or `None` (with a line that says so) when nobody asked for one.
     pub fn start_if_asked_for() -> Option<Self> {
         if std::env::var(ASKED_FOR).as_deref() != Ok("1") {
             println!("skipped: set {ASKED_FOR}=1 to test against a real PostgreSQL");
             return None;
         }
+        let cluster = Self::empty();
+        let data = cluster.data();
+        let mut initdb = cluster.as_server_user("initdb");
+        cluster.succeed(initdb.args(["-U", "trackway", "-A", "trust", "--no-sync", "-D"]).arg(&data));
+        cluster.start();
+        Some(cluster)
+    }
+
+    /// A folder and a port for a cluster.
+    fn empty() -> Self {
         let folder = TempDir::new().unwrap();
         // Bound and freed again: the server takes it a moment later.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -30,16 +41,79 @@ impl PostgresCluster {
         if is_root() {
             cluster.succeed(Command::new("chown").arg("postgres").arg(cluster.folder.path()));
         }
-        let data = cluster.data();
-        let mut initdb = cluster.as_server_user("initdb");
-        cluster.succeed(initdb.args(["-U", "trackway", "-A", "trust", "--no-sync", "-D"]).arg(&data));
-        let socket = cluster.folder.path().display();
-        let options = format!("-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {socket}");
-        let log = cluster.folder.path().join("log");
-        let mut start = cluster.as_server_user("pg_ctl");
         cluster
-            .succeed(start.args(["-w", "-D"]).arg(&data).arg("-l").arg(log).args(["-o", &options, "start"]));
-        Some(cluster)
+    }
+
+    /// A second server that has everything before this one answers that it is committed.
+    pub fn standby(&self) -> Self {
+        let standby = Self::empty();
+        let mut copy = standby.as_server_user("pg_basebackup");
+        let port = self.port.to_string();
+        copy.args(["-h", "127.0.0.1", "-U", "trackway", "-R", "--no-sync", "-c", "fast", "-p", &port, "-D"]);
+        self.succeed(copy.arg(standby.data()));
+        standby.start();
+        self.psql("alter system set synchronous_standby_names = '*'");
+        self.psql("select pg_reload_conf()");
+        while self.psql("select sync_state from pg_stat_replication") != ["sync"] {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        standby
+    }
+
+    /// Makes a standby the server that is written to.
+    pub fn promote(&self) {
+        self.psql("alter system reset synchronous_standby_names");
+        let mut promote = self.as_server_user("pg_ctl");
+        self.succeed(promote.args(["-w", "-D"]).arg(self.data()).arg("promote"));
+        self.psql("select pg_reload_conf()");
+    }
+
+    /// Starts the server; after [`Self::stop`], on the same data and port.
+    pub fn start(&self) {
+        let (port, socket) = (self.port, self.folder.path().display());
+        let options = format!("-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {socket}");
+        let log = self.folder.path().join("log");
+        let mut start = self.as_server_user("pg_ctl");
+        start.args(["-w", "-D"]).arg(self.data()).arg("-l").arg(log).args(["-o", &options, "start"]);
+        self.succeed(&mut start);
+    }
+
+    /// Serves TLS from now on. The user `certified` is let in by a certificate of `issuer` alone. All three are PEM.
+    #[allow(dead_code, reason = "other test binaries use the rest")]
+    pub fn serve_tls(&self, certificate: &str, key: &str, issuer: &str) {
+        for (setting, name, text) in [
+            ("ssl_cert_file", "server.pem", certificate),
+            ("ssl_key_file", "server.key", key),
+            ("ssl_ca_file", "issuer.pem", issuer),
+        ] {
+            let path = self.folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            if is_root() {
+                self.succeed(Command::new("chown").arg("postgres").arg(&path));
+            }
+            self.psql(&format!("alter system set {setting} = '{}'", path.display()));
+        }
+        let access = self.data().join("pg_hba.conf");
+        let rules = std::fs::read_to_string(&access).unwrap();
+        std::fs::write(&access, format!("hostssl all certified 127.0.0.1/32 cert\n{rules}")).unwrap();
+        self.psql("create role certified superuser login");
+        self.psql("alter system set ssl = on");
+        self.psql("select pg_reload_conf()");
+        while self.psql("select ssl from pg_stat_ssl where pid = pg_backend_pid()") != ["t"] {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Ends the server at once, as a crash would.
+    pub fn stop(&self) {
+        let mut stop = self.as_server_user("pg_ctl");
+        self.succeed(stop.args(["-w", "-m", "immediate", "-D"]).arg(self.data()).arg("stop"));
+    }
+
+    /// The port it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     pub fn url(&self) -> String {

@@ -1,4 +1,4 @@
-"""Trackway in the training process: the flight record, requests to stop, and checkpoints that resume exactly.
+"""Trackway in the training process: flight record, stop requests, and checkpoints that resume exactly.
 
     import trackway
 
@@ -10,8 +10,8 @@
         run.checkpoint(step)
     run.finish()
 
-`trackway.checkpoint` saves and loads checkpoints without a run. No framework is imported before one of its tensors is
-met, and nothing is ever pickled.
+`trackway.checkpoint` saves and loads checkpoints without a run. A framework is imported only when one of its tensors
+appears, and nothing is ever pickled.
 """
 
 from . import callbacks, checkpoint, errors

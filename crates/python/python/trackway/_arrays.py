@@ -1,4 +1,4 @@
-"""Tensors of NumPy, PyTorch and JAX, seen as bytes. No framework is imported here before one of its tensors is met."""
+"""NumPy, PyTorch and JAX tensors as bytes. A framework is imported only when one of its tensors appears."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ITEM_BYTES = {
 
 @dataclass
 class Leaf:
-    """A tensor on its way into a file."""
+    """A tensor to be written to a file."""
 
     framework: str
     dtype: str
@@ -65,7 +65,7 @@ class Stored:
 
 
 def loaded(framework: str) -> Any:
-    """The module of a framework when the process has imported it, else None."""
+    """The module of a framework if the process has imported it, else None."""
     return sys.modules.get(framework)
 
 
@@ -89,9 +89,9 @@ def is_tensor(value: object) -> bool:
 
 
 def leaf(value: Any) -> Leaf:
-    """A tensor of one of the frameworks as a leaf.
+    """A framework tensor as a leaf.
 
-    Raises InputError, whose message begins with what the tensor is, when it cannot be stored."""
+    Raises InputError if it cannot be stored; the message begins with the kind of tensor."""
     if is_torch(value):
         return _torch_leaf(value)
     if is_jax(value):
@@ -100,22 +100,22 @@ def leaf(value: Any) -> Leaf:
 
 
 def _stored_as(dtype: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...], dict[str, Any]]:
-    """What safetensors is told: dtype, shape, and a note when these are not the tensor's own."""
+    """The dtype and shape stored in safetensors, and a note if they differ from the tensor's own."""
     if stored := SAFETENSORS_DTYPES.get(dtype):
         return stored, shape, {}
     if item_bytes := RAW_DTYPES.get(dtype):
         return "U8", (*shape, item_bytes), {"dtype": dtype}
-    raise InputError(f"a tensor of dtype {dtype}, which no checkpoint can hold; convert it first")
+    raise InputError(f"a tensor of dtype {dtype}, which a checkpoint cannot store; convert it first")
 
 
 def _torch_leaf(tensor: Any) -> Leaf:
     import torch
 
     if hasattr(tensor, "to_local"):
-        raise InputError("a DTensor, which is spread over ranks; save what `to_local()` or `full_tensor()` returns")
+        raise InputError("a DTensor, distributed over ranks; save the result of `to_local()` or `full_tensor()`")
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_meta:
         what = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else str(tensor.layout)
-        raise InputError(f"a {what} tensor; make it a dense one first")
+        raise InputError(f"a {what} tensor; convert it to a dense tensor first")
     tensor = tensor.detach().resolve_conj().resolve_neg()
     dtype, shape, note = _stored_as(str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape))
     len_bytes = tensor.numel() * tensor.element_size()
@@ -137,7 +137,7 @@ def _numpy_leaf(array: Any) -> Leaf:
     import numpy
 
     if array.dtype.hasobject or array.dtype.names is not None or array.dtype.kind in "USMmV" and _is_plain(array):
-        raise InputError(f"a NumPy array of dtype {array.dtype}, which holds no plain numbers; convert it first")
+        raise InputError(f"a NumPy array of dtype {array.dtype}, which has no plain numbers; convert it first")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dtype, shape, note = _stored_as(array.dtype.name, array.shape)
@@ -164,7 +164,7 @@ def _jax_leaf(array: Any) -> Leaf:
     import numpy
 
     if not array.is_fully_addressable:
-        raise InputError("a JAX array that is spread over processes; save the shards of this process")
+        raise InputError("a JAX array that is distributed over processes; save the shards of this process")
     note: dict[str, Any] = {}
     if jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key):
         note["prng"] = str(jax.random.key_impl(array))
@@ -178,14 +178,14 @@ def _jax_leaf(array: Any) -> Leaf:
 
 
 def build(framework: str, stored: Stored) -> Any:
-    """The tensor, as a view of the bytes where the framework allows it.
+    """The tensor, as a view of the bytes if the framework allows it.
 
-    Raises InputError when the framework is not installed or cannot hold the dtype."""
+    Raises InputError if the framework is not installed or does not support the dtype."""
     builders = {"torch": _build_torch, "numpy": _build_numpy, "jax": _build_jax}
     try:
         return builders[framework](stored)
     except ModuleNotFoundError as error:
-        raise InputError(f"{error.name} is needed for this checkpoint and not installed") from error
+        raise InputError(f"{error.name} is needed for this checkpoint but not installed") from error
 
 
 def _build_torch(stored: Stored) -> Any:
@@ -231,17 +231,17 @@ def _build_jax(stored: Stored) -> Any:
     array = _build_numpy(stored)
     made = jax.numpy.asarray(array.item()) if stored.note.get("weak") else jax.numpy.asarray(array)
     if made.dtype != array.dtype:
-        raise InputError(f"JAX makes {made.dtype} of {array.dtype}; set jax_enable_x64 as it was when this was saved")
+        raise InputError(f"JAX converts {array.dtype} to {made.dtype}; set jax_enable_x64 as it was at the save")
     if implementation := stored.note.get("prng"):
         return jax.random.wrap_key_data(made, impl=implementation)
     return made
 
 
 def copy_into(target: Any, value: Any) -> Any:
-    """`value` in the place of `target`: copied into its memory where that is possible, else as a new tensor of the
-    same framework and place.
+    """`value` in place of `target`: copied into its memory if possible, else a new tensor of the same framework on the
+    same device.
 
-    Raises InputError when shape or dtype differ."""
+    Raises InputError if shape or dtype differ."""
     found, expected = (str(value.dtype), tuple(value.shape)), (str(target.dtype), tuple(target.shape))
     if found[1] != expected[1] or found[0].removeprefix("torch.") != expected[0].removeprefix("torch."):
         raise InputError(f"is {found[0]} {found[1]} in the checkpoint and {expected[0]} {expected[1]} here")

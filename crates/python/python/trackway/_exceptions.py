@@ -1,4 +1,4 @@
-"""Exceptions that nothing catches, as structured events in the record."""
+"""Uncaught exceptions as structured events in the record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _run: Run | None = None
 
 
 def watch_exceptions(run: Run) -> None:
-    """Has exceptions told that end the process or a thread, before the hook is called that was there."""
+    """Records exceptions that end the process or a thread, then calls the previous hook."""
     global _run
     if _run is None:
         _chain_main()
@@ -54,7 +54,7 @@ def _tell(error: BaseException) -> None:
 
 
 def tell_exception(run: Run, error: BaseException) -> None:
-    """Records it. Whatever is odd about the exception, nothing is raised."""
+    """Records the exception. Never raises, however unusual the exception is."""
     try:
         run._exception(_name(type(error)), _message(error), _places(error))
     except Exception as failure:
@@ -70,11 +70,12 @@ def _message(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
-        return "a message that cannot be made into text"
+        return "a message that cannot be converted to a string"
 
 
 def _places(error: BaseException) -> list[str]:
-    """File name, line and function of each frame; the lines themselves might hold secrets. Then what caused it."""
+    """File name, line and function of each frame, then the cause; source lines are left out, they may contain
+    secrets."""
     frames = traceback.extract_tb(error.__traceback__)
     if len(frames) > PLACES_MAX:
         frames = traceback.StackSummary.from_list([*frames[: PLACES_MAX // 2], *frames[-PLACES_MAX // 2 :]])
@@ -85,5 +86,5 @@ def _places(error: BaseException) -> list[str]:
 
 
 def _file(path: str) -> str:
-    """Two folders and the name: enough to find it, and the same on every machine."""
+    """The file name and two parent folders: enough to find the file, and the same on every machine."""
     return "/".join(path.replace("\\", "/").split("/")[-3:])

@@ -1,8 +1,8 @@
-"""Where a loop stands in its data, and how it comes back there.
+"""The position of a training loop in its data, and how it is restored.
 
-A loader that keeps its own place (`state_dict()` and `load_state_dict()`) is asked for it. For every other one the
-place is the epoch, the number of batches taken from it, and the random generators as they were when the epoch began:
-with these, iterating anew gives the same batches, and those already taken are passed over.
+A loader that tracks its own position (`state_dict()` and `load_state_dict()`) restores itself. For any other loader the
+position is the epoch, the number of batches consumed in it, and the state of the random generators at the start of the
+epoch: iterating again from there gives the same batches, and those already consumed are skipped.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ Ranges = Sequence[tuple[int, int]]
 
 
 def skipped_batches() -> Ranges:
-    """What the run passes over since it was rolled back: `TRACKWAY_SKIP_BATCHES`, as `120..340,500..620`.
+    """The batches that the run skips since it was rolled back: `TRACKWAY_SKIP_BATCHES`, as `120..340,500..620`.
 
-    Raises InputError for a text of another form: to train on what broke the run would be worse."""
+    Raises InputError if it cannot be parsed: training on the batches that broke the run would be worse."""
     text = os.environ.get("TRACKWAY_SKIP_BATCHES", "")
     try:
         ranges = [part.split("..") for part in text.split(",") if part.strip()]
         return [(int(first), int(end)) for first, end in ranges]
     except ValueError:
-        raise InputError(f"TRACKWAY_SKIP_BATCHES is no list of ranges such as 120..340,500..620: {text!r}") from None
+        raise InputError(f"invalid TRACKWAY_SKIP_BATCHES {text!r}: expected ranges such as 120..340,500..620") from None
 
 
 class Cursor:
-    """The place in one loader. What `state_dict()` gives depends on the training so far, never on the clock."""
+    """The position in one loader. What `state_dict()` returns depends only on the training so far, never on the
+    clock."""
 
     def __init__(self) -> None:
         # Epochs finished, and batches taken from the one that is open.
@@ -67,11 +68,11 @@ class Cursor:
         self._resumed = True
 
     def begin_epoch(self, epoch: int, taken: int) -> None:
-        """The loader is gone through from its beginning, as in that epoch, after so many batches in all."""
+        """Iterates the loader from its start, as in that epoch, after this many batches in total."""
         self.epoch, self.index, self.taken = epoch, 0, taken
 
     def attend(self, loader: Any) -> None:
-        """Keeps the place of this loader, should it keep one of its own."""
+        """Tracks the position of this loader, if it has one of its own."""
         self._loader = loader
 
     # Iterating
@@ -79,9 +80,9 @@ class Cursor:
     def batches(
         self, loader: Iterable[Any], *, epochs: int | None, replay: bool, rng: Any, skipped: Ranges = ()
     ) -> Iterator[Any]:
-        """The batches from here on, without those in `skipped`: to the end of the epoch when `epochs` is None, else until so
-        many are finished. What is passed over counts as taken. `rng` is the state that the process's generators must have
-        before the first one that was not taken yet; None when nothing was resumed."""
+        """The batches from here on, without those in `skipped`: to the end of the epoch if `epochs` is None, else until
+        that many epochs are finished. Skipped batches count as consumed. `rng` is the state that the generators of the
+        process must have before the first new batch; None if nothing was resumed."""
         self._loader = loader
         if self.index and not self._resumed:
             self._finish_epoch()  # it was left in the middle: who iterates anew begins anew
@@ -102,7 +103,7 @@ class Cursor:
         self.epoch, self.index, self._epoch_began = self.epoch + 1, 0, None
 
     def _open(self, loader: Any, replay: bool, rng: Any) -> Iterator[Any]:
-        """Begins the epoch, or goes on in the middle of it."""
+        """Starts the epoch, or continues in the middle of it."""
         taken = self.index if self._resumed else 0
         self._resumed = False
         _tell_epoch(loader, self.epoch)
@@ -130,30 +131,30 @@ class Cursor:
                 next(iterator)
             except StopIteration:
                 raise InputError(
-                    f"the loader ended after {index} batches, and the checkpoint was saved after {taken} of this "
-                    "epoch: its data or its batch size changed"
+                    f"the loader ended after {index} batches, but the checkpoint was saved after {taken} of this "
+                    "epoch: its data or batch size changed"
                 ) from None
         return iterator
 
 
 def _nothing_in(share: Share | None) -> str:
     if share is None:
-        return "the loader is empty, so there is nothing to train on"
+        return "the loader is empty: there is nothing to train on"
     return (
-        f"the stage has {share.kept} of {share.total} rows, and they make no whole batch: "
-        "begin the ladder higher, or keep the last batch (`drop_last=False`)"
+        f"the stage has {share.kept} of {share.total} rows, too few for a whole batch: "
+        "start the ladder higher, or keep the last batch (`drop_last=False`)"
     )
 
 
 def _tell_epoch(loader: Any, epoch: int) -> None:
-    """Samplers for many ranks, and some data sets, shuffle by the number of the epoch."""
+    """Samplers for several ranks, and some data sets, shuffle by epoch number."""
     for attribute in ("sampler", "batch_sampler", "dataset"):
         if callable(set_epoch := getattr(getattr(loader, attribute, None), "set_epoch", None)):
             set_epoch(epoch)
 
 
 def _own_generators(loader: Any) -> list[Any]:
-    """The generators that a loader and its samplers were given, each once, in a fixed order."""
+    """The generators given to a loader and its samplers, each once, in a fixed order."""
     batch_sampler = getattr(loader, "batch_sampler", None)
     holders = [loader, getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None)]
     found: list[Any] = []
@@ -190,10 +191,10 @@ def _has_indexes(loader: Any) -> bool:
 
 
 class WorkerInit:
-    """What a worker process of a DataLoader does first: it outlives a stop that is sent to the whole process group, so
-    that the training can save a checkpoint. Then the script's own function is called, where it has one.
+    """`worker_init_fn` of a DataLoader: its worker processes survive a SIGTERM sent to the whole process group, so that
+    the training can save a checkpoint. Then calls the script's own function, if there is one.
 
-    `run.batches()` sees to it; other loaders may be given `worker_init_fn=trackway.WorkerInit()`."""
+    `run.batches()` sets it by itself; pass `worker_init_fn=trackway.WorkerInit()` to other loaders."""
 
     def __init__(self, inner: Callable[[int], None] | None = None):
         self._inner = inner
@@ -205,7 +206,7 @@ class WorkerInit:
 
 
 class _Later:
-    """A sampler without its first draws: they are drawn, and nothing is loaded for them."""
+    """A sampler without its first draws: they are drawn, but nothing is loaded for them."""
 
     def __init__(self, sampler: Any, passed: int):
         self._sampler, self._passed = sampler, passed
@@ -229,7 +230,7 @@ class _Later:
 
 
 def _iterate(loader: Any, share: Share | None = None, passed: int = 0) -> Iterator[Any]:
-    """Begins to iterate over the share, behind the batches that were passed over."""
+    """Starts to iterate over the subset of the stage, after the skipped batches."""
     if not _is_torch_loader(loader):
         return iter(loader) if share is None else share.of_sequence(loader)
     # A DataLoader does not let its sampler be exchanged, but looks it up anew when it is iterated.

@@ -1,4 +1,4 @@
-"""Several processes that train together, and whose part of a checkpoint is whose."""
+"""Distributed training: which rank saves which part of a checkpoint."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PREFIX = "rank-"
 
 
 class Sharded:
-    """A component of which each rank has its own part, such as the shard of a model: every rank saves it, and each gets
-    its own back. Everything else that is given to `resume()` is taken to be the same on all ranks, and saved once.
+    """A component of which each rank has its own part, such as a shard of the model: every rank saves its part and gets
+    it back. Everything else that is passed to `resume()` must be the same on all ranks, and is saved once.
 
-    `rejoin(parts, rank, world_size)` makes this rank's part from those of all former ranks, in their order, when the
-    number of ranks is another one than at the save; without it such a resume raises InputError. Where there is one
-    process only, its part is the whole."""
+    `rejoin(parts, rank, world_size)` builds this rank's part from the parts of all former ranks, in rank order, if the
+    number of ranks has changed since the save; without it such a resume raises InputError. With a single process, its
+    part is the whole."""
 
     def __init__(self, value: Any, *, rejoin: Callable[[list[Any], int, int], Any] | None = None):
         self.value = value
@@ -35,7 +35,7 @@ def file_name(rank: int, name: str) -> str:
 
 
 class OwnFiles:
-    """What one rank writes of its own: a sink that puts the rank in front of each name."""
+    """Files that only this rank writes: a sink that prefixes each name with the rank."""
 
     def __init__(self, sink: Sink, rank: int):
         self._sink = sink
@@ -52,7 +52,7 @@ class OwnFiles:
 
 
 class Kept:
-    """The files of a checkpoint, each of which may be asked for more than once."""
+    """The files of a checkpoint, each of which may be read more than once."""
 
     def __init__(self, source: Source):
         self.files = source.files
@@ -66,7 +66,7 @@ class Kept:
 
 
 class FilesOf:
-    """A checkpoint as one rank saved it: its own files, without the rank in front, and those of all."""
+    """A checkpoint as one rank saved it: its own files, without the rank prefix, and the shared ones."""
 
     def __init__(self, source: Source, rank: int):
         own = file_name(rank, "")
@@ -91,17 +91,17 @@ def _is_of_rank(name: str) -> bool:
 
 
 def rejoined(name: str, target: Sharded, parts: list[Any], rank: int, world_size: int) -> Any:
-    """This rank's part, made from those of the ranks that saved."""
+    """This rank's part, built from the parts of the ranks that saved."""
     if target.rejoin is None:
         raise InputError(
-            f"`{name}` was saved in {len(parts)} parts, and there are {world_size} ranks now; "
-            "give `Sharded` a function `rejoin` that puts them together"
+            f"`{name}` was saved in {len(parts)} parts, but there are {world_size} ranks now; "
+            "pass `Sharded` a function `rejoin` that combines them"
         )
     return target.rejoin(parts, rank, world_size)
 
 
 def put(target: Any, value: Any, name: str) -> Any:
-    """The value in place of `target`, as far as that can be filled."""
+    """The value in place of `target`, as far as the target can be filled."""
     if _tree.is_stateful(target):
         _tree.load_state(target, value, (name,))
         return target

@@ -1,8 +1,8 @@
 """Rehearsals: launches of kind `one_batch` and `overfit`, before a run that costs money.
 
-The loop gets the first batch, or the first ten, again and again: the same values in the same order, until the loss is
-at its target or the steps are spent. What can be seen meanwhile is recorded as facts (docs/formats/rehearsal.md);
-judging them is Trackway's. Nothing here runs in training.
+The loop gets the first batch, or the first ten, again and again: the same values in the same order, until the loss
+reaches its target or the steps are used up. What can be observed meanwhile is recorded as facts
+(docs/formats/rehearsal.md); Trackway evaluates them. Nothing here runs in training.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ WARM_UP_STEPS = 3
 
 
 class Rehearsal:
-    """The rehearsal of this launch. `kind` is `one_batch` or `overfit`, `batch_count` how many are repeated."""
+    """The rehearsal of this launch. `kind` is `one_batch` or `overfit`, `batch_count` the number of repeated
+    batches."""
 
     def __init__(self, run: Run, kind: str, batch_count: int):
         self.kind, self.batch_count = kind, batch_count
@@ -62,7 +63,7 @@ class Rehearsal:
     # The batches
 
     def repeat(self, loader: Iterable[Batch], rng: Any) -> Iterator[Batch]:
-        """The same batches, over and over. Each time as fresh copies, so that a loop may change them in place."""
+        """The same batches, over and over, as fresh copies, so that a loop may change them in place."""
         self._concluded = False
         kept = self._take(loader)
         if rng is not None:
@@ -92,7 +93,7 @@ class Rehearsal:
                 break
             began = time.perf_counter()
         if not looked_at:
-            raise InputError("the loader is empty, so there is nothing to train on")
+            raise InputError("the loader is empty: there is nothing to train on")
         kept = looked_at[: self.batch_count]
         digests = [one for one in map(digest, looked_at) if one is not None]
         self.batches = {
@@ -115,21 +116,21 @@ class Rehearsal:
     # What the run tells it
 
     def saving(self, step: int, components: Mapping[str, Any]) -> None:
-        """A checkpoint of this step is about to be made."""
+        """Called before a checkpoint of this step is saved."""
         if self._watch:
             self.say("saved", {"step": step, "components": sorted(components), **self._watch.state()})
         else:
             self.say("saved", {"step": step, "components": sorted(components)})
 
     def evaluating(self) -> bool:
-        """Once: an evaluation is part of a rehearsal."""
+        """True once: an evaluation is part of a rehearsal."""
         first, self._evaluated = not self._evaluated, True
         if first:
             self.say("evaluation", {"calls": 1})
         return first
 
     def probe(self, loss_of: Any, batch: Any) -> None:
-        """Records the loss of a batch as it is, and with zeros instead of its floating-point inputs."""
+        """Records the loss of a batch, and its loss with zeros instead of its floating-point inputs."""
         if self._probed:
             return
         self._probed = True
@@ -138,7 +139,7 @@ class Rehearsal:
         self.say("probe", facts)
 
     def conclude(self) -> None:
-        """Tells what is known at the end. Never raises."""
+        """Records what is known at the end. Never raises."""
         if not self._concluded:
             self._concluded = True
             self._tell()
@@ -162,7 +163,7 @@ class Rehearsal:
         }
 
     def say(self, about: str, facts: Any) -> None:
-        """Records facts about a topic; what is not finite is left out, as JSON has no word for it."""
+        """Records facts about a topic, without non-finite values, which JSON cannot represent."""
         text = json.dumps(_finite(facts), separators=(",", ":"), default=str)
         if self._said.get(about) == text:
             return
@@ -171,7 +172,7 @@ class Rehearsal:
 
 
 def device_memory() -> dict[str, int]:
-    """The most that PyTorch's allocator took of the fullest device."""
+    """Peak memory of PyTorch's allocator on the fullest device."""
     torch = _arrays.loaded("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return {}
@@ -183,7 +184,7 @@ def device_memory() -> dict[str, int]:
 
 
 def loader_facts(loader: Any) -> dict[str, Any]:
-    """The settings of a loader, as far as it has those of PyTorch's."""
+    """The settings of a loader, as far as it has those of PyTorch's DataLoader."""
     sampler = type(getattr(loader, "sampler", None)).__name__
     known = {"RandomSampler": True, "WeightedRandomSampler": True, "SequentialSampler": False}
     try:
@@ -207,7 +208,7 @@ def loader_facts(loader: Any) -> dict[str, Any]:
 
 
 def leaves(batch: Any, name: str = "") -> list[tuple[str, Any]]:
-    """The tensors and plain values of a batch with their places in it, such as `0` or `inputs.pixel_values`."""
+    """The tensors and plain values of a batch with their paths, such as `0` or `inputs.pixel_values`."""
     if isinstance(batch, Mapping):
         parts: Iterable[tuple[Any, Any]] = batch.items()
     elif isinstance(batch, (list, tuple)):
@@ -225,7 +226,7 @@ def leaves(batch: Any, name: str = "") -> list[tuple[str, Any]]:
 
 
 def _changed(value: Any, change: Any) -> Any:
-    """The batch with each tensor replaced. What is no tensor, dict, list or tuple is handed on as it is."""
+    """The batch with each tensor replaced. Anything that is not a tensor, dict, list or tuple is returned unchanged."""
     if _arrays.is_tensor(value):
         return change(value)
     if type(value) is dict:
@@ -249,7 +250,7 @@ def copied(batch: Any) -> Any:
 
 
 def zeroed(batch: Any) -> Any:
-    """The batch with zeros for its floating-point tensors of two dimensions or more: labels are none."""
+    """The batch with zeros for its floating-point tensors of two or more dimensions: labels are not among them."""
 
     def zero(tensor: Any) -> Any:
         return tensor * 0 if "float" in str(tensor.dtype) and tensor.ndim >= 2 else copied(tensor)
@@ -269,7 +270,7 @@ def as_numpy(tensor: Any) -> Any:
 
 
 def digest(batch: Any) -> str | None:
-    """What two batches are told apart by; None where nothing in the batch can be looked at."""
+    """A digest that identifies a batch; None if nothing in the batch can be inspected."""
     found = leaves(batch)
     if not found:
         return None
@@ -281,7 +282,7 @@ def digest(batch: Any) -> str | None:
 
 
 def tensor_facts(name: str, tensor: Any) -> dict[str, Any]:
-    """What the values of a tensor are like."""
+    """Summary statistics of a tensor."""
     import numpy
 
     dtype = str(tensor.dtype).removeprefix("torch.")

@@ -1,7 +1,8 @@
-"""What a rehearsal sees of PyTorch: loss functions, gradients, updates and modules, without a line in the script.
+"""What a rehearsal observes of PyTorch: loss functions, gradients, updates and modules, without changes to the
+script.
 
-Calls of loss functions and of `Tensor.backward` pass through a `TorchFunctionMode`; modules and optimizers are seen by
-PyTorch's global hooks. Whatever fails in here is recorded and never raised: a rehearsal must not change the script.
+Calls of loss functions and of `Tensor.backward` pass through a `TorchFunctionMode`; modules and optimizers are observed
+with PyTorch's global hooks. Failures in here are recorded and never raised: a rehearsal must not change the script.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm", "RMSNorm")
 
 
 def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Runs without gradients and keeps what goes wrong from the script."""
+    """Runs without gradients and keeps failures away from the script."""
 
     @functools.wraps(method)
     def run(self: Watch, *arguments: Any, **named: Any) -> Any:
@@ -72,7 +73,7 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Mode(TorchFunctionMode):
-    """Hands the calls that matter to the watch, and all calls on."""
+    """Reports the calls that matter to the observer, and forwards all calls."""
 
     def __init__(self, watch: Watch):
         super().__init__()
@@ -112,7 +113,7 @@ class Tracked:
 
 
 class Watch:
-    """Sees one process train. A context: inside it the hooks are set."""
+    """Observes the training of one process. A context manager: the hooks are set inside it."""
 
     def __init__(self, rehearsal: Rehearsal, loader: Any, components: Mapping[str, Any]):
         self.rehearsal, self.loader = rehearsal, loader
@@ -174,7 +175,7 @@ class Watch:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What is done here is no part of the training."""
+        """Work done here does not count as part of the training."""
         paused, self.paused = self.paused, True
         try:
             with torch.no_grad():
@@ -183,7 +184,7 @@ class Watch:
             self.paused = paused
 
     def fail(self, where: str, error: Exception) -> None:
-        """Says once what could not be seen."""
+        """Records once what could not be observed."""
         if where not in self._failed:
             self._failed.add(where)
             self.rehearsal._run._event("rehearsal_blind", None, {"where": where, "why": repr(error)})
@@ -348,8 +349,8 @@ class Watch:
         return None
 
     def _compare(self, labels: Any) -> None:
-        """Whether labels come in the order of the batch, and in the same one each time. Said only where what enters
-        the model came in the same order: a loop may well deal a whole batch anew."""
+        """Whether labels come in the order of the batch, and in the same order each time. Reported only if the inputs
+        of the model came in the same order: a loop may legitimately reshuffle a whole batch."""
         if labels.numel() > KEPT_ELEMENTS_MAX or not self._inputs:
             return
         flat, entered = labels.detach().flatten(), self._inputs[0]
@@ -515,7 +516,7 @@ class Watch:
 
     @_guarded
     def _reload(self) -> None:
-        """Loads some items twice. What the generators of the process give afterwards is not changed by it."""
+        """Loads some items twice, without changing the state of the process's generators."""
         collate, data = getattr(self.loader, "collate_fn", None), getattr(self.loader, "dataset", None)
         place = self._label_place
         if collate is None or not hasattr(data, "__getitem__") or not hasattr(data, "__len__") or place is None:
@@ -534,7 +535,7 @@ class Watch:
     # What is told
 
     def state(self) -> dict[str, Any]:
-        """Digests of what was trained so far."""
+        """Digests of the trained state so far."""
         models = {f"{type(one).__name__} {n}": _digest(one.state_dict()) for n, one in enumerate(self._models, 1)}
         optimizers = {
             f"{type(one).__name__} {n}": _digest(one.state_dict()["state"]) for n, one in enumerate(self._optimizers, 1)
@@ -542,7 +543,7 @@ class Watch:
         return {"models": models, "optimizers": optimizers}
 
     def tell(self) -> None:
-        """Records everything seen so far."""
+        """Records everything observed so far."""
         self._tell_all()
 
     @_guarded
@@ -601,7 +602,7 @@ def _group(tracked: list[Tracked]) -> dict[str, Any]:
 
 
 def _is_checked(step: int) -> bool:
-    """The first steps, then ever fewer: looking at all parameters costs as much as an update."""
+    """True for the first steps, then ever less often: inspecting all parameters costs as much as an update."""
     return step <= 5 or step & (step - 1) == 0
 
 
@@ -621,7 +622,7 @@ def _sample(parameter: Any) -> Any:
 
 
 def bits(tensor: Any) -> int:
-    """The bits of all elements, added up: what a change shows in, at the cost of a sum."""
+    """The sum of the bits of all elements: it reveals a change at the cost of a sum."""
     integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     flat = tensor.detach().reshape(-1)
     if flat.is_complex():
@@ -654,7 +655,7 @@ def _sorted(flat: Any) -> Any:
 
 
 def _are_probabilities(name: str, scores: Any) -> bool:
-    """Whether what must be unbounded scores lies between 0 and 1, and adds up to 1 over the classes."""
+    """Whether values that should be unbounded logits lie between 0 and 1 and sum to 1 over the classes."""
     if name not in ("cross_entropy", "binary_cross_entropy_with_logits") or scores.numel() < 2:
         return False
     scores = scores.detach().float()
@@ -665,7 +666,7 @@ def _are_probabilities(name: str, scores: Any) -> bool:
 
 
 def _smoothed_floor(smoothing: float, classes: int) -> float:
-    """The cross-entropy of the best answer when labels are smoothed: the entropy of a smoothed label."""
+    """The minimum cross-entropy with label smoothing: the entropy of a smoothed label."""
     if smoothing <= 0 or classes < 2:
         return 0.0
     other, right = smoothing / classes, 1 - smoothing + smoothing / classes
@@ -673,7 +674,8 @@ def _smoothed_floor(smoothing: float, classes: int) -> float:
 
 
 def _compared(once: dict[str, Any], again: dict[str, Any], place: str, items: list[Any]) -> dict[str, int]:
-    """Rows that differ between two loads, and rows that the batch pairs otherwise than the data set does."""
+    """Rows that differ between two loads, and rows whose inputs and labels the batch pairs differently than the data
+    set."""
     labels, labels_again = once[place], again[place]
     rows = len(labels)
     others = [name for name, one in once.items() if name != place and isinstance(one, torch.Tensor)]

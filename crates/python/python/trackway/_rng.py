@@ -1,4 +1,4 @@
-"""The random numbers of the process: the generators that every library draws from when it is given none."""
+"""The random state of the process: the global generators that libraries use by default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import _arrays
 
 
 class ProcessRng:
-    """The global generators of Python, NumPy, PyTorch (CPU, CUDA, MPS), as far as their libraries are imported.
+    """The global generators of Python, NumPy and PyTorch (CPU, CUDA, MPS), as far as these libraries are imported.
 
     An object with `state_dict()` and `load_state_dict()`, so that it can be a component of a checkpoint."""
 
@@ -27,7 +27,7 @@ class ProcessRng:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Sets every generator that the state knows and this process has; libraries are imported for it."""
+        """Restores every generator that is in the state and exists in this process, importing libraries as needed."""
         random.setstate(state["python"])
         if "numpy" in state:
             import numpy
@@ -45,11 +45,11 @@ class ProcessRng:
 
 
 def seed(number: int | None = None) -> int:
-    """Seeds the global generators of Python, and of NumPy and PyTorch (every device) where they are imported, with the
-    `seed` of the run file (TRACKWAY_SEED) unless a number is given; with 0 where there is neither. Returns the number.
+    """Seeds the global generators of Python, and of NumPy and PyTorch (every device) if they are imported, with the
+    given number, else with the `seed` of the run file (TRACKWAY_SEED), else with 0. Returns the seed.
 
-    A generator that is not seeded begins differently in each process, also when nothing ever draws from it; then no
-    two launches end in the same state, and `trackway prove` says so."""
+    An unseeded generator starts differently in each process, even if nothing ever draws from it; then no two launches
+    end in the same state, and `trackway prove` reports it."""
     if number is None:
         number = int(os.environ.get("TRACKWAY_SEED") or 0)
     random.seed(number)

@@ -1,4 +1,4 @@
-"""The run as a training script sees it."""
+"""The run, as seen by a training script."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DATA_CURSOR_EVENT = "data_cursor"
 
 
 class Place(NamedTuple):
-    """The batch that a step trains on; no epoch: none was said."""
+    """The batch that a step trains on; `epoch` is None if none was recorded."""
 
     step: int
     epoch: int | None
@@ -40,11 +40,12 @@ class Place(NamedTuple):
 
 
 class Start(int):
-    """The step to go on with, and what the resume brought back. An `int`: 1 when nothing was resumed.
+    """The step to continue with, and what was restored. An `int`: 1 if nothing was resumed.
 
-    `resumed`: whether there was a checkpoint. `warm_start`: the step of the stage before whose weights were taken.
-    `state`: the restored value of each component that is no object and no dict (those are filled in place):
-    `params = start.state["params"]`. `metrics`: the values saved with the checkpoint. `fallbacks`: newer checkpoints that were passed over, as `(step or None, why)`."""
+    `resumed`: whether there was a checkpoint. `warm_start`: the step of the previous stage whose weights were loaded.
+    `state`: the restored value of each component that is neither an object nor a dict (those are filled in place):
+    `params = start.state["params"]`. `metrics`: the values saved with the checkpoint. `fallbacks`: newer checkpoints
+    that were skipped, as `(step or None, why)`."""
 
     resumed: bool
     warm_start: int | None
@@ -69,7 +70,7 @@ class Start(int):
 
 
 class Run(Recorder):
-    """A training process and its flight record, control file and checkpoints. Made by `trackway.attach()`.
+    """A training process and its flight record, control file and checkpoints. Created by `trackway.attach()`.
 
     Outside a Trackway attempt nothing is recorded or saved, and the loop runs the same."""
 
@@ -106,29 +107,29 @@ class Run(Recorder):
     # The record: never raises for a value, never waits for anything but one write
 
     def log(self, step: int, values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
-        """Records the values of metrics at a step; one to two microseconds for a few of them. Names that are no
-        identifiers go into `values`, a dict. A value is a number or a tensor of one element; what is none is passed
-        over, and an event `value_unusable` says so once per name. NaN and infinities are kept.
+        """Records metric values at a step; takes one to two microseconds for a few of them. Names that are not valid
+        identifiers are passed in `values`, a dict. A value is a number or a one-element tensor; any other value is
+        skipped, with one event `value_unusable` per name. NaN and infinities are kept.
 
-        A tensor on a device is waited for, as `float(tensor)` would: log such values every few steps."""
+        A tensor on a device is waited for, as with `float(tensor)`: log such values only every few steps."""
         self._log(step, values, named)
 
     def event(self, kind: str, /, *, step: int | None = None, **fields: Any) -> None:
-        """Records something that happened, such as `epoch_finished`; the fields are written as text."""
+        """Records an event, such as `epoch_finished`; the fields are stored as strings."""
         self._event(kind, step, fields)
 
     def param(self, name: str, value: Any, /) -> None:
-        """Records a parameter of the run; the value is written as text."""
+        """Records a parameter of the run; the value is stored as a string."""
         self._param(name, value)
 
     def tag(self, name: str, value: Any, /) -> None:
-        """Tags the run: what it is found and sorted by. The value is written as text; the last one of a name holds."""
+        """Tags the run, for filtering and sorting. The value is stored as a string; the last value of a name wins."""
         self._tag(name, value)
 
     def progressive(self, step: int, loss: Any, /) -> None:
-        """Records as `progressive_loss` the loss of a batch from before the model is trained on it: an estimate of
-        how it does on what it has not seen. From the second pass of `batches()` on it is none; then nothing is
-        recorded, which an event `progressive_seen_before` says once."""
+        """Records the loss of a batch before the model is trained on it as `progressive_loss`: an estimate of the loss
+        on unseen data. From the second epoch of `batches()` on, the batches have been seen; then nothing is recorded,
+        which one event `progressive_seen_before` reports."""
         if self.epoch == 0:
             self._log(step, {"progressive_loss": loss}, {})
         elif not self._seen_before_told:
@@ -136,54 +137,59 @@ class Run(Recorder):
             self._event("progressive_seen_before", step, {"epoch": self.epoch})
 
     def artifact(self, path: str | os.PathLike[str], /, *, name: str | None = None, step: int | None = None) -> None:
-        """Keeps a copy of a file, or of all files in a folder, with the attempt, under the hash of its content.
+        """Stores a copy of a file, or of all files in a folder, with the attempt, addressed by the hash of its
+        content.
 
-        The file is opened now and copied behind the loop: it may be deleted or replaced, but should not be changed in
-        place. Equal content is stored once. What cannot be kept is an event `artifact_failed`; nothing is raised.
-        `name` is its file name unless another one is given; of a folder each file is called `NAME/PLACE`."""
+        The file is opened now and copied in the background: it may be deleted or replaced, but should not be modified
+        in place. Equal content is stored once. A failure is recorded as an event `artifact_failed`; nothing is raised.
+        `name` defaults to the file name; the files of a folder are named `NAME/PATH`."""
         try:
+            if not os.fspath(path):  # which is the working directory to abspath
+                raise ValueError("the path is empty")
             place = os.path.abspath(os.fspath(path))
             self._artifact(name if name is not None else os.path.basename(place), place, step)
         except Exception as error:  # of a path that is none
             self._event("artifact_failed", None, {"name": name or path, "why": error})
 
     def exception(self, error: BaseException, /) -> None:
-        """Records an exception: type, message, the places it came through and a digest of type and places, by which the
-        same failure is found again. Of one that nothing catches this is done by itself."""
+        """Records an exception: type, message, traceback locations, and a digest of type and locations that identifies
+        the same failure in other attempts. Uncaught exceptions are recorded automatically."""
         if error is not self._told_error:
             self._told_error = error
             tell_exception(self, error)
 
     def heartbeat(self, step: int, /) -> None:
-        """Says that the process is alive and at this step, where nothing is logged for long."""
+        """Reports that the process is alive and at this step; for long phases in which nothing is logged."""
         self._heartbeat(step)
 
     # Resuming
 
     def resume(self, *, loader: Iterable[Any] | None = None, **components: Any) -> Start:
-        """Brings back the newest checkpoint that verifies, and remembers what every later checkpoint consists of.
+        """Restores the newest checkpoint that verifies, and remembers the components of which later checkpoints
+        consist.
 
         A component may be a PyTorch module, optimizer, scheduler or scaler, a random generator, any object with
         `state_dict()` and `load_state_dict()`, or a dict or list of tensors (NumPy, PyTorch, JAX) and plain values.
-        Objects, dicts, lists and the tensors of PyTorch and NumPy in them are filled in place. Everything else, such
-        as a pytree of JAX, is in `state` of the result, and is handed to `checkpoint(step, state={…})` again, since
-        the program makes a new one at each step.
+        Objects, dicts, lists and the PyTorch and NumPy tensors in them are filled in place. Everything else, such as a
+        JAX pytree, is returned in `state` of the result, and must be passed to `checkpoint(step, state={…})` again,
+        since the program creates a new one at each step.
 
-        The random generators of Python, NumPy and PyTorch, and the place in the data of `batches()`, are kept without
-        being named. A `loader` is only needed here when it keeps its own place and is not given to `batches()`.
+        The random generators of Python, NumPy and PyTorch, and the position of `batches()` in the data, are saved
+        automatically. A `loader` is only needed here if it tracks its own position and is not passed to `batches()`.
 
-        Of several ranks all call this with the same names. A component that each rank has a part of is wrapped in
-        `Sharded`; all others are the same everywhere, and rank 0 saves them. Each rank gets its own generators and
-        place in the data back; when there are as many as at the save, else an event says that they begin anew.
+        With several ranks, all of them call this with the same names. Wrap a component of which each rank has its own
+        part in `Sharded`; all others are the same everywhere, and rank 0 saves them. If the number of ranks is the same
+        as at the save, each rank gets its own generators and position in the data back; otherwise these start over, and
+        an event reports it.
 
-        Returns the step to go on with: 1 when nothing was ever committed, and outside an attempt. Steps count from 1;
-        a checkpoint of step N holds the state after N updates.
+        Returns the step to continue with: 1 if nothing was ever committed, and outside an attempt. Steps are numbered
+        from 1; a checkpoint of step N holds the state after N updates.
 
-        Raises IntegrityError when checkpoints were committed and none verifies, FencedError when a newer attempt owns
-        them, InputError when a component does not fit, or one that is in none of them is asked for."""
+        Raises IntegrityError if checkpoints were committed but none verifies, FencedError if a newer attempt owns them,
+        and InputError if a component does not fit, or is requested but not in the checkpoint."""
         for name in components:
             if _state.check_name(name) in (RNG, CURSOR):
-                raise InputError(f"`{name}` is kept without being named; choose another name for this component")
+                raise InputError(f"`{name}` is saved automatically; choose another name for this component")
         self._components = dict(components)
         if loader is not None:
             self._cursor.attend(loader)
@@ -201,8 +207,8 @@ class Run(Recorder):
         )
 
     def _begin_warm(self, components: Mapping[str, Any]) -> Start:
-        """At step 1, with the weights of the stage before where the run file says `warm_start`: its optimizer, schedule,
-        generators and place in the data are those of another training."""
+        """Starts at step 1, with the weights of the previous stage if the run file sets `warm_start`: its optimizer,
+        schedule, generators and position in the data belong to another training."""
         loaded = self._warm_start()
         if loaded is None:
             return Start(1)
@@ -210,12 +216,12 @@ class Run(Recorder):
             name: value for name, value in components.items() if _state.kind_of(name, unwrap(value)) == "weights"
         }
         if not weights:
-            raise InputError("`warm_start` takes the weights of the stage before, and none of the components is a model")
+            raise InputError("`warm_start` loads weights of the previous stage, but none of the components is a model")
         state = self._restore(weights, loaded, Kept(loaded))
         return Start(1, warm_start=loaded.step, state=state)
 
     def _restore(self, components: Mapping[str, Any], loaded: Loaded, source: Kept) -> dict[str, Any]:
-        """Fills the components; what cannot be filled in place is returned."""
+        """Fills the components; returns what cannot be filled in place."""
         stored = _state.Stored(FilesOf(source, self._rank))
         models = _models_in(components)
         restored = {}
@@ -242,7 +248,7 @@ class Run(Recorder):
         return None
 
     def _begin_epoch_anew(self, first: _state.Stored, loaded: Loaded) -> None:
-        """Another number of ranks deals the data otherwise: no place within an epoch is one for them."""
+        """A different number of ranks distributes the data differently: no position within an epoch is valid for it."""
         if CURSOR not in first.names:
             return
         place = first.restore(CURSOR)
@@ -267,28 +273,28 @@ class Run(Recorder):
         replay: bool = True,
         cut: bool = True,
     ) -> Iterator[tuple[int, Batch]]:
-        """Numbers and batches of the steps that are still to be done; ends early when `should_stop()` says so.
+        """Yields `(step, batch)` for the remaining steps; ends early if `should_stop()` becomes true.
 
-        `start` is what `resume()` returned (and may be left out). `steps`: the last step. `epochs`: after how many
-        passes through the loader the training is done, those before the resume included; as many as needed when only
-        `steps` is given. When neither is given, the rest of this pass: for a loop of its own over
-        `range(run.epoch, epochs)`. Steps are numbered on from call to call.
+        `start` is the result of `resume()` (optional). `steps`: the last step. `epochs`: the total number of epochs,
+        including those before the resume; as many as needed if only `steps` is given. If neither is given, the rest of
+        this epoch: for a script with its own loop over `range(run.epoch, epochs)`. Step numbers continue from call to
+        call.
 
-        After a resume in the middle of an epoch, the batches that were taken are loaded again and thrown away, which
-        gives bit-equal batches whatever the data set does. `replay=False` passes over their indexes only: as exact
-        where loading an item draws no random numbers, and much faster. A loader that keeps its own place
+        After a resume in the middle of an epoch, the batches already consumed are loaded again and discarded, which
+        gives bit-identical batches whatever the data set does. `replay=False` only skips their indexes: equally exact
+        if loading an item draws no random numbers, and much faster. A loader that tracks its own position
         (`state_dict()`) is not replayed.
 
-        In a stage of the ladder (`[stages]`) only the rows come that belong to it: those of a DataLoader's data set, or
-        the items of a sequence. Loaders without rows by number are refused, unless the script cuts them itself and says
-        `cut=False`. A loader that validates is not given to `batches()` and stays whole.
+        In a stage of the ladder (`[stages]`) only the rows of that stage are used: those of a DataLoader's data set, or
+        the items of a sequence. Loaders without indexable rows are rejected, unless the script selects the rows itself
+        and passes `cut=False`. Do not pass a validation loader to `batches()`; it stays whole.
 
-        In a rehearsal the first batch, or the first few, come again and again, until the loss is at its target or the
-        steps of the rehearsal are done; `steps`, `epochs` and `replay` do not count then.
+        In a rehearsal the first batch, or the first few, are repeated until the loss reaches its target or the steps of
+        the rehearsal are done; `steps`, `epochs` and `replay` are ignored.
 
-        Batches that the run passes over since it was rolled back are loaded and thrown away; steps count on without them.
+        Batches that the run skips since it was rolled back are loaded and discarded; they do not count as steps.
 
-        Raises InputError when the loader is empty or shorter than it was, or cannot be cut."""
+        Raises InputError if the loader is empty, shorter than it was, or cannot be restricted to the stage."""
         step = max(self._next_step, int(start or 1))
         if self.rehearsal is not None:
             yield from self._rehearse(self.rehearsal, loader, step, steps)
@@ -318,8 +324,8 @@ class Run(Recorder):
             step += 1
 
     def _tell_place(self, step: int, told: Place) -> Place:
-        """Says which batch a step trains on, where that does not follow from what was said before; answers with what
-        was said last. A batch costs nothing as long as each step takes the next one of the same epoch."""
+        """Records which batch a step trains on, if that does not follow from the last record; returns the last record.
+        A batch costs nothing as long as each step takes the next batch of the same epoch."""
         batch = self._cursor.taken - 1
         if told.epoch == self.epoch and step - told.step == batch - told.batch:
             return told
@@ -327,7 +333,7 @@ class Run(Recorder):
         return Place(step, self.epoch, batch)
 
     def _note_share(self) -> None:
-        """Says once how much of the data a stage trains on."""
+        """Records once how much of the data a stage trains on."""
         share = self._cursor.share
         if share is not None and not self._share_told:
             self._share_told = True
@@ -351,37 +357,37 @@ class Run(Recorder):
                 step += 1
 
     def evaluating(self, step: int, *, every: int) -> bool:
-        """Whether to evaluate at the end of this step: at each multiple of `every`. In a rehearsal at the first step
-        that asks, and then not again, so that the evaluation is tried however short the rehearsal is."""
+        """Whether to evaluate at the end of this step: at each multiple of `every`. In a rehearsal, only at the first
+        call, so that the evaluation is tested however short the rehearsal is."""
         if self.rehearsal is not None:
             return self.rehearsal.evaluating()
         return step % every == 0
 
     def probe(self, loss_of: Callable[[Any], Any], batch: Any) -> None:
-        """In a rehearsal: records once what `loss_of(batch)` gives for this batch and for one whose inputs are zeros,
-        which a model that looks at its input must beat. Does nothing otherwise. `loss_of` must change nothing."""
+        """In a rehearsal: records once the result of `loss_of(batch)` for this batch and for one with zeros as inputs,
+        which a model that uses its input must beat. Does nothing otherwise. `loss_of` must not have side effects."""
         if self.rehearsal is not None:
             self.rehearsal.probe(loss_of, batch)
 
     @property
     def skipped_batches(self) -> Ranges:
-        """What the run passes over since it was rolled back: half-open ranges of batches, counted from 0 over all epochs.
-        `batches()` sees to it; for a loop that reads its data in another way. Empty outside an attempt and in a
-        rehearsal.
+        """The batches that the run skips since it was rolled back: half-open ranges, numbered from 0 across all epochs.
+        `batches()` skips them by itself; this is for loops that read their data in another way. Empty outside an
+        attempt and in a rehearsal.
 
-        Raises InputError when `TRACKWAY_SKIP_BATCHES` cannot be read."""
+        Raises InputError if `TRACKWAY_SKIP_BATCHES` cannot be parsed."""
         return skipped_batches() if self.enabled and self.rehearsal is None else ()
 
     @property
     def epoch(self) -> int:
-        """Passes through the loader that are finished."""
+        """The number of finished epochs."""
         return self._cursor.epoch
 
     def should_stop(self) -> bool:
-        """Whether to save a checkpoint and end: asked for by Trackway or by SIGTERM, or a newer attempt took over.
+        """Whether to save a checkpoint and exit: Trackway or a SIGTERM requested it, or a newer attempt took over.
 
-        From the first call on (and from the first of `batches()`), SIGTERM no longer ends the process inside an
-        attempt, but is answered here."""
+        From the first call on (and from the first call of `batches()`), SIGTERM no longer ends the process inside an
+        attempt, but makes this return True."""
         self._watch_sigterm()
         return self._stop_asked()
 
@@ -404,20 +410,21 @@ class Run(Recorder):
         force: bool = False,
         wait: bool = False,
     ) -> bool:
-        """Saves a checkpoint when it is time to: by the cadence of the run file, when Trackway asks for one, before a
-        stop, at the last step of `batches(steps=…)`, or by `force`. Call it at the end of each step.
+        """Saves a checkpoint if one is due: by the cadence of the run file, on request by Trackway, before a stop, at
+        the last step of `batches(steps=…)`, or with `force`. Call it at the end of each step.
 
-        Of several ranks all call it, at the same steps. They save together or not at all; when a rank skips, the
-        checkpoint is given up and an event says so.
+        With several ranks, all of them call it, at the same steps. They save together or not at all; if a rank skips,
+        the checkpoint is abandoned, and an event reports it.
 
-        Tensors are copied before this returns; they may change right after. `state` adds components to those given
-        to `resume()`, or replaces them. `metrics` are kept in the checkpoint. `wait` returns after the commit.
+        Tensors are copied before this returns; they may change right after. `state` adds to or replaces the components
+        passed to `resume()`. `metrics` are stored in the checkpoint. `wait` returns after the commit.
 
-        Returns whether a checkpoint was begun: False when it was not time, outside an attempt, or when the one before
-        is still being written (an event says so). `force`, `wait` and the last step wait for the one before instead.
+        Returns whether a checkpoint was started: False if none was due, outside an attempt, or if the previous one
+        is still being written (an event reports it). `force`, `wait` and the last step wait for the previous one
+        instead.
 
-        Raises InputError for a state that cannot be stored, FencedError when the process must stop, StorageError when
-        the disk refused this checkpoint or the one before."""
+        Raises InputError for a state that cannot be stored, FencedError if the process must stop, and StorageError if
+        writing this or the previous checkpoint failed."""
         if not self._saves:
             return False
         components = {**self._components, **(state or {})}
@@ -454,7 +461,7 @@ class Run(Recorder):
         stage.global_cursor(f"epoch {self._cursor.epoch} batch {self._cursor.index}".encode())
 
     def _shares(self, components: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What this rank saves for all, and what it saves as its own."""
+        """The components that rank 0 saves for all ranks, and those that this rank saves for itself."""
         place = {CURSOR: self._cursor, RNG: ProcessRng()}
         if self._world_size == 1:
             return {name: unwrap(value) for name, value in {**components, **place}.items()}, {}
@@ -465,10 +472,10 @@ class Run(Recorder):
     # The end
 
     def finish(self) -> None:
-        """Waits for a checkpoint that is being written and ends the record in order. Also done when the interpreter
-        exits; recording afterwards begins another segment.
+        """Waits for a checkpoint that is being written and closes the record. Also done at interpreter exit; recording
+        afterwards starts a new segment.
 
-        Raises what went wrong with the checkpoint."""
+        Raises the error of the checkpoint, if it failed."""
         self._conclude()
         try:
             self._wait()
@@ -481,7 +488,7 @@ class Run(Recorder):
             self._finish()
 
     def _before_finish(self, conclude: Callable[[], None]) -> None:
-        """Has something told before the record ends, once; it must not raise."""
+        """Registers a function that records something before the record is closed; called once, it must not raise."""
         if conclude not in self._endings:
             self._endings.append(conclude)
 
@@ -511,5 +518,5 @@ def _nothing(*_arguments: Any, **_named: Any) -> None:
 
 
 def attach() -> Run:
-    """The run of this process. Outside a Trackway attempt one that records nothing. Never fails."""
+    """The run of this process. Outside a Trackway attempt, one that records nothing. Never fails."""
     return Run()

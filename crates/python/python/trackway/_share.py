@@ -1,7 +1,7 @@
-"""The share of the data that a stage of the ladder trains on.
+"""The subset of the data that a stage of the ladder trains on.
 
-Shares hold one another (what is in 1 % is in 10 %) and are drawn by the seed of the run, so that every stage, every attempt
-and every rank draws the same.
+Subsets are nested (what is in 1 % is in 10 %) and depend only on the seed of the run, so that every stage, every
+attempt and every rank selects the same rows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ._trackway import stage, stage_mask
 from .errors import InputError
 
 BY_ITSELF = (
-    "let the script choose its rows, by `trackway.in_stage(key)` or `trackway.stage_indexes(count)`, and say "
+    "select the rows in the script with `trackway.in_stage(key)` or `trackway.stage_indexes(count)`, and call "
     "`run.batches(loader, cut=False)`"
 )
 
 
 def stage_indexes(count: int) -> list[int]:
-    """Those of `count` rows, numbered from 0, that are part of the stage: for
-    `torch.utils.data.Subset(dataset, trackway.stage_indexes(len(dataset)))` and the like. All of them outside a stage."""
+    """The indexes, out of `range(count)`, that belong to the stage, for example for `torch.utils.data.Subset(dataset,
+    trackway.stage_indexes(len(dataset)))`. Outside a stage, all of them."""
     return [index for index, inside in enumerate(stage_mask(count)) if inside]
 
 
@@ -39,14 +39,14 @@ class Share:
         return (loader[index] for index, inside in enumerate(self.mask) if inside)
 
     def of_torch(self, loader: Any) -> tuple[str, Any]:
-        """The attribute of a DataLoader that says which rows come, and what it is for the stage."""
+        """The attribute of a DataLoader that selects rows, and its value for the stage."""
         data = _arrays.loaded("torch.utils.data")
         batch_sampler = loader.batch_sampler
         if batch_sampler is None:
             return "sampler", self._sampler(loader.sampler)
         if type(batch_sampler) is not data.BatchSampler:
             kind = type(batch_sampler).__qualname__
-            raise InputError(f"batches of a {kind} cannot be cut to {stage():.12g} of the data; {BY_ITSELF}")
+            raise InputError(f"batches of a {kind} cannot be restricted to {stage():.12g} of the data; {BY_ITSELF}")
         sampler = self._sampler(batch_sampler.sampler)
         return "batch_sampler", data.BatchSampler(sampler, batch_sampler.batch_size, batch_sampler.drop_last)
 
@@ -58,7 +58,7 @@ class Share:
 
 
 class _Cut:
-    """A sampler whose draws outside of the share are passed over."""
+    """A sampler that skips rows outside the subset."""
 
     def __init__(self, sampler: Any, mask: bytes):
         self._sampler, self._mask = sampler, mask
@@ -69,14 +69,14 @@ class _Cut:
                 inside = self._mask[operator.index(drawn)]
             except (TypeError, IndexError):
                 raise InputError(
-                    f"the sampler draws {drawn!r}, which is no number of a row, so that it cannot be cut; {BY_ITSELF}"
+                    f"the sampler draws {drawn!r}, not a row index, so it cannot be restricted; {BY_ITSELF}"
                 ) from None
             if inside:
                 yield drawn
 
 
 class _Dealt:
-    """The share dealt to the ranks as the sampler deals all rows: to each as many."""
+    """The subset, distributed to the ranks in the way the sampler distributes all rows: equally."""
 
     def __init__(self, sampler: Any, indexes: list[int]):
         dealt = copy.copy(sampler)
@@ -96,27 +96,31 @@ ALIKE = {"RandomSampler", "SequentialSampler", "DistributedSampler"}
 
 
 def share_of(loader: Any, world_size: int) -> Share | None:
-    """What a loader that is given to `batches()` is cut to; None where the stage is all of the data.
+    """The rows to which a loader passed to `batches()` is restricted; None if the stage is all of the data.
 
-    Raises InputError for a loader that has no rows by number."""
+    Raises InputError for a loader without indexable rows."""
     if stage() >= 1:
         return None
     if _tree.is_stateful(loader):
-        raise InputError(f"a loader that keeps its own place cannot be cut to {stage():.12g} of the data; {BY_ITSELF}")
+        raise InputError(
+            f"a loader that tracks its own position cannot be restricted to {stage():.12g} of the data; {BY_ITSELF}"
+        )
     data = _arrays.loaded("torch.utils.data")
     if data is not None and isinstance(loader, data.DataLoader):
         if isinstance(loader.dataset, data.IterableDataset):
-            raise InputError(f"an IterableDataset has no numbers of rows, so that it cannot be cut; {BY_ITSELF}")
+            raise InputError(f"an IterableDataset has no row indexes, so it cannot be restricted; {BY_ITSELF}")
         sampler = type(getattr(loader.batch_sampler, "sampler", loader.sampler)).__qualname__
         if world_size > 1 and sampler not in ALIKE:
-            raise InputError(f"of a {sampler} each rank could be left with another number of rows; {BY_ITSELF}")
+            raise InputError(f"with a {sampler}, ranks could get different numbers of rows; {BY_ITSELF}")
         share = Share(len(loader.dataset))
         share.of_torch(loader)
         return share
     if _is_sequence(loader):
         return Share(len(loader))
     kind = type(loader).__qualname__
-    raise InputError(f"a {kind} has no rows by number, so that it cannot be cut to {stage():.12g} of the data; {BY_ITSELF}")
+    raise InputError(
+        f"a {kind} has no row indexes, so it cannot be restricted to {stage():.12g} of the data; {BY_ITSELF}"
+    )
 
 
 def _is_sequence(loader: Any) -> bool:

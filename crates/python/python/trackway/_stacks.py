@@ -1,4 +1,4 @@
-"""The stacks of all threads, written when Trackway asks because the run stands still."""
+"""The stacks of all threads, dumped on request by Trackway if the run hangs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _file: IO[Any] | None = None
 
 
 def dump_stacks_on_signal() -> None:
-    """From now on `STACK_SIGNAL` has the stacks of all threads written to `TRACKWAY_STACKS/PID.txt`, by the interpreter's
-    own handler, which needs no lock and works while the interpreter hangs. A handler that the script has is called as well.
-    Without that variable nothing is done, and nothing is raised."""
+    """From now on `STACK_SIGNAL` dumps the stacks of all threads to `TRACKWAY_STACKS/PID.txt`, with the interpreter's
+    own handler, which needs no lock and works even if the interpreter hangs. An existing handler of the script is
+    called as well. Does nothing if the variable is not set, and never raises."""
     global _file
     folder = os.environ.get("TRACKWAY_STACKS")
     if _file is not None or not folder:

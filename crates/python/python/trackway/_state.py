@@ -1,8 +1,8 @@
-"""What a training state consists of, and which files hold which part of it.
+"""The components of a training state, and the files in which they are stored.
 
-A state is a dict of *components*: a model, an optimizer, a dict of parameters, a generator. Component NAME becomes
-`NAME.json`, which holds its structure and everything that is no tensor, and `NAME.safetensors` (or
-`NAME-00001-of-0000N.safetensors` and so on when it is large), which holds its tensors under the framework's own names.
+A state is a dict of *components*: a model, an optimizer, a dict of parameters, a generator. Component NAME is stored in
+`NAME.json`, which holds its structure and everything that is not a tensor, and `NAME.safetensors` (or
+`NAME-00001-of-0000N.safetensors` and so on if it is large), which holds its tensors under the framework's own names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REST = "state"
 
 
 class Sink(Protocol):
-    """What takes the files of a checkpoint: a stage of the compiled half."""
+    """Receives the files of a checkpoint: a stage of the compiled half."""
 
     def bytes(self, name: str, kind: str, content: bytes) -> None: ...
 
@@ -54,7 +54,7 @@ class Sink(Protocol):
 
 
 class Source(Protocol):
-    """A verified checkpoint: its files, and the memory of each, which it hands out once."""
+    """A verified checkpoint: its files, and the memory of each, which can be taken once."""
 
     @property
     def files(self) -> list[tuple[str, str]]: ...
@@ -86,12 +86,12 @@ def unwrap(module: Any) -> Any:
 
 
 def clean_name(name: str) -> str:
-    """A parameter's name without what `torch.compile` puts before the parts that it wrapped."""
+    """The name of a parameter without the prefixes that `torch.compile` adds."""
     return name.replace("_orig_mod.", "")
 
 
 def kind_of(name: str, value: Any) -> str:
-    """Weights, optimizer, scheduler, scaler, rng, data_cursor, or other, by type first and by name then."""
+    """Weights, optimizer, scheduler, scaler, rng, data_cursor, or other: by type first, then by name."""
     if is_module(value):
         return "weights"
     if is_optimizer(value):
@@ -116,8 +116,8 @@ def check_name(name: object) -> str:
 
 
 def split(state: Any) -> dict[str, Any]:
-    """The components of a state. A dict of containers and objects is one component each; what stands between them
-    (plain values, tensors) goes together into `state`; anything else is one component."""
+    """The components of a state. In a dict of containers and objects each is a component; what remains (plain values,
+    tensors) goes together into `state`; anything else is one component."""
     if not (type(state) is dict and state and all(type(key) is str for key in state)):
         return {_single_name(state): state}
     parts, rest = {}, {}
@@ -154,10 +154,10 @@ def models_in(components: Mapping[str, Any]) -> list[Any]:
 
 
 def stage(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = None) -> None:
-    """Hands every file of the components to `sink`; tensors are copied once. `models`: where an optimizer's parameters
-    have their names from, when not from the components.
+    """Passes every file of the components to `sink`; tensors are copied once. `models`: supply the names of an
+    optimizer's parameters, if they are not among the components.
 
-    Raises InputError, which names the place, for what a checkpoint cannot hold."""
+    Raises InputError, with the path, for a value that a checkpoint cannot store."""
     try:
         # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
         for name, kind, document, encoder in _encode_all(components, models):
@@ -170,9 +170,9 @@ def stage(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = 
 
 
 def size_bytes(components: Mapping[str, Any], models: list[Any] | None = None) -> int:
-    """What a checkpoint of the components will take, about; nothing is copied.
+    """The approximate size of a checkpoint of the components; nothing is copied.
 
-    Raises as `stage` does, so that a state that cannot be stored is told early."""
+    Raises like `stage`, so that a state that cannot be stored is reported early."""
     encoded = _encode_all(components, models)
     leaves = [leaf for component in encoded for leaf in component.encoder.leaves.values()]
     return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
@@ -226,8 +226,7 @@ def _module_state(module: Any) -> Any:
 
 
 def _group_frozen(module: Any, encoder: _tree.Encoder) -> None:
-    """Puts parameters that are not trained into files of their own: these stay as they are from save to save, and are
-    not written again."""
+    """Puts frozen parameters into separate files: these do not change from save to save, and are not written again."""
     for name, parameter in module.named_parameters():
         if not parameter.requires_grad and (leaf := encoder.leaves.get(clean_name(name))):
             leaf.group = 1
@@ -267,7 +266,7 @@ def _to_json(document: Any) -> bytes:
 
 
 class Stored:
-    """The components of a verified checkpoint. Files are read when they are needed, each once."""
+    """The components of a verified checkpoint. Files are read when needed, each once."""
 
     def __init__(self, source: Source):
         self._source = source
@@ -276,16 +275,16 @@ class Stored:
 
     @property
     def names(self) -> list[str]:
-        """What the components are called, in the order of their names."""
+        """The names of the components, sorted."""
         return [name.removesuffix(".json") for name in self._files if self._document(name) is not None]
 
     def restore(
         self, name: str, target: Any = None, *, framework: str | None = None, models: Iterable[Any] = ()
     ) -> Any:
-        """A component: put into `target` where that is an object or a container, else as a new value. The names of an
-        optimizer's parameters are looked up in `models`.
+        """A component: restored into `target` if that is an object or a container, else returned as a new value. The
+        names of an optimizer's parameters are looked up in `models`.
 
-        Raises InputError when the checkpoint has no such component, or it does not fit."""
+        Raises InputError if the checkpoint has no such component, or it does not fit."""
         document = self._document(f"{name}.json") if f"{name}.json" in self._files else None
         if document is None:
             raise InputError(f"the checkpoint holds no `{name}`; it holds {_tree._list_names(self.names)}")
@@ -302,8 +301,8 @@ class Stored:
         return target
 
     def foreign(self, framework: str) -> dict[str, Any]:
-        """The files of a checkpoint that was not written from Python: tensors of each safetensors file, values of
-        each JSON file, the bytes of every other."""
+        """The files of a checkpoint that was not written from Python: the tensors of each safetensors file, the values
+        of each JSON file, the bytes of every other file."""
         return {name: self._foreign_file(name, framework) for name in self._files}
 
     def _foreign_file(self, name: str, framework: str) -> Any:
@@ -329,7 +328,7 @@ class Stored:
             return None
         if document.get("version") != FORMAT_VERSION:
             raise InputError(
-                f"`{file}` is of version {document.get('version')}, and this trackway reads {FORMAT_VERSION}"
+                f"`{file}` has version {document.get('version')}, but this trackway reads {FORMAT_VERSION}"
             )
         return document
 
@@ -344,16 +343,16 @@ class Stored:
                 file = files.pop(0)
                 known.update(tensors_in(file, self._source.take(file)))
             if name not in known:
-                raise InputError(f"`{component}.json` names the tensor `{name}`, which none of its files holds")
+                raise InputError(f"`{component}.json` names the tensor `{name}`, but none of its files contains it")
             return known[name]
 
         return find
 
 
 def tensors_in(file: str, region: Any) -> dict[str, _arrays.Stored]:
-    """The tensors of a safetensors file, by name, as places in its bytes.
+    """The tensors of a safetensors file, by name, as ranges of its bytes.
 
-    Raises IntegrityError when it is none."""
+    Raises IntegrityError if it is not a valid safetensors file."""
     view = memoryview(region)
     try:
         (header_bytes,) = struct.unpack_from("<Q", view)
@@ -364,14 +363,14 @@ def tensors_in(file: str, region: Any) -> dict[str, _arrays.Stored]:
         tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
         return {name: _place_in(region, data, len(view), entry) for name, entry in tensors.items()}
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise IntegrityError(f"`{file}` is no safetensors file: {error}") from error
+        raise IntegrityError(f"`{file}` is not a valid safetensors file: {error}") from error
 
 
 def _place_in(region: Any, data: int, end: int, entry: Any) -> _arrays.Stored:
     dtype, shape = entry["dtype"], tuple(entry["shape"])
     start, stop = entry["data_offsets"]
     if not all(type(number) is int and number >= 0 for number in (*shape, start, stop)):
-        raise ValueError(f"shape {shape} and bytes {start} to {stop} are no whole numbers")
+        raise ValueError(f"shape {shape} and bytes {start} to {stop} are not whole numbers")
     count = prod(shape)
     if not 0 <= start <= stop <= end - data or stop - start != count * _arrays.ITEM_BYTES[dtype]:
         raise ValueError(f"a tensor of shape {shape} and dtype {dtype} does not fill bytes {start} to {stop}")
@@ -389,7 +388,7 @@ def _restore_module(module: Any, state: Any, name: str) -> None:
 
 
 def _unprefixed(state: Any) -> Any:
-    """A state whose names all begin with `module.` was taken from the wrapper of a data-parallel model."""
+    """Adapts a state whose names all begin with `module.`: it was taken from the wrapper of a data-parallel model."""
     if state and all(key.startswith("module.") for key in state):
         return type(state)((key.removeprefix("module."), value) for key, value in state.items())
     return state

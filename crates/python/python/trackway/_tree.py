@@ -1,8 +1,8 @@
 """Nested Python values as JSON, exactly and without pickle.
 
-JSON's own values stand for themselves: null, true, 1, 0.5, "text", lists, and dicts with text keys. Everything else is
-an object with a `$` that says what it is; docs/python.md lists them. Tensors are references by name into safetensors
-files, or bytes in place where `inline` is asked for. Nothing that is read names code to run.
+JSON's own values represent themselves: null, true, 1, 0.5, "text", lists, and dicts with string keys. Everything else
+is an object with a `$` that names its type; docs/python.md lists them. Tensors are references by name into safetensors
+files, or inline bytes if `inline` is set. Nothing that is read names code to run.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Json = Any
 
 
 def place(path: Path) -> str:
-    """A path for people: `optimizer.param_groups[0].lr`."""
+    """A readable path: `optimizer.param_groups[0].lr`."""
     parts = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return parts.removeprefix(".") or "the state"
 
 
 def is_stateful(value: object) -> bool:
-    """Whether an object keeps its state behind `state_dict()` and `load_state_dict()`."""
+    """Whether an object has `state_dict()` and `load_state_dict()`."""
     return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
 
 
 def is_generator(value: object) -> bool:
-    """Whether it is a generator of random numbers of Python, NumPy or PyTorch."""
+    """Whether it is a random generator of Python, NumPy or PyTorch."""
     numpy, torch = _arrays.loaded("numpy"), _arrays.loaded("torch")
     return (
         isinstance(value, random.Random)
@@ -50,7 +50,7 @@ def is_generator(value: object) -> bool:
 
 
 class Encoder:
-    """Turns values into JSON and gathers the tensors met on the way, each under a name of its own."""
+    """Converts values to JSON and collects the tensors on the way, each under its own name."""
 
     def __init__(self, *, inline: bool = False, name_of: Callable[[Path], str] | None = None):
         self.leaves: dict[str, _arrays.Leaf] = {}
@@ -77,7 +77,7 @@ class Encoder:
         if (special := self._special(value, path)) is not None:
             return special
         raise InputError(
-            f"{place(path)} is {_article(kind)}, which a checkpoint cannot hold: give its numbers, text or tensors, "
+            f"{place(path)} is {_article(kind)}, which a checkpoint cannot store: pass numbers, strings or tensors, "
             "or an object with state_dict() and load_state_dict()"
         )
 
@@ -93,7 +93,7 @@ class Encoder:
         return {TAG: "dict", "items": self._pairs(value, path)}
 
     def _special(self, value: Any, path: Path) -> Json | None:
-        """What JSON has no word for; None when it is not known here either."""
+        """The encoding of a value that JSON cannot represent; None if its type is not supported."""
         kind = type(value)
         if kind in (bytes, bytearray):
             return {TAG: kind.__name__, "base64": base64.b64encode(value).decode()}
@@ -157,8 +157,8 @@ class Encoder:
         return None
 
     def _pytree(self, jax: Any, value: Any, path: Path) -> Json:
-        """Any other container that JAX knows, such as a Flax TrainState. Its fixed part (functions, names) stays with
-        the program: reading needs an object of the same structure."""
+        """Any other container registered with JAX, such as a Flax TrainState. Its static part (functions, names) stays
+        with the program: loading needs an object of the same structure."""
         children = one_level(jax, value)[0]
         kind = type(value)
         items = [[key, self.encode(child, (*path, key))] for key, child in children]
@@ -178,7 +178,7 @@ class Encoder:
         return node
 
     def _name_for(self, leaf: _arrays.Leaf, path: Path) -> str:
-        """The name under which a tensor is stored; tied tensors have one."""
+        """The name under which a tensor is stored; tied tensors share one."""
         wanted = name = self._name_of(path) or "value"
         count = 1
         while name in self.leaves or name in self.aliases:
@@ -194,7 +194,7 @@ class Encoder:
 
     @staticmethod
     def _in_place(leaf: _arrays.Leaf) -> dict[str, Json]:
-        """A small tensor as text."""
+        """A small tensor as a string."""
         content = bytearray(leaf.len_bytes)
         if leaf.fill is not None and leaf.len_bytes:
             leaf.fill(content)
@@ -212,7 +212,7 @@ def _bytes_at(leaf: _arrays.Leaf) -> bytes:
 
 
 def one_level(jax: Any, value: Any) -> tuple[list[tuple[str, Any]], Any]:
-    """The children of a pytree node with their keys, and what rebuilds the node from them."""
+    """The children of a pytree node with their keys, and a function that rebuilds the node from them."""
     flat, structure = jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda inner: inner is not value)
     return [(_key_text(path), child) for path, child in flat], structure
 
@@ -226,7 +226,7 @@ def _key_text(path: Any) -> str:
 
 
 class Decoder:
-    """Turns JSON back into values. `find` finds a tensor by name; `framework` overrides the one it was saved from."""
+    """Converts JSON back to values. `find` finds a tensor by name; `framework` overrides the one it was saved from."""
 
     def __init__(self, find: Callable[[str], _arrays.Stored] | None = None, framework: str | None = None):
         self._find = find
@@ -234,10 +234,10 @@ class Decoder:
         self._built: dict[tuple[str, str], Any] = {}
 
     def decode(self, node: Json, template: Any = None, path: Path = ()) -> Any:
-        """The value. Where `template` has a tensor, a container or an object with `load_state_dict` in that place, it
-        is filled and returned; elsewhere a new value is made.
+        """The value. A tensor, a container or an object with `load_state_dict` at the same place in `template` is
+        filled and returned; otherwise a new value is created.
 
-        Raises InputError when the template does not fit."""
+        Raises InputError if the template does not fit."""
         if len(path) > MAX_DEPTH:
             raise InputError(f"{place(path[:8])}… is nested deeper than {MAX_DEPTH} levels")
         if isinstance(node, list):
@@ -266,7 +266,7 @@ class Decoder:
         into = template if isinstance(template, dict) else None
         if into and (missing := [key for key in into if key not in {key for key, _ in items}]):
             raise InputError(
-                f"{place(path)} has {_list_names(missing)} here and not in the checkpoint, "
+                f"{place(path)} has {_list_names(missing)} here but not in the checkpoint, "
                 f"which has {_list_names([key for key, _ in items])}"
             )
         values = [(key, self.decode(node, into.get(key) if into else None, (*path, key))) for key, node in items]
@@ -405,18 +405,18 @@ class Decoder:
             raise InputError(f"{place(path)}: {error}") from error
 
     def _tied(self, framework: str, node: Json) -> Any:
-        """Tensors that were one memory when they were saved are one again."""
+        """Restores the sharing of tensors that shared memory when they were saved."""
         key = (framework, node["name"])
         if key not in self._built:
             if self._find is None:
-                raise InputError(f"names the tensor `{node['name']}`, and no tensors belong here")
+                raise InputError(f"names the tensor `{node['name']}`, but no tensors are allowed here")
             stored = self._find(node["name"])
             self._built[key] = _arrays.build(framework, _with_note(stored, node.get("note", {})))
         return self._built[key]
 
 
 def load_state(target: Any, state: Any, path: Path) -> None:
-    """Calls `load_state_dict`, and names the place when that refuses."""
+    """Calls `load_state_dict`, and names the path if that fails."""
     try:
         target.load_state_dict(state)
     except (KeyError, RuntimeError, TypeError, ValueError) as error:
@@ -452,7 +452,7 @@ def _new_generator(node: Json, state: Any, path: Path) -> Any:
         return numpy.random.RandomState()
     bit_generators = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
     if state["bit_generator"] not in bit_generators:
-        raise InputError(f"{place(path)} is a NumPy generator over {state['bit_generator']}, which is not known here")
+        raise InputError(f"{place(path)} is a NumPy generator over {state['bit_generator']}, which is unknown here")
     return numpy.random.Generator(getattr(numpy.random, state["bit_generator"])())
 
 

@@ -1,7 +1,8 @@
-"""Whether one augmentation moves an image and its mask alike.
+"""Checks whether an augmentation moves an image and its mask in the same way.
 
-The image that goes in says at each pixel where that pixel is, and so does the mask. Both go through the augmentation;
-then each pixel of the result must come from the same place by both. NumPy is imported when a probe runs, not before.
+The input image encodes at each pixel the position of that pixel, and so does the mask. Both go through the
+augmentation; then each pixel of the result must come from the same position according to both. NumPy is imported only
+when a probe runs.
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ INSIDE_MIN = 0.999
 
 @dataclass(frozen=True)
 class AugmentationProbe:
-    """What a probe found, of the draw in which most was wrong."""
+    """The result of a probe, for the draw with the largest deviation."""
 
     agrees: bool
-    """Whether image and mask moved alike in every draw."""
+    """Whether image and mask moved in the same way in every draw."""
     draws: int
     """How often the augmentation was called."""
     pixels_compared: int
-    """Pixels that image and mask both tell of."""
+    """Pixels whose origin is known from both image and mask."""
     off_share: float
-    """The share of them whose mask comes from elsewhere."""
+    """The fraction of these pixels whose mask has a different origin."""
     off_max: float
     """The largest distance, in pixels."""
     shift: tuple[float, float]
-    """How far the mask lies from the image, downwards and to the right, in the middle of all pixels."""
+    """The median offset of the mask from the image, downwards and to the right, over these pixels."""
     worst: tuple[int, int] | None
-    """Row and column of the result where the distance is largest."""
+    """Row and column of the result at which the distance is largest."""
     message: str
-    """What it means, as a sentence."""
+    """The result as a sentence."""
 
 
 def probe_augmentation(
@@ -55,17 +56,17 @@ def probe_augmentation(
     mask_dtype: str = "int32",
     channels_first: bool = False,
 ) -> AugmentationProbe:
-    """Calls ``augment(image, mask)``, which returns both (as a pair, or a dict with ``image`` and ``mask``), and tells
-    whether each pixel of the two results comes from the same place.
+    """Calls ``augment(image, mask)``, which returns both (as a pair, or a dict with ``image`` and ``mask``), and checks
+    whether each pixel of the two results comes from the same position.
 
-    The image has three channels: how far down, how far to the right, and 1 everywhere; values are from 0 to 1 (to 255
-    with ``image_dtype="uint8"``). The mask has a label for each pixel, or for small squares where ``mask_dtype`` cannot
-    tell so many apart; 0 is left for what is filled. Random augmentations are called ``draws`` times.
+    The image has three channels: row position, column position, and 1 everywhere; values are from 0 to 1 (to 255 with
+    ``image_dtype="uint8"``). The mask has a distinct label for each pixel, or for small squares if ``mask_dtype`` has
+    too few values; 0 is reserved for filled pixels. Random augmentations are called ``draws`` times.
 
-    Leave out what changes colours (brightness, noise, normalization): it cannot move a mask, and hides where pixels
-    come from. An augmentation that takes names is wrapped: ``lambda image, mask: augment(image=image, mask=mask)``.
+    Leave out colour transforms (brightness, noise, normalization): they cannot move a mask, and hide where pixels come
+    from. Wrap an augmentation with keyword arguments: ``lambda image, mask: augment(image=image, mask=mask)``.
 
-    Raises ``InputError`` for sizes below 8, and where the image does not come back as three channels with their values.
+    Raises ``InputError`` for sizes below 8, and if the image is not returned as three channels with their values.
     """
     import numpy
 
@@ -92,7 +93,8 @@ def _image(numpy: Any, height: int, width: int, dtype: str) -> tuple[Any, float]
 
 
 def _labels(numpy: Any, height: int, width: int, dtype: str) -> tuple[Any, int]:
-    """Labels in random order, so that what lies between two of them is nowhere near either; and the squares' side."""
+    """Labels in random order, so that a mixture of two neighbours is nowhere near either; and the side of the
+    squares."""
     kind = numpy.dtype(dtype)
     most = numpy.iinfo(kind).max if numpy.issubdtype(kind, numpy.integer) else 2**24
     side = 1
@@ -116,15 +118,15 @@ def _pair(answer: Any) -> tuple[Any, Any]:
 
 
 def _origins(numpy: Any, image: Any, scale: float, channels_first: bool, size: tuple[int, int]) -> Any:
-    """Where each pixel of the result comes from: rows, columns; NaN where it was filled."""
+    """The origin of each pixel of the result: rows, columns; NaN if it was filled."""
     if image.ndim == 3 and channels_first:
         image = image.transpose(1, 2, 0)
     if image.ndim != 3 or image.shape[2] != 3:
-        raise InputError(f"the augmentation must return an image of three channels, not of shape {image.shape}")
+        raise InputError(f"the augmentation must return an image with three channels, not of shape {image.shape}")
     values = image.astype("float64") / scale
     inside = values[..., 2]
     if inside.max(initial=0) > 1.001 or (inside.size and 0 < inside.max(initial=0) < INSIDE_MIN):
-        raise InputError("the augmentation changes colours: probe the part of it that moves pixels alone")
+        raise InputError("the augmentation changes colours: probe only the part of it that moves pixels")
     origins = values[..., :2] * [size[0] - 1, size[1] - 1]
     origins[inside < INSIDE_MIN] = numpy.nan
     # What the image's values cannot tell apart.
@@ -152,7 +154,7 @@ def _judge(numpy: Any, moved: tuple[Any, float], mask: Any, labels: Any, side: i
     told = ~is_filled & (whole != 0)
     compared = int(told.sum())
     if compared < COMPARED_SHARE_MIN * mask.size:
-        message = "image and mask hardly have a pixel in common that is not filled"
+        message = "image and mask have hardly any unfilled pixel in common"
         return AugmentationProbe(False, draws, compared, 1.0, 0.0, (0.0, 0.0), None, message)
 
     index = numpy.zeros(mask.shape, dtype="int64")
@@ -171,14 +173,15 @@ def _judge(numpy: Any, moved: tuple[Any, float], mask: Any, labels: Any, side: i
     middle = numpy.median(shift[told_of], axis=0) if told_of.any() else (0.0, 0.0)
     agrees = off <= OFF_SHARE_MAX * compared
     if agrees:
-        message = f"image and mask moved alike at {compared} pixels, in all of {draws} draws"
+        message = f"image and mask moved in the same way at {compared} pixels, in all {draws} draws"
     elif mixed > OFF_SHARE_MAX * compared:
         message = (
-            f"{mixed} pixels of the mask hold labels that do not exist: it was interpolated; take the nearest pixel"
+            f"{mixed} pixels of the mask have labels that do not exist: it was interpolated; "
+            "use nearest-neighbour interpolation"
         )
     else:
         message = (
-            f"at {off / compared:.0%} of the pixels the mask comes from elsewhere than the image, "
+            f"at {off / compared:.0%} of the pixels the mask comes from a different position than the image, "
             f"by up to {measured.max():.0f} pixels"
         )
     return AugmentationProbe(

@@ -4,10 +4,10 @@
 
     checkpoint.save("ckpt", {"model": model, "optimizer": optimizer}, step=100)
     state = checkpoint.load("ckpt")                                       # new values
-    checkpoint.load("ckpt", into={"model": model, "optimizer": optimizer})  # or put in place
+    checkpoint.load("ckpt", into={"model": model, "optimizer": optimizer})  # or restored in place
 
-A folder written to by `save` belongs to one training: the process that saves last claims it, and others that go on
-saving there get FencedError.
+A folder written by `save` belongs to one training: the process that saves last claims it, and others that keep saving
+there get a FencedError.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Keep:
-    """What `save` keeps: the `last` N that could be resumed from (never fewer than two), the first at or behind every
-    multiple of `every` steps, and the best by a metric, such as "val_loss" or "max accuracy". What none of them wants
-    is deleted, only after newer checkpoints were verified, and never when it is pinned."""
+    """What `save` keeps: the `last` N resumable checkpoints (never fewer than two), the first at or after every
+    multiple of `every` steps, and the best by a metric, such as "val_loss" or "max accuracy". Anything else is deleted,
+    but only after newer checkpoints were verified, and never if it is pinned."""
 
     last: int | None = None
     every: int | None = None
@@ -67,14 +67,15 @@ def save(
     keep: Keep | int | None = None,
     wait: bool = True,
 ) -> None:
-    """Saves a state and commits it; when this returns, it survives power loss.
+    """Saves and commits a state; when this returns, it survives power loss.
 
-    `state`: a dict of components (models, optimizers, dicts of tensors, generators, `trackway.ProcessRng()`), or one
-    of them. `wait=False` returns as soon as everything is copied, after waiting for the save before; `wait_for(path)`
-    and the next `save` raise what went wrong. A tensor is copied once; it may change as soon as this returns. A `keep`
-    of N keeps the last N; without one everything is kept.
+    `state`: a dict of components (models, optimizers, dicts of tensors, generators, `trackway.ProcessRng()`), or a
+    single component. `wait=False` returns as soon as everything is copied, after waiting for the previous save; errors
+    are raised by `wait_for(path)` and the next `save`. A tensor is copied once; it may change as soon as this returns.
+    A `keep` of N keeps the last N; without it everything is kept.
 
-    Raises InputError for what cannot be stored, StorageError, FencedError when another process claimed the folder."""
+    Raises InputError for a value that cannot be stored, StorageError, and FencedError if another process claimed the
+    folder."""
     values = _metrics(metrics)
     root = _root(path)
     step = _step(step)
@@ -89,40 +90,40 @@ def save(
 
 
 def wait_for(path: Path) -> None:
-    """Waits until what `save(…, wait=False)` began here is committed, and raises what made it fail."""
+    """Waits until the save started here by `save(…, wait=False)` is committed, and raises its error if it failed."""
     _root(path).wait()
 
 
 def load(path: Path, *, step: int | None = None, into: Any = None, framework: str | None = None) -> Any:
-    """The newest checkpoint that verifies, or that of `step`; every byte is checked.
+    """Loads the newest checkpoint that verifies, or the one of `step`; every byte is verified.
 
-    Without `into`: new values; tensors are views of the bytes that were read, of the framework they were saved from
-    or of `framework` ("numpy", "torch", "jax"). `into` has the form of what was saved: objects, containers and
+    Without `into`: new values; tensors are views of the bytes that were read, in the framework they were saved from or
+    in `framework` ("numpy", "torch", "jax"). `into` has the structure of the saved state: objects, containers and
     tensors in it are filled in place; what cannot be filled is new in the result.
 
-    Raises InputError when there is nothing to load, or it does not fit; IntegrityError when nothing verifies."""
+    Raises InputError if there is nothing to load, or it does not fit; IntegrityError if nothing verifies."""
     return _load(path, None if step is None else _number(path, _step(step)), into, framework)
 
 
 def given(*, into: Any = None, framework: str | None = None) -> Any:
-    """The checkpoint that an evaluator of `trackway evaluate` is to judge (`TRACKWAY_CHECKPOINT_DIR`); `into` and `framework` as in
-    `load`.
+    """Loads the checkpoint to be evaluated in an evaluator of `trackway evaluate` (`TRACKWAY_CHECKPOINT_DIR`); `into`
+    and `framework` as in `load`.
 
-    Raises InputError outside an evaluation; IntegrityError when it does not verify."""
+    Raises InputError outside an evaluation; IntegrityError if it does not verify."""
     folder = os.environ.get("TRACKWAY_CHECKPOINT_DIR")
     if not folder:
-        raise InputError("no checkpoint is given: TRACKWAY_CHECKPOINT_DIR is not set; `trackway evaluate` sets it")
+        raise InputError("TRACKWAY_CHECKPOINT_DIR is not set: run this with `trackway evaluate`")
     folder = os.path.abspath(folder)
     root, step_folder, own = folder.rsplit(os.sep, 2)
     numbers = [found.number for found in list(root) if found.object_prefix == f"{step_folder}/{own}"]
     if not numbers:
-        raise InputError(f"{folder} is no checkpoint of {root}")
+        raise InputError(f"{folder} is not a checkpoint of {root}")
     return _load(root, numbers[-1], into, framework)
 
 
 def _load(path: Path, number: int | None, into: Any, framework: str | None) -> Any:
     if framework not in (None, "numpy", "torch", "jax"):
-        raise InputError(f"framework is {framework!r}; it can be 'numpy', 'torch' or 'jax'")
+        raise InputError(f"invalid framework {framework!r}: expected 'numpy', 'torch' or 'jax'")
     loaded = load_checkpoint(os.path.abspath(path), number)
     if loaded is None:
         raise InputError(f"{os.fspath(path)} holds no committed checkpoint")
@@ -146,7 +147,7 @@ def list(path: Path) -> builtins.list[Checkpoint]:  # noqa: A001
 
 
 def verify(path: Path, *, step: int | None = None) -> dict[int, str | None]:
-    """What is wrong with each committed checkpoint, by step; None: every byte is as it was committed."""
+    """The damage of each committed checkpoint, by step; None: every byte is as committed."""
     return {
         found.step: verify_checkpoint(os.path.abspath(path), found.number)
         for found in list(path)
@@ -176,12 +177,12 @@ def _number(path: Path, step: int) -> int:
     numbers = [one.number for one in found if one.step == step]
     if not numbers:
         steps = ", ".join(str(one.step) for one in found) or "none"
-        raise InputError(f"{os.fspath(path)} holds no committed checkpoint of step {step}; it holds {steps}")
+        raise InputError(f"{os.fspath(path)} contains no committed checkpoint of step {step}; it contains {steps}")
     return numbers[-1]
 
 
 def _joined(values: dict[str, Any]) -> Any:
-    """What `split` took apart."""
+    """Reassembles what `split` took apart."""
     rest = values.pop(_state.REST, None)
     if not values:
         return rest

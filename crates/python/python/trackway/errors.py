@@ -1,8 +1,8 @@
-"""What can go wrong with a checkpoint; each class says what the caller should do about it."""
+"""Errors of checkpoints; each class says what the caller should do."""
 
 
 class CheckpointError(Exception):
-    """A checkpoint could not be saved or loaded. The classes below say more."""
+    """A checkpoint could not be saved or loaded. See the subclasses."""
 
 
 class FencedError(CheckpointError):
@@ -10,14 +10,14 @@ class FencedError(CheckpointError):
 
 
 class IntegrityError(CheckpointError):
-    """Bytes are not those that were committed, and nothing earlier verifies: repair, or choose another checkpoint.
+    """The bytes differ from what was committed, and nothing earlier verifies: repair, or choose another checkpoint.
 
-    Do not answer this by starting over."""
+    Do not handle this by starting over."""
 
 
 class StorageError(CheckpointError):
-    """The disk refused: repair it or make room. Every checkpoint committed earlier is untouched."""
+    """Writing to storage failed: repair it or free space. Checkpoints committed earlier are untouched."""
 
 
 class InputError(CheckpointError, ValueError):
-    """What was passed in cannot be used, or does not fit what is stored: fix the call."""
+    """An argument is invalid or does not match the stored state: fix the call."""

@@ -1,4 +1,5 @@
-"""A model as a scoring command: rows in on standard input, a prediction a line out (docs/scoring.md)."""
+"""A model as a scoring command: rows on standard input, one prediction per line on standard output
+(docs/scoring.md)."""
 
 from __future__ import annotations
 
@@ -26,14 +27,15 @@ def serve_scores(
 ) -> None:
     """Answers batches of rows until the input ends.
 
-    `model` is a function of a batch, or a fitted model: with `predict_proba` of two classes the chance of the second one is
-    answered, else what `predict` says; a PyTorch module is given the numbers as a float32 tensor. A batch is a pandas
-    DataFrame where pandas is installed, else a dict of lists. Missing values are NaN, or `None` among texts. What a model
-    raises refuses the batch; the next one is answered again. What it prints goes to standard error.
+    `model` is a function of a batch, or a fitted model: with a binary `predict_proba` the probability of the second
+    class is returned, else the result of `predict`; a PyTorch module gets the columns as a float32 tensor. A batch is a
+    pandas DataFrame if pandas is installed, else a dict of lists. Missing values are NaN, or `None` in string columns.
+    If the model raises, the batch is refused; the next one is answered again. What the model prints goes to standard
+    error.
 
-    `gradients` is a function of a batch: for each row how its prediction changes with each column, as a table of rows by columns
-    (NaN where there is no telling) or as a dict of columns, in the prediction's unit by the column's. A PyTorch module needs none.
-    Rows as Arrow need `pyarrow`.
+    `gradients` is a function of a batch: for each row, the derivative of the prediction with respect to each column, as
+    an array of rows by columns (NaN if undefined) or as a dict of columns, in units of the prediction per unit of the
+    column. A PyTorch module does not need it. Rows as Arrow need `pyarrow`.
     """
     score = _score_of(model)
     wants_gradients = os.environ.get(_GRADIENTS_VARIABLE) == "1"
@@ -75,7 +77,9 @@ def _arrow_batches(rows: Any) -> Iterator[tuple[list[str], Any, int]]:
     try:
         import pyarrow
     except ImportError as error:
-        raise InputError("rows come as Arrow, and pyarrow is not installed: `pip install pyarrow`, or ask with --batches csv") from error
+        raise InputError(
+            "rows are sent as Arrow, but pyarrow is not installed: `pip install pyarrow`, or use --batches csv"
+        ) from error
     # The file stays open: record batches are read as they come.
     stream = rows if rows is not None else os.fdopen(os.dup(0), "rb")
     with pyarrow.ipc.open_stream(stream) as reader:
@@ -90,7 +94,7 @@ def _arrow_batches(rows: Any) -> Iterator[tuple[list[str], Any, int]]:
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines of each batch; an empty one ends it, unless it stands in a field with line ends."""
+    """The lines of each batch; an empty line ends it, unless it is inside a quoted field."""
     batch: list[str] = []
     quotes = 0
     for line in lines:
@@ -153,7 +157,7 @@ def _score_of(model: Any) -> Callable[[Any], Any]:
         return lambda batch: _of_module(torch, model, batch)
     if callable(model):
         return model
-    raise InputError(f"{type(model).__name__} is no model: it has neither predict nor predict_proba, and is no function")
+    raise InputError(f"{type(model).__name__} is not a model: it has no predict or predict_proba, and is not callable")
 
 
 def _of_module(torch: Any, module: Any, batch: Any) -> Any:
@@ -167,7 +171,7 @@ def _tensor(torch: Any, batch: Any) -> Any:
 
 
 def _slopes_of(model: Any, gradients: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-    """What gives gradients; without it predictions are answered alone, which says that there are none."""
+    """The function that computes gradients; None if there is none, then only predictions are returned."""
     if gradients is not None:
         return gradients
     torch = sys.modules.get("torch")
@@ -183,17 +187,17 @@ def _slopes_of(model: Any, gradients: Callable[[Any], Any] | None) -> Callable[[
 
 
 def _slopes(said: Any, names: Sequence[str], rows: int) -> Iterator[list[str]]:
-    """For each column its gradients as text; empty where there is no telling."""
+    """The gradients of each column as strings; empty if undefined."""
     if hasattr(said, "detach"):
         said = said.detach().cpu()
     if not isinstance(said, dict):
         table = said.tolist() if hasattr(said, "tolist") else [list(row) for row in said]
         if len(table) != rows or any(len(row) != len(names) for row in table):
-            raise InputError(f"gradients are {rows} rows of {len(names)} columns, one for each of {', '.join(names)}")
+            raise InputError(f"gradients must have {rows} rows and {len(names)} columns: {', '.join(names)}")
         said = dict(zip(names, zip(*table, strict=True), strict=True))
     unknown = [name for name in said if name not in names]
     if unknown:
-        raise InputError(f"there are gradients of `{unknown[0]}`, and no such column")
+        raise InputError(f"there are gradients of `{unknown[0]}`, but no such column")
     for name in names:
         values = said.get(name, [math.nan] * rows)
         numbers = [float(value) for value in (values.tolist() if hasattr(values, "tolist") else values)]
@@ -220,5 +224,5 @@ def _answer(value: Any) -> str:
         return repr(value)
     text = str(value)
     if isinstance(value, (list, tuple, dict)) or value is None or text.startswith("!") or "\n" in text or not text:
-        raise InputError(f"a prediction is one number or one line of text for each row, not {value!r}")
+        raise InputError(f"a prediction must be one number or one line of text per row, not {value!r}")
     return text

@@ -2,6 +2,7 @@
 //!
 //! A test starts this very program again with `TRACKWAY_TEST_ROLE`; the test `role` then plays the training process.
 
+#![allow(clippy::disallowed_methods, reason = "it deletes what it made")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests stop the test, as the tests do")]
 
 use std::collections::BTreeSet;
@@ -19,7 +20,8 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use trackway_core::{AttemptId, RunId};
 use trackway_formats::record::{DamageKind, Frame, Segment, read_segment};
-use trackway_recorder::{CheckpointView, ErrorKind, Kind, Recorder, SystemIds};
+use trackway_recorder::{CheckpointView, ErrorKind, Kind, Recorder};
+use trackway_system::SystemIds;
 
 const ROLE: &str = "TRACKWAY_TEST_ROLE";
 

@@ -71,7 +71,7 @@ fn odd_values_names_and_steps_are_kept() {
         attempt_id: String::new(),
         origin: trackway_recorder::Origin::Sdk,
     };
-    let clock = std::sync::Arc::new(trackway_recorder::SystemClock);
+    let clock = std::sync::Arc::new(trackway_system::SystemClock);
     let mut writer = trackway_recorder::SegmentWriter::create(folder.path(), info, clock);
     for ((value, step), name) in values.iter().zip(steps).zip(names) {
         writer.metrics(step, &[(name, *value)]);

@@ -91,7 +91,7 @@ pub(super) fn failed(action: &'static str, location: String) -> impl FnOnce(Erro
         }
         let mut text = answer.text;
         if action == "read" && answer.status == Some(403) {
-            text.push_str(" (S3 says this of an absent object too unless s3:ListBucket is allowed)");
+            text.push_str(" (S3 also reports this for an absent object, unless s3:ListBucket is allowed)");
         }
         StoreError::Backend { kind, action, location, source: text.into() }
     }

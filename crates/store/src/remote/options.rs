@@ -104,7 +104,7 @@ impl RemoteOptions {
         let unusable = |why: String| error::unusable(location.clone(), why);
         let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
         let (scheme, prefix) =
-            ObjectStoreScheme::parse(&parsed).map_err(|_| unusable("it is no URL of a storage".into()))?;
+            ObjectStoreScheme::parse(&parsed).map_err(|_| unusable("it is not a storage URL".into()))?;
         let build = |timeout, retry_time| self.build(&scheme, url, timeout, retry_time).map_err(&unusable);
         Ok(Connection {
             small: build(self.request_timeout, self.retry_time)?,
@@ -133,7 +133,7 @@ impl RemoteOptions {
             ($builder:ty) => {{
                 let mut builder = <$builder>::from_env().with_url(url).with_retry(retry);
                 for (name, value) in settings {
-                    let key = name.parse().map_err(|_| format!("it has no setting `{name}`"))?;
+                    let key = name.parse().map_err(|_| format!("unknown setting `{name}`"))?;
                     builder = builder.with_config(key, value);
                 }
                 let built = builder.build().map(|store| Arc::new(store) as _);
@@ -144,7 +144,7 @@ impl RemoteOptions {
             ObjectStoreScheme::AmazonS3 => build!(AmazonS3Builder),
             ObjectStoreScheme::GoogleCloudStorage => build!(GoogleCloudStorageBuilder),
             ObjectStoreScheme::MicrosoftAzure => build!(MicrosoftAzureBuilder),
-            _ => Err("only s3://, gs:// and az:// are remote storages".into()),
+            _ => Err("supported are s3://, gs:// and az://".into()),
         }
     }
 
@@ -199,6 +199,6 @@ mod tests {
         let options = RemoteOptions { settings, ..RemoteOptions::default() };
         assert!(!format!("{options:?}").contains("hush"));
         let error = RemoteOptions::default().open("ftp://user:hush@host/x").err().unwrap().to_string();
-        assert_eq!(error, "cannot use ftp://host/x: it is no URL of a storage");
+        assert_eq!(error, "cannot use ftp://host/x: it is not a storage URL");
     }
 }

@@ -184,7 +184,7 @@ fn racing_creates(handles: &mut Vec<Arc<dyn Backend>>) {
         });
         let winners: Vec<_> =
             outcomes.iter().filter(|(_, created, _)| *created == Created::New).map(|(w, ..)| w).collect();
-        assert_eq!(winners.len(), 1, "{name}: {winners:?} were told that they won");
+        assert_eq!(winners.len(), 1, "{name}: {winners:?} all won");
         let won = format!("writer {}", winners[0]).into_bytes();
         for (writer, _, read) in &outcomes {
             assert_eq!(read.as_ref(), Some(&won), "{name}: writer {writer} reads the winner's bytes");
@@ -205,7 +205,7 @@ fn racing_appends(open: Open<'_>) {
     });
     let whole = whole(open());
     let said = &whole.state().said;
-    assert_eq!(said.len() as u64, WRITERS * NOTES, "every note stands, and once");
+    assert_eq!(said.len() as u64, WRITERS * NOTES, "every note exists exactly once");
     for writer in 0..WRITERS {
         let sequences: Vec<_> =
             said.iter().filter(|said| said.writer == writer).map(|s| s.sequence).collect();
@@ -247,7 +247,7 @@ fn fencing(open: Open<'_>) {
     take_epoch(&mut old, 1, "old").expect("the first epoch is free");
     say(&mut old, old_writer, 1, 0).expect("the holder may write");
     say(&mut keeper, Writer::Housekeeper, 3, 0).expect("a housekeeper may write");
-    say(&mut old, old_writer, 1, 1).expect("a housekeeper fences nobody");
+    say(&mut old, old_writer, 1, 1).expect("a housekeeper fences no writer");
     take_epoch(&mut old, 1, "old").expect("an epoch may be claimed again by its holder");
     take_epoch(&mut new, 2, "new").expect("a higher epoch is free");
     for sequence in 2..4 {

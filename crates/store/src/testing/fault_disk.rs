@@ -1,5 +1,6 @@
 //! A disk that fails at its n-th operation and forgets what was never synced when the power goes. It works on real
 //! files; it keeps account of syncs instead of waiting for them, and of alignment instead of asking the device.
+#![allow(clippy::disallowed_methods)] // Only tests use it, on folders that they made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trackway_core::{Rng as _, SplitMix64};
+use trackway_files::OwnedFolder;
 
 use crate::disk::{DIRECT_ALIGNMENT_BYTES, Disk, DiskFile, DiskRead, RealDisk};
 
@@ -552,7 +554,7 @@ impl Disk for FaultDisk {
         self.atomic(Operation::Frugal, |journal| journal.remove_file(path))
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+    fn remove_folder(&self, _: &OwnedFolder, path: &Path) -> io::Result<()> {
         self.step(
             Operation::Frugal,
             |journal| journal.remove_folder(path, true),

@@ -1,5 +1,6 @@
 //! The remote backend against real S3 servers over sockets, sound and misbehaving.
 
+#![allow(clippy::disallowed_methods, reason = "it deletes what it made")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
 
 mod server;

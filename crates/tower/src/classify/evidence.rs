@@ -94,7 +94,7 @@ pub struct OwnAction {
     pub kind: ActionKind,
     /// When it was first done.
     pub at: Timestamp,
-    /// Whether SIGKILL had to follow after the grace period.
+    /// Whether SIGKILL was sent: at once, or after the grace period.
     pub kill_sent: bool,
     /// Why, in words.
     pub why: String,
@@ -153,6 +153,9 @@ pub struct Evidence {
     pub launcher: Option<LauncherState>,
     /// What Trackway did.
     pub own_actions: Vec<OwnAction>,
+    /// Whether the attempt had its whole grace period before it was killed.
+    #[serde(default)]
+    pub killed_after_grace: bool,
     /// How many OOM kills the attempt's own cgroup counted.
     pub oom_kill_delta: Option<u64>,
     /// The error file, when one was left.
@@ -184,6 +187,7 @@ impl Evidence {
             signal: None,
             launcher: None,
             own_actions: Vec::new(),
+            killed_after_grace: false,
             oom_kill_delta: None,
             error_file: None,
             logs: Vec::new(),

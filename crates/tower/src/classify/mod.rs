@@ -77,7 +77,11 @@ fn own_action(evidence: &Evidence) -> Option<Finding> {
     if matches!(action.kind, ActionKind::InjectedKill | ActionKind::InjectedTerm) {
         finding.domain = Some(Domain::Operator);
     }
-    let killed = if action.kill_sent { ", SIGKILL after the grace period" } else { "" };
+    let killed = match (action.kill_sent, evidence.killed_after_grace) {
+        (false, _) => "",
+        (true, true) => ", SIGKILL after the grace period",
+        (true, false) => ", SIGKILL at once",
+    };
     Some(
         finding.with(EvidenceSource::OwnAction, format!("{} at {}{killed}: {}", rule, action.at, action.why)),
     )

@@ -53,9 +53,8 @@ pub(super) fn clean_exit(evidence: &Evidence, log: &LogReading) -> Option<Findin
 /// code for a stop that was asked for.
 pub(super) fn bounded(evidence: &Evidence) -> Option<Finding> {
     let code = evidence.exit_code.filter(|_| evidence.progress.reached_last_step)?;
-    let text = format!(
-        "the script was asked to end at its last step (TRACKWAY_MAX_STEPS) and ended with code {code}"
-    );
+    let text =
+        format!("the script was limited to its last step (TRACKWAY_MAX_STEPS) and exited with code {code}");
     Some(
         Finding::new(Reason::Completed, "process.ended_at_last_step", Confidence::Likely)
             .with(EvidenceSource::WaitStatus, text),

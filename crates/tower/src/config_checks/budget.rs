@@ -1,29 +1,35 @@
 use super::{TrainingConfig, block, warning};
 use crate::cost::Budget;
-use trackway_core::checks::CheckResult;
+use trackway_core::checks::{CheckResult, NoRows};
 
 /// What the run is expected to cost against what it may.
 pub(super) fn budget(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "cost";
     let Some(plan) = config.cost else {
-        return CheckResult::not_run(NAME, "nobody told price and hours");
+        return CheckResult::not_run(
+            NAME,
+            "`resources.usd_per_gpu_hour` or `training.hours_expected` is not set",
+        );
     };
     let cost = plan.estimate();
-    let expected =
-        format!("{:.2} USD are expected, {:.2} with failures", cost.total_usd, cost.with_failures_usd);
+    let expected = format!(
+        "the expected cost is {:.2} USD, {:.2} with failures",
+        cost.total_usd, cost.with_failures_usd
+    );
     let Some(budget_usd) = config.budget_usd else {
-        return CheckResult::not_applicable(NAME, format!("{expected}; there is no budget"));
+        return CheckResult::not_applicable(NAME, format!("{expected}; `retry.max_usd` is not set"));
     };
     let against = format!("{expected}; the budget is {budget_usd:.2}");
     match cost.against(budget_usd) {
-        Budget::Enough => CheckResult::pass(NAME, against),
+        Budget::Enough => CheckResult::pass(NAME, NoRows::Settings, against),
         Budget::EnoughWithoutFailures => {
-            let action = "leave room for failed attempts, or go down a stage";
-            CheckResult::of(NAME, vec![warning(NAME, "retry.max_usd", against, action)])
+            let action = "raise `retry.max_usd` to cover failed attempts, or train on a smaller stage";
+            CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "retry.max_usd", against, action)])
         }
         Budget::Exceeded => {
-            let action = "raise the budget, run shorter, or use cheaper devices (spot, with checkpoints)";
-            CheckResult::of(NAME, vec![block(NAME, "retry.max_usd", against, action)])
+            let action =
+                "raise `retry.max_usd`, shorten the run, or use cheaper GPUs (spot, with checkpoints)";
+            CheckResult::about(NAME, NoRows::Settings, vec![block(NAME, "retry.max_usd", against, action)])
         }
     }
 }

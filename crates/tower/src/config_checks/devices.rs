@@ -1,6 +1,6 @@
 use super::{Strategy, TrainingConfig, block, warning};
 use crate::memory::{MemorySpec, Parallel, estimate};
-use trackway_core::checks::CheckResult;
+use trackway_core::checks::{CheckResult, NoRows};
 
 /// What devices of one machine linked by NVLink reach of as many times one device's rate.
 const SCALING_MIN: f64 = 0.85;
@@ -14,26 +14,37 @@ pub(super) fn memory(config: &TrainingConfig) -> CheckResult {
     if config.without_gpu() {
         return CheckResult::not_applicable(NAME, "the run has no GPU");
     }
-    let (Some(spec), Some(usable_bytes)) = (&config.memory, config.usable_bytes) else {
-        return CheckResult::not_run(NAME, "nobody told the model's shape and the device");
+    let (spec, usable_bytes) = match needed(config) {
+        Ok(known) => known,
+        Err(why) => return CheckResult::not_run(NAME, why),
     };
     let found = estimate(spec);
     let gib = |bytes: u64| bytes as f64 / 1_073_741_824.0;
     let interval = format!("{:.1} to {:.1} GiB", gib(found.low_bytes), gib(found.high_bytes));
     let usable = gib(usable_bytes);
-    let action = "`trackway memory` names what would fit, cheapest first";
+    let action = "`trackway memory` lists what would fit, cheapest first";
     if found.low_bytes > usable_bytes {
-        let message = format!("a device has {usable:.1} GiB, the run needs {interval}");
-        CheckResult::of(NAME, vec![block(NAME, "memory", message, action)])
+        let message = format!("the run needs {interval}, a GPU has {usable:.1} GiB");
+        CheckResult::about(NAME, NoRows::Settings, vec![block(NAME, "memory", message, action)])
     } else if found.high_bytes > usable_bytes {
-        let message = format!("a device has {usable:.1} GiB, the run needs {interval}: it may run out");
-        CheckResult::of(
+        let message =
+            format!("the run needs {interval}, a GPU has {usable:.1} GiB: it may run out of memory");
+        CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![warning(NAME, "memory", message, "rehearse one batch, or see `trackway memory`")],
         )
     } else {
-        CheckResult::pass(NAME, format!("the run needs {interval} of {usable:.1} GiB"))
+        CheckResult::pass(NAME, NoRows::Settings, format!("the run needs {interval} of {usable:.1} GiB"))
     }
+}
+
+/// The model and the memory of a device, or which of them is not known.
+fn needed(config: &TrainingConfig) -> Result<(&MemorySpec, u64), &'static str> {
+    let spec = config.memory.as_ref();
+    let spec = spec.ok_or("neither `training.parameters` nor `training.model_config` is set")?;
+    let usable_bytes = config.usable_bytes;
+    Ok((spec, usable_bytes.ok_or("the memory of the GPU is not known: set `resources.gpu`")?))
 }
 
 /// DDP while everything fits one device, then FSDP, and offloading where that is not enough.
@@ -42,37 +53,47 @@ pub(super) fn strategy(config: &TrainingConfig) -> CheckResult {
     if config.without_gpu() {
         return CheckResult::not_applicable(NAME, "the run has no GPU");
     }
-    let (Some(gpus), Some(strategy)) = (config.gpus, config.strategy) else {
-        return CheckResult::not_run(NAME, "nobody told how the run is spread over devices");
+    let Some(gpus) = config.gpus else {
+        return CheckResult::not_run(NAME, "`resources.gpus` is not set");
+    };
+    let Some(strategy) = config.strategy else {
+        return CheckResult::not_run(NAME, "`training.strategy` is not set");
     };
     if gpus > 1 && strategy == Strategy::Single {
-        let message = format!("{gpus} GPUs are held, and one is used");
-        return CheckResult::of(
+        let message = format!("{gpus} GPUs are requested, but `training.strategy` uses only one");
+        return CheckResult::about(
             NAME,
-            vec![block(NAME, "resources.gpus", message, "ask for one, or use DDP")],
+            NoRows::Settings,
+            vec![block(NAME, "resources.gpus", message, "request one GPU, or use DDP")],
         );
     }
     if gpus <= 1 && strategy == Strategy::FullySharded {
-        let message = "one GPU has nobody to share with";
-        return CheckResult::of(NAME, vec![warning(NAME, "strategy", message, "run without FSDP")]);
+        let message = "FSDP on a single GPU shards nothing";
+        return CheckResult::about(
+            NAME,
+            NoRows::Settings,
+            vec![warning(NAME, "strategy", message, "run without FSDP")],
+        );
     }
-    let (Some(spec), Some(usable_bytes)) = (&config.memory, config.usable_bytes) else {
-        return CheckResult::not_run(NAME, "nobody told the model's shape and the device");
+    let (spec, usable_bytes) = match needed(config) {
+        Ok(known) => known,
+        Err(why) => return CheckResult::not_run(NAME, why),
     };
     let whole = estimate(&on_one_device(spec));
     match strategy {
         Strategy::DataParallel if whole.low_bytes > usable_bytes => {
-            let message = "every device would hold everything (DDP), which does not fit one";
-            CheckResult::of(
+            let message = "with DDP every GPU holds a full replica, which does not fit";
+            CheckResult::about(
                 NAME,
-                vec![block(NAME, "strategy", message, "shard with FSDP, or with DeepSpeed ZeRO 3")],
+                NoRows::Settings,
+                vec![block(NAME, "strategy", message, "use FSDP or DeepSpeed ZeRO-3")],
             )
         }
         Strategy::FullySharded | Strategy::Offloaded if whole.high_bytes <= usable_bytes => {
-            let message = "everything fits one device: sharding and offloading only cost communication";
-            CheckResult::of(NAME, vec![warning(NAME, "strategy", message, "use DDP")])
+            let message = "a full replica fits one GPU: sharding and offloading only add communication";
+            CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "strategy", message, "use DDP")])
         }
-        _ => CheckResult::pass(NAME, "the strategy suits the size of the run"),
+        _ => CheckResult::pass(NAME, NoRows::Settings, "the strategy suits the size of the run"),
     }
 }
 
@@ -86,33 +107,37 @@ fn on_one_device(spec: &MemorySpec) -> MemorySpec {
 pub(super) fn scaling(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.scaling";
     let Some(gpus) = config.gpus else {
-        return CheckResult::not_run(NAME, "nobody told how many GPUs there are");
+        return CheckResult::not_run(NAME, "`resources.gpus` is not set");
     };
     if gpus < 2 {
         return CheckResult::not_applicable(NAME, "the run has no second GPU");
     }
     let Some(rate) = config.throughput else {
-        return CheckResult::not_run(NAME, "no rate of one device and of all was measured");
+        return CheckResult::not_run(NAME, "the throughput of one GPU and of all GPUs was not measured");
     };
     if config.nodes.is_some_and(|nodes| nodes > 1) || !rate.nvlink {
-        return CheckResult::not_applicable(NAME, "the expectation is for one machine with NVLink");
+        return CheckResult::not_applicable(NAME, "the check applies to a single machine with NVLink");
     }
     let share = rate.samples_per_second / (rate.samples_per_second_of_one * f64::from(gpus));
     let percent = share * 100.0;
     if !share.is_finite() || share > SCALING_IMPLAUSIBLE {
         return CheckResult::not_run(
             NAME,
-            "the measured rates cannot be right: together more than all alone",
+            "the measured throughput is implausible: scaling is better than linear",
         );
     }
     if share < SCALING_MIN {
         let message = format!(
-            "{gpus} GPUs reach {percent:.0} % of {gpus} times one; {:.0} to {:.0} % is usual on one NVLink node",
+            "{gpus} GPUs reach {percent:.0} % of linear scaling; {:.0} to {:.0} % is usual on one NVLink node",
             SCALING_MIN * 100.0,
             SCALING_USUAL_MAX * 100.0
         );
-        let action = "look for waiting: data loading, small batches, gradients that are not overlapped";
-        return CheckResult::of(NAME, vec![warning(NAME, "throughput", message, action)]);
+        let action = "look for stalls: data loading, small batches, communication that does not overlap with computation";
+        return CheckResult::about(
+            NAME,
+            NoRows::Settings,
+            vec![warning(NAME, "throughput", message, action)],
+        );
     }
-    CheckResult::pass(NAME, format!("{gpus} GPUs reach {percent:.0} % of {gpus} times one"))
+    CheckResult::pass(NAME, NoRows::Settings, format!("{gpus} GPUs reach {percent:.0} % of linear scaling"))
 }

@@ -1,5 +1,5 @@
 use super::{TrainingConfig, warning};
-use trackway_core::checks::{CheckResult, Finding};
+use trackway_core::checks::{CheckResult, Finding, NoRows};
 
 const NAME: &str = "config.loader";
 /// Batches ahead that hide a slow file now and then.
@@ -10,7 +10,7 @@ const PREFETCH_MAX: u32 = 16;
 /// A device that waits for data costs what it costs at work: about 30 % of job time is lost that way.
 pub(super) fn loader(config: &TrainingConfig) -> CheckResult {
     let Some(loader) = config.loader else {
-        return CheckResult::not_run(NAME, "nobody told how batches are loaded");
+        return CheckResult::not_run(NAME, "`training.loader` is not set");
     };
     let on_gpu = !config.without_gpu();
     let mut findings = Vec::new();
@@ -20,44 +20,50 @@ pub(super) fn loader(config: &TrainingConfig) -> CheckResult {
     match (loader.workers, loader.cpus_per_gpu) {
         (Some(0), _) if on_gpu => say(
             "workers",
-            "no loader processes: the device waits while each batch is read".into(),
-            "use 4 for each device, then measure the wait",
+            "no loader workers: the GPU waits while each batch is read".into(),
+            "use 4 per GPU, then measure the wait",
         ),
         (Some(workers), Some(cpus)) if workers > cpus => say(
             "workers",
-            format!("{workers} loader processes share {cpus} processors: they wait for one another"),
-            "use at most as many as processors",
+            format!("{workers} loader workers share {cpus} CPUs: they compete for them"),
+            "use at most one worker per CPU",
         ),
         _ => {}
     }
     let has_workers = loader.workers.is_some_and(|workers| workers > 0);
     if loader.pin_memory == Some(false) && on_gpu {
-        say("pin_memory", "batches are copied twice on their way to the device".into(), "set `pin_memory`");
+        say("pin_memory", "batches are copied twice on their way to the GPU".into(), "set `pin_memory=True`");
     }
     match loader.prefetch {
         Some(prefetch) if has_workers && prefetch < PREFETCH_MIN => {
-            say("prefetch", format!("{prefetch} batch ahead does not hide a slow read"), "prefetch 2 to 4");
+            say(
+                "prefetch",
+                format!("prefetching {prefetch} batches per worker does not hide a slow read"),
+                "set `prefetch_factor` to 2 to 4",
+            );
         }
         Some(prefetch) if prefetch > PREFETCH_MAX => {
             say(
                 "prefetch",
-                format!("{prefetch} batches ahead of each worker fill the memory"),
-                "prefetch 2 to 4",
+                format!("prefetching {prefetch} batches per worker fills the memory"),
+                "set `prefetch_factor` to 2 to 4",
             );
         }
         _ => {}
     }
     if loader.persistent_workers == Some(false) && has_workers {
-        let message = "loader processes start anew with every epoch".into();
-        say("persistent_workers", message, "set `persistent_workers`");
+        let message = "loader workers restart at every epoch".into();
+        say("persistent_workers", message, "set `persistent_workers=True`");
     }
     answer(findings, loader.workers)
 }
 
 fn answer(findings: Vec<Finding>, workers: Option<u32>) -> CheckResult {
     match (findings.is_empty(), workers) {
-        (false, _) => CheckResult::of(NAME, findings),
-        (true, Some(workers)) => CheckResult::pass(NAME, format!("{workers} loader processes")),
-        (true, None) => CheckResult::not_run(NAME, "nobody told how many processes load"),
+        (false, _) => CheckResult::about(NAME, NoRows::Settings, findings),
+        (true, Some(workers)) => {
+            CheckResult::pass(NAME, NoRows::Settings, format!("{workers} loader workers"))
+        }
+        (true, None) => CheckResult::not_run(NAME, "`training.loader.workers` is not set"),
     }
 }

@@ -1,6 +1,6 @@
 use super::{TrainingConfig, block, warning};
 use crate::memory::Precision;
-use trackway_core::checks::CheckResult;
+use trackway_core::checks::{CheckResult, NoRows};
 
 /// Norms that gradients are usually cut to.
 const CLIP_NORM_MIN: f64 = 0.1;
@@ -18,14 +18,15 @@ const INTERVAL_SECONDS_MAX: f64 = 3.0 * 3600.0;
 pub(super) fn seed(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.seed";
     match config.seed {
-        Some(seed) => CheckResult::pass(NAME, format!("the seed is {seed}")),
-        None => CheckResult::of(
+        Some(seed) => CheckResult::pass(NAME, NoRows::Settings, format!("the seed is {seed}")),
+        None => CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![warning(
                 NAME,
                 "run.seed",
-                "no seed is set: the run cannot be repeated",
-                "set `seed` in `[run]`, and seed the framework, NumPy and Python with it",
+                "`run.seed` is not set: the run is not reproducible",
+                "set `seed` in `[run]`, and seed Python, NumPy and the framework with it",
             )],
         ),
     }
@@ -38,29 +39,31 @@ pub(super) fn precision(config: &TrainingConfig) -> CheckResult {
         return CheckResult::not_applicable(NAME, "the run has no GPU");
     }
     match (config.precision, config.loss_scaling) {
-        (None, _) => CheckResult::not_run(NAME, "nobody told the precision"),
-        (Some(Precision::Fp32), _) => CheckResult::of(
+        (None, _) => CheckResult::not_run(NAME, "`training.precision` is not set"),
+        (Some(Precision::Fp32), _) => CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![warning(
                 NAME,
                 "precision",
-                "everything is computed in fp32: about half the speed, and twice the activations",
-                "use bf16 where the device has it, else fp16 with a loss scale",
+                "everything is computed in fp32: about half the speed and twice the activation memory",
+                "use bf16 if the GPU supports it, otherwise fp16 with loss scaling",
             )],
         ),
-        (Some(Precision::Fp16), Some(false)) => CheckResult::of(
+        (Some(Precision::Fp16), Some(false)) => CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![block(
                 NAME,
                 "precision",
-                "fp16 without a loss scale: small gradients become 0",
-                "use a gradient scaler, or bf16",
+                "fp16 without loss scaling: small gradients underflow to 0",
+                "use a gradient scaler or bf16",
             )],
         ),
-        (Some(Precision::Fp16), None) => {
-            CheckResult::not_run(NAME, "nobody told whether fp16 gradients are scaled")
+        (Some(Precision::Fp16), None) => CheckResult::not_run(NAME, "`training.loss_scaling` is not set"),
+        (Some(other), _) => {
+            CheckResult::pass(NAME, NoRows::Settings, format!("matrix products are computed in {other}"))
         }
-        (Some(other), _) => CheckResult::pass(NAME, format!("products are computed in {other}")),
     }
 }
 
@@ -68,11 +71,12 @@ pub(super) fn precision(config: &TrainingConfig) -> CheckResult {
 pub(super) fn gradient_clipping(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.gradient_clipping";
     let Some(norm) = config.gradient_clip_norm else {
-        return CheckResult::not_run(NAME, "nobody told whether gradients are clipped");
+        return CheckResult::not_run(NAME, "`training.gradient_clip_norm` is not set");
     };
     if norm.is_nan() || norm <= 0.0 {
-        return CheckResult::of(
+        return CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![warning(
                 NAME,
                 "gradient_clip_norm",
@@ -82,13 +86,18 @@ pub(super) fn gradient_clipping(config: &TrainingConfig) -> CheckResult {
         );
     }
     if (CLIP_NORM_MIN..=CLIP_NORM_MAX).contains(&norm) {
-        return CheckResult::pass(NAME, format!("gradients are clipped to a norm of {norm}"));
+        return CheckResult::pass(
+            NAME,
+            NoRows::Settings,
+            format!("gradients are clipped to a norm of {norm}"),
+        );
     }
     let message =
         format!("gradients are clipped to a norm of {norm}; {CLIP_NORM_MIN} to {CLIP_NORM_MAX} is usual");
-    CheckResult::of(
+    CheckResult::about(
         NAME,
-        vec![warning(NAME, "gradient_clip_norm", message, "look at measured norms, or use 1.0")],
+        NoRows::Settings,
+        vec![warning(NAME, "gradient_clip_norm", message, "check the measured norms, or use 1.0")],
     )
 }
 
@@ -96,32 +105,36 @@ pub(super) fn gradient_clipping(config: &TrainingConfig) -> CheckResult {
 pub(super) fn warmup(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.warmup";
     let Some(warmup) = config.warmup_steps else {
-        return CheckResult::not_run(NAME, "nobody told the warm-up");
+        return CheckResult::not_run(NAME, "`training.warmup_steps` is not set");
     };
-    let finding =
-        |message: String, action| CheckResult::of(NAME, vec![warning(NAME, "warmup_steps", message, action)]);
+    let finding = |message: String, action| {
+        CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "warmup_steps", message, action)])
+    };
     match (warmup, config.total_steps) {
         (0, Some(total)) if total < WARMUP_STEPS_MIN_TOTAL => {
-            CheckResult::not_applicable(NAME, format!("{total} steps are too few to warm up"))
+            CheckResult::not_applicable(NAME, format!("{total} steps are too few for a warm-up"))
         }
-        (0, _) => {
-            finding("the learning rate does not warm up".into(), "let it rise over 1 to 5 % of the steps")
-        }
-        (warmup, Some(total)) if warmup >= total => CheckResult::of(
+        (0, _) => finding("there is no learning rate warm-up".into(), "warm up over 1 to 5 % of the steps"),
+        (warmup, Some(total)) if warmup >= total => CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![block(
                 NAME,
                 "warmup_steps",
                 format!(
-                    "the warm-up of {warmup} steps is as long as the run of {total}: the full rate is never reached"
+                    "the warm-up of {warmup} steps is not shorter than the run of {total}: the full learning rate is never reached"
                 ),
-                "let it rise over 1 to 5 % of the steps",
+                "warm up over 1 to 5 % of the steps",
             )],
         ),
         (warmup, Some(total)) if warmup as f64 > WARMUP_SHARE_MAX * total as f64 => {
             finding(format!("the warm-up takes {warmup} of {total} steps"), "1 to 5 % of the steps are usual")
         }
-        (warmup, _) => CheckResult::pass(NAME, format!("the learning rate rises over {warmup} steps")),
+        (warmup, _) => CheckResult::pass(
+            NAME,
+            NoRows::Settings,
+            format!("the learning rate warms up over {warmup} steps"),
+        ),
     }
 }
 
@@ -130,41 +143,52 @@ pub(super) fn checkpointing(config: &TrainingConfig) -> CheckResult {
     const NAME: &str = "config.checkpointing";
     let preemptible = config.preemptible == Some(true);
     match (config.checkpointing, config.checkpoint_interval_seconds) {
-        (None, _) => CheckResult::not_run(NAME, "nobody told whether checkpoints are written"),
-        (Some(false), _) if preemptible => CheckResult::of(
+        (None, _) => CheckResult::not_run(NAME, "`checkpoint.every` is not set"),
+        (Some(false), _) if preemptible => CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![block(
                 NAME,
                 "checkpoint.every",
-                "no checkpoints on devices that can be taken away: the run may never end",
-                "commit every 15 to 30 minutes: `every = { minutes = 15 }`",
+                "no checkpoints on preemptible machines: the run may never finish",
+                "save every 15 to 30 minutes: `every = { minutes = 15 }` in `[checkpoint]`",
             )],
         ),
-        (Some(false), _) => CheckResult::of(
+        (Some(false), _) => CheckResult::about(
             NAME,
+            NoRows::Settings,
             vec![warning(
                 NAME,
                 "checkpoint.every",
-                "no checkpoints are written: any failure starts from the beginning",
+                "no checkpoints are written: after any failure the run starts from the beginning",
                 "set `every` in `[checkpoint]`",
             )],
         ),
-        (Some(true), None) => {
-            CheckResult::pass(NAME, "checkpoints are written; how often in time is not known")
-        }
+        (Some(true), None) => CheckResult::pass(
+            NAME,
+            NoRows::Settings,
+            "checkpoints are written; the interval in time is not known",
+        ),
         (Some(true), Some(seconds)) => {
             let most = if preemptible { SPOT_INTERVAL_SECONDS_MAX } else { INTERVAL_SECONDS_MAX };
             let minutes = seconds / 60.0;
             if seconds <= most {
                 return CheckResult::pass(
                     NAME,
+                    NoRows::Settings,
                     format!("checkpoints are written every {minutes:.0} minutes"),
                 );
             }
-            let message =
-                format!("a failure loses up to {minutes:.0} minutes; {:.0} are advised", most / 60.0);
-            let action = "`trackway explain` of an earlier run names the best interval";
-            CheckResult::of(NAME, vec![warning(NAME, "checkpoint.every", message, action)])
+            let message = format!(
+                "a failure loses up to {minutes:.0} minutes of work; at most {:.0} are recommended",
+                most / 60.0
+            );
+            let action = "`trackway explain` of an earlier run shows the best interval";
+            CheckResult::about(
+                NAME,
+                NoRows::Settings,
+                vec![warning(NAME, "checkpoint.every", message, action)],
+            )
         }
     }
 }

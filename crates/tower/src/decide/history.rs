@@ -24,6 +24,9 @@ pub struct PastAttempt {
     pub last_committed_step: Option<Step>,
     /// The step it resumed from.
     pub resumed_from_step: Option<Step>,
+    /// The last step it reported.
+    #[serde(default)]
+    pub last_step: Option<Step>,
     /// GPUs allocated × wall seconds.
     pub gpu_seconds: f64,
     /// What it cost, US dollars.
@@ -38,6 +41,19 @@ pub struct PastAttempt {
     pub set: BTreeMap<String, String>,
     /// The hash of its data manifest and schema contract.
     pub data_manifest: String,
+}
+
+impl PastAttempt {
+    /// The part of its wall seconds that brought newly committed steps; `before` is the newest step that was committed before it.
+    fn committed_seconds(&self, before: Option<Step>) -> f64 {
+        let before = before.max(self.resumed_from_step).unwrap_or(0);
+        let Some(committed) = self.last_committed_step.filter(|committed| *committed > before) else {
+            return 0.0;
+        };
+        let began = self.resumed_from_step.unwrap_or(0);
+        let steps = self.last_step.unwrap_or(committed).max(committed) - began.min(committed);
+        self.seconds * (committed - before) as f64 / steps.max(1) as f64
+    }
 }
 
 fn full_stage() -> String {
@@ -87,6 +103,21 @@ impl History {
         self.attempts.iter().filter(|attempt| reasons.contains(&attempt.reason)).count() as u32
     }
 
+    /// Retries of a budget in use after the last attempt: one for each end of `reasons`, less what committed training gave back.
+    pub(super) fn in_use(&self, reasons: &[Reason], refill_hours: Option<f64>) -> f64 {
+        let mut newest: BTreeMap<&str, Option<Step>> = BTreeMap::new();
+        let mut in_use = 0.0_f64;
+        for attempt in &self.attempts {
+            let before = newest.entry(attempt.stage.as_str()).or_default();
+            if let Some(hours) = refill_hours {
+                in_use = (in_use - attempt.committed_seconds(*before) / 3600.0 / hours).max(0.0);
+            }
+            in_use += f64::from(u8::from(reasons.contains(&attempt.reason)));
+            *before = (*before).max(attempt.last_committed_step);
+        }
+        in_use
+    }
+
     /// The plan entries already taken for `reason`.
     pub(super) fn plans_used(&self, reason: Reason) -> Vec<usize> {
         let taken = self.attempts.iter().filter(|attempt| attempt.plan_reason == Some(reason));
@@ -119,8 +150,13 @@ impl History {
     /// Whether the attempt committed a step newer than every one before it in its stage.
     fn made_progress(&self, index: usize) -> bool {
         let attempt = &self.attempts[index];
-        let of_stage = self.attempts[..index].iter().filter(|before| before.stage == attempt.stage);
-        let before = of_stage.filter_map(|before| before.last_committed_step).max();
-        attempt.last_committed_step > before.max(attempt.resumed_from_step)
+        attempt.last_committed_step > self.committed_before(index).max(attempt.resumed_from_step)
+    }
+
+    /// The newest step that the attempts before it committed in its stage.
+    fn committed_before(&self, index: usize) -> Option<Step> {
+        let stage = &self.attempts[index].stage;
+        let of_stage = self.attempts[..index].iter().filter(|before| before.stage == *stage);
+        of_stage.filter_map(|before| before.last_committed_step).max()
     }
 }

@@ -192,7 +192,7 @@ fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitt
     let budget = BudgetUse { name: "roll_back".into(), spent: f64::from(again), limit: f64::from(limit) };
     let end = |rule, why: String, budget| Some(stop(rule, why, budget, FinalState::Failed, last.reason));
     if !roll_back.by_person && again > limit {
-        let why = format!("{limit} roll backs are spent; {}", roll_back.why);
+        let why = format!("the limit of {limit} roll backs is reached; {}", roll_back.why);
         let budget = BudgetUse { spent: f64::from(roll_back.spent), ..budget };
         return end("roll_back.budget", why, Some(budget));
     }
@@ -201,10 +201,10 @@ fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitt
         Err(why) => return end("roll_back.no_place", format!("{why}; {}", roll_back.why), None),
     };
     let to = back.to_step.map_or("the beginning".into(), |step| format!("the checkpoint of step {step}"));
-    let skip = back.skip.map_or(String::new(), |range| format!(" and passes over the batches {range}"));
+    let skip = back.skip.map_or(String::new(), |range| format!(" and skips the batches {range}"));
     Some(Decision::Retry {
         rule: if roll_back.by_person { "roll_back.person" } else { "roll_back.detector" },
-        why: format!("goes back to {to}{skip}: {}", roll_back.why),
+        why: format!("rolls back to {to}{skip}: {}", roll_back.why),
         delay_seconds: policy.roll_back.delay_seconds(again, jitter),
         set: last.set.clone(),
         plan_index: None,
@@ -231,13 +231,15 @@ fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
     ))
 }
 
-/// Money and GPU time bound everything, evaluations and preemptions included.
+/// Money, GPU time and wall time bound everything, evaluations and preemptions included.
 fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Option<Decision> {
     let usd: f64 = history.attempts.iter().map(|attempt| attempt.cost_usd).sum();
     let gpu_hours = history.attempts.iter().map(|attempt| attempt.gpu_seconds).sum::<f64>() / 3600.0;
+    let hours = history.attempts.iter().map(|attempt| attempt.seconds).sum::<f64>() / 3600.0;
     let limits = [
         ("C6.money", "max_usd", usd, policy.max_usd, "USD"),
         ("C6.gpu_time", "max_gpu_hours", gpu_hours, policy.max_gpu_hours, "GPU hours"),
+        ("C6.time", "max_hours", hours, policy.max_hours, "hours"),
     ];
     limits.into_iter().find_map(|(rule, name, spent, limit, unit)| {
         let limit = limit.filter(|limit| spent >= *limit)?;
@@ -251,7 +253,7 @@ fn money_spent(history: &History, policy: &RetryPolicy, reason: Reason) -> Optio
 fn cannot_help(last: &PastAttempt) -> Option<Decision> {
     let hopeless = matches!(last.reason, Reason::CodeError | Reason::CheckpointError);
     (hopeless && last.confidence != Confidence::Guess).then(|| {
-        let why = format!("`{}` would happen again: the launch itself has to change", last.reason);
+        let why = format!("`{}` would happen again: the launch must change", last.reason);
         stop("no_retry.same_end_expected", why, None, FinalState::Failed, last.reason)
     })
 }
@@ -259,10 +261,12 @@ fn cannot_help(last: &PastAttempt) -> Option<Decision> {
 /// Ends in a row that brought no newly committed step and look alike. Whatever is left of the budgets, more of the
 /// same proves nothing. Preemptions count against their own, larger bound; another plan entry is another try.
 fn crash_loop(history: &History, policy: &RetryPolicy, last: &PastAttempt) -> Option<Decision> {
-    let bound = if last.reason == Reason::Preempted {
-        policy.preempted_without_commit_max
-    } else {
-        policy.crash_loop_attempts
+    let bound = match last.reason {
+        Reason::Preempted => policy.preempted_without_commit_max,
+        Reason::NodeFailure | Reason::NetworkError | Reason::StorageError => {
+            policy.infrastructure_without_commit_max
+        }
+        _ => policy.crash_loop_attempts,
     };
     let alike = history.trailing_without_progress(last);
     (alike >= bound).then(|| {

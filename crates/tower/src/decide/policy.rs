@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::TerminationReason as Reason;
 
-/// How often, and how patiently.
+/// How often, and how patiently. Committed training gives retries back, one by one, up to all of them: a run of weeks meets more
+/// failures than any fixed number, and one that gets nowhere gets none back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttemptBudget {
-    /// Retries allowed over the life of the run.
+    /// Retries until it is spent.
     pub attempts: u32,
+    /// Committed training that gives one retry back, in hours; none: nothing does.
+    #[serde(default)]
+    pub refill_hours: Option<f64>,
     /// The first delay; each retry for the same reason doubles it.
     pub backoff_min_seconds: f64,
     /// The longest delay.
@@ -19,7 +23,11 @@ pub struct AttemptBudget {
 
 impl AttemptBudget {
     const fn new(attempts: u32, backoff_min_seconds: f64, backoff_max_seconds: f64) -> Self {
-        Self { attempts, backoff_min_seconds, backoff_max_seconds }
+        Self { attempts, refill_hours: None, backoff_min_seconds, backoff_max_seconds }
+    }
+
+    const fn refilled(self, hours: f64) -> Self {
+        Self { refill_hours: Some(hours), ..self }
     }
 
     /// The delay before the `retry`-th retry (1 is the first): half of the doubled delay for certain, the other half
@@ -43,15 +51,17 @@ pub struct PlanEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
-    /// Preemptions: 50, after 5 s to 1 min. They spend nothing else.
+    /// Preemptions: 50, one more for each committed hour, after 5 s to 1 min. They spend nothing else.
     pub preempted: AttemptBudget,
-    /// `node_failure`, `network_error`, `storage_error` together: 5, after 10 s to 5 min.
+    /// `node_failure`, `network_error`, `storage_error` together: 5, one more for each committed half hour, after 10 s
+    /// to 5 min.
     pub infrastructure: AttemptBudget,
-    /// Hangs: 2, after 30 s to 5 min.
+    /// Hangs: 2, one more for each 24 committed hours, after 30 s to 5 min.
     pub hang: AttemptBudget,
-    /// A limit on time was reached: 10, at once; a run that commits in between needs several allocations.
+    /// A limit on time was reached: 10, one more for each committed hour, at once; a long run needs many allocations.
     pub timeout: AttemptBudget,
-    /// Ends that nobody can explain, and mere guesses of `code_error` or `checkpoint_error`: 1, after 30 s to 5 min.
+    /// Unexplained ends, and mere guesses of `code_error` or `checkpoint_error`: 1, one more for each 24 committed hours, after 30 s
+    /// to 5 min.
     pub unknown: AttemptBudget,
     /// Roll backs that detectors ask for: 3, at once.
     pub roll_back: AttemptBudget,
@@ -67,22 +77,27 @@ pub struct RetryPolicy {
     pub numeric_divergence: Vec<PlanEntry>,
     /// Ends in a row that look alike and commit nothing new before the run stops: 3.
     pub crash_loop_attempts: u32,
+    /// Infrastructure failures in a row without a newly committed step before the run stops: 5. Machines fail in series by chance: at one
+    /// failure in 3 hours and a commit each 10 minutes, three in a row end one run of weeks in six.
+    pub infrastructure_without_commit_max: u32,
     /// Preemptions in a row without a newly committed step before the run stops: 10.
     pub preempted_without_commit_max: u32,
     /// Money for all attempts together, US dollars.
     pub max_usd: Option<f64>,
     /// GPU time for all attempts together, hours.
     pub max_gpu_hours: Option<f64>,
+    /// Wall time for all attempts together, hours.
+    pub max_hours: Option<f64>,
 }
 
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            preempted: AttemptBudget::new(50, 5.0, 60.0),
-            infrastructure: AttemptBudget::new(5, 10.0, 300.0),
-            hang: AttemptBudget::new(2, 30.0, 300.0),
-            timeout: AttemptBudget::new(10, 0.0, 0.0),
-            unknown: AttemptBudget::new(1, 30.0, 300.0),
+            preempted: AttemptBudget::new(50, 5.0, 60.0).refilled(1.0),
+            infrastructure: AttemptBudget::new(5, 10.0, 300.0).refilled(0.5),
+            hang: AttemptBudget::new(2, 30.0, 300.0).refilled(24.0),
+            timeout: AttemptBudget::new(10, 0.0, 0.0).refilled(1.0),
+            unknown: AttemptBudget::new(1, 30.0, 300.0).refilled(24.0),
             roll_back: AttemptBudget::new(3, 0.0, 0.0),
             evaluator: AttemptBudget::new(3, 10.0, 300.0),
             by_reason: BTreeMap::new(),
@@ -90,9 +105,11 @@ impl Default for RetryPolicy {
             host_oom: Vec::new(),
             numeric_divergence: Vec::new(),
             crash_loop_attempts: 3,
+            infrastructure_without_commit_max: 5,
             preempted_without_commit_max: 10,
             max_usd: None,
             max_gpu_hours: None,
+            max_hours: None,
         }
     }
 }

@@ -116,7 +116,7 @@ pub(super) fn with_next_plan(
     })
 }
 
-/// C1, C2 and the unknown: the same launch again, while its budget lasts.
+/// C1, C2 and the unknown: the same launch again, while its budget lasts. Committed training refills it.
 pub(super) fn same_again(
     history: &History,
     policy: &RetryPolicy,
@@ -124,23 +124,37 @@ pub(super) fn same_again(
     jitter: f64,
 ) -> Decision {
     let spending = policy.spending(last.reason);
-    let spent = history.count(spending.reasons);
+    let retries = history.count(spending.reasons);
+    let in_use = history.in_use(spending.reasons, spending.budget.refill_hours);
     let limit = spending.budget.attempts;
+    // A retry needs a whole one, as for a token bucket.
+    let spent = in_use.ceil() as u32;
     let budget =
         BudgetUse { name: spending.name.into(), spent: f64::from(spent.min(limit)), limit: f64::from(limit) };
     if spent > limit {
+        let refill = spending.budget.refill_hours.map(|hours| {
+            format!("; {hours} h of committed training give one back, and there was too little of it")
+        });
         let why = format!(
-            "all {limit} retries of the `{}` budget are spent; the last attempt ended as `{}`",
-            spending.name, last.reason
+            "all {limit} retries of the `{}` budget are spent; the last attempt ended as `{}`{}",
+            spending.name,
+            last.reason,
+            refill.unwrap_or_default()
         );
         return stop("C6.attempts_spent", why, Some(budget), FinalState::BudgetExhausted, last.reason);
     }
     let resume = last.last_committed_step.is_some();
     let from =
         last.last_committed_step.map_or("the start".to_owned(), |step| format!("committed step {step}"));
+    let number = match retries == spent {
+        true => format!("retry {spent} of {limit}"),
+        false => {
+            format!("retry {retries}; {spent} of {limit} in use after what committed training gave back")
+        }
+    };
     Decision::Retry {
         rule: spending.rule,
-        why: format!("`{}`: retry {spent} of {limit}, from {from}", last.reason),
+        why: format!("`{}`: {number}, from {from}", last.reason),
         delay_seconds: spending.budget.delay_seconds(spent, jitter),
         set: last.set.clone(),
         plan_index: None,

@@ -12,6 +12,7 @@ fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
         fingerprint: format!("{reason}: same text"),
         last_committed_step: committed,
         resumed_from_step: None,
+        last_step: committed,
         gpu_seconds: 3600.0,
         cost_usd: 2.0,
         seconds: 3600.0,
@@ -27,6 +28,19 @@ fn plan(entries: &[(&str, &str)]) -> Vec<PlanEntry> {
         .iter()
         .map(|(key, value)| PlanEntry { set: BTreeMap::from([((*key).into(), (*value).into())]) })
         .collect()
+}
+
+/// The policy as it is without refills: every budget is for the whole life of the run.
+fn fixed(policy: RetryPolicy) -> RetryPolicy {
+    let fixed = |budget: AttemptBudget| AttemptBudget { refill_hours: None, ..budget };
+    RetryPolicy {
+        preempted: fixed(policy.preempted),
+        infrastructure: fixed(policy.infrastructure),
+        hang: fixed(policy.hang),
+        timeout: fixed(policy.timeout),
+        unknown: fixed(policy.unknown),
+        ..policy
+    }
 }
 
 fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
@@ -125,9 +139,11 @@ fn data_errors_wait_for_other_data() {
 #[test]
 fn a_crash_loop_stops_and_progress_breaks_it() {
     let policy = RetryPolicy::default();
-    let mut attempts = vec![ended(Reason::NetworkError, Some(50)); 4];
+    assert_eq!(after(&vec![ended(Reason::Hang, Some(50)); 4], &policy).rule(), "C6.crash_loop");
+    let mut attempts = vec![ended(Reason::NetworkError, Some(50)); 6];
+    assert_eq!(after(&attempts[..5], &policy).rule(), "C1.transient_fault");
     assert_eq!(after(&attempts, &policy).rule(), "C6.crash_loop");
-    attempts[3].last_committed_step = Some(60);
+    attempts[5].last_committed_step = Some(600);
     assert_eq!(after(&attempts, &policy).rule(), "C1.transient_fault");
     let preempted = vec![ended(Reason::Preempted, None); 9];
     assert_eq!(after(&preempted, &policy).rule(), "C2.preempted");
@@ -161,11 +177,11 @@ proptest! {
         ends in proptest::collection::vec((0..Reason::ALL.len(), any::<bool>(), 0..3usize), 300),
         jitter in 0.0..1.0f64,
     ) {
-        let policy = RetryPolicy {
+        let policy = fixed(RetryPolicy {
             device_oom: plan(&[("A", "1"), ("B", "1")]),
             host_oom: plan(&[("C", "1")]),
             ..Default::default()
-        };
+        });
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
         let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_stage: None, roll_back: None };
         let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
@@ -213,7 +229,7 @@ fn roll_backs_have_their_own_budget() {
     let retry = decided(Reason::NumericDivergence, 2, false, back(), &policy);
     let Decision::Retry { rule, why, budget, delay_seconds, .. } = &retry else { panic!("{retry:?}") };
     assert_eq!((*rule, budget.spent, budget.limit, *delay_seconds), ("roll_back.detector", 3.0, 3.0, 0.0));
-    assert_eq!(why, "goes back to the checkpoint of step 40 and passes over the batches 30..50: a spike");
+    assert_eq!(why, "rolls back to the checkpoint of step 40 and skips the batches 30..50: a spike");
     let rule = |reason, spent, by_person, back, policy: &RetryPolicy| {
         decided(reason, spent, by_person, back, policy).rule()
     };
@@ -254,4 +270,124 @@ fn a_finished_stage_leads_to_the_next() {
     assert_eq!(after(&attempts, &few).rule(), "C2.preempted");
     attempts.extend([at_ten(Some(20)), at_ten(Some(20))]);
     assert_eq!(after(&attempts, &few).rule(), "C6.crash_loop");
+}
+
+/// A run that commits every ten minutes and fails at random times (exponential, mean `mtbf_hours`), five minutes of each attempt for the
+/// start. Gives the hours that were committed when it ended, its attempts, and the rule that ended it.
+fn simulated(
+    policy: &RetryPolicy,
+    mtbf_hours: f64,
+    goal_hours: f64,
+    seed: u64,
+) -> (f64, usize, &'static str) {
+    const COMMIT_SECONDS: f64 = 600.0;
+    const START_SECONDS: f64 = 300.0;
+    let mut rng = trackway_core::SplitMix64::new(seed);
+    let mut history =
+        History { attempts: vec![], data_manifest_now: "v1".into(), next_stage: None, roll_back: None };
+    let mut committed: Step = 0;
+    loop {
+        let lives_seconds = -mtbf_hours * 3600.0 * (1.0 - trackway_core::Rng::next_unit(&mut rng)).ln();
+        let left_seconds = goal_hours * 3600.0 - committed as f64 * COMMIT_SECONDS;
+        let is_done = lives_seconds - START_SECONDS >= left_seconds;
+        let trained_seconds = (lives_seconds - START_SECONDS).clamp(0.0, left_seconds);
+        let resumed = (committed > 0).then_some(committed);
+        committed += (trained_seconds / COMMIT_SECONDS) as Step;
+        let reason = if is_done { Reason::Completed } else { Reason::NodeFailure };
+        history.attempts.push(PastAttempt {
+            // No two failures of a machine look alike here: a crash loop is another rule's business.
+            fingerprint: format!("node {}", history.attempts.len()),
+            resumed_from_step: resumed,
+            last_step: Some(committed),
+            seconds: START_SECONDS + trained_seconds,
+            ..ended(reason, (committed > 0).then_some(committed))
+        });
+        let decision = decide(&history, policy, 0.5);
+        if !decision.launches() {
+            return (committed as f64 * COMMIT_SECONDS / 3600.0, history.attempts.len(), decision.rule());
+        }
+    }
+}
+
+/// Proves that a run of 54 days that fails every 3.09 hours (Llama 3 405B: 419 interruptions, <https://arxiv.org/abs/2407.21783>) comes to its end
+/// with the default budgets, and that without refills it would stop within two days.
+#[test]
+fn a_run_of_weeks_outlives_its_failures() {
+    const GOAL_HOURS: f64 = 54.0 * 24.0;
+    let (mut completed, mut attempts, mut ends) = (0, 0, BTreeMap::<&str, u32>::new());
+    for seed in 0..100 {
+        let (hours, launched, rule) = simulated(&RetryPolicy::default(), 3.09, GOAL_HOURS, seed);
+        completed += usize::from(rule == "finished" && hours >= GOAL_HOURS - 1.0);
+        attempts += launched;
+        *ends.entry(rule).or_default() += 1;
+        let (hours, launched, rule) = simulated(&fixed(RetryPolicy::default()), 3.09, GOAL_HOURS, seed);
+        assert_eq!((rule, launched), ("C6.attempts_spent", 6), "seed {seed}");
+        assert!(hours < 48.0, "seed {seed}: {hours}");
+    }
+    println!(
+        "with refills {completed} of 100 runs complete, after {} attempts on average: {ends:?}",
+        attempts / 100
+    );
+    assert!(completed >= 95, "{completed} of 100: {ends:?}");
+}
+
+/// Proves that refills do not keep a run alive that fails faster than it commits: at a failure every 20 minutes it stops within
+/// a few hours, and without any commit after the first retries.
+#[test]
+fn refills_do_not_feed_a_storm() {
+    for seed in 0..100 {
+        let (hours, _, rule) = simulated(&RetryPolicy::default(), 1.0 / 3.0, 1_000.0, seed);
+        assert!(
+            matches!(rule, "C6.attempts_spent" | "C6.crash_loop") && hours < 24.0,
+            "seed {seed}: {rule} {hours}"
+        );
+        let (hours, attempts, _) = simulated(&RetryPolicy::default(), 0.01, 1_000.0, seed);
+        assert!(hours == 0.0 && attempts <= 6, "seed {seed}: {hours} {attempts}");
+    }
+}
+
+/// Proves that a whole retry is needed, that only newly committed steps give any back, and never more than there were.
+#[test]
+fn only_committed_training_refills() {
+    let policy = RetryPolicy {
+        infrastructure: AttemptBudget {
+            attempts: 2,
+            refill_hours: Some(1.0),
+            ..RetryPolicy::default().infrastructure
+        },
+        ..Default::default()
+    };
+    let failed = |number: u32, resumed: Option<Step>, committed: Option<Step>, hours: f64| PastAttempt {
+        resumed_from_step: resumed,
+        fingerprint: format!("node {number}"),
+        seconds: hours * 3600.0,
+        ..ended(Reason::NodeFailure, committed)
+    };
+    let spent = |attempts: &[PastAttempt]| match after(attempts, &policy) {
+        Decision::Retry { budget, .. } => Ok(budget.spent),
+        Decision::Stop { rule, .. } => Err(rule),
+        other => panic!("{other:?}"),
+    };
+    let first = failed(1, None, Some(100), 10.0);
+    assert_eq!(spent(std::slice::from_ref(&first)), Ok(1.0), "ten hours fill what was full");
+    let half = failed(2, Some(100), Some(150), 0.5);
+    assert_eq!(spent(&[first.clone(), half.clone()]), Ok(2.0));
+    // Half an hour gave half a retry back, and the next one needs a whole one.
+    assert_eq!(
+        spent(&[first.clone(), half.clone(), failed(3, Some(150), Some(151), 0.1)]),
+        Err("C6.attempts_spent")
+    );
+    assert_eq!(spent(&[first.clone(), half.clone(), failed(3, Some(150), Some(250), 1.0)]), Ok(2.0));
+    // Steps that were committed before, however long they took, give nothing.
+    let again = PastAttempt { last_step: Some(150), ..failed(3, Some(100), Some(150), 50.0) };
+    assert_eq!(spent(&[first, half, again]), Err("C6.attempts_spent"));
+}
+
+/// Proves that wall time bounds a run whatever its other budgets allow.
+#[test]
+fn wall_time_bounds_all_attempts_together() {
+    let policy = RetryPolicy { max_hours: Some(1.5), ..Default::default() };
+    assert!(after(&[ended(Reason::Preempted, Some(1))], &policy).launches());
+    let decision = after(&[ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))], &policy);
+    assert_eq!(decision.rule(), "C6.time");
 }

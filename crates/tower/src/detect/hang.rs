@@ -70,7 +70,7 @@ impl Hang {
             value: Some(quiet_seconds),
             threshold: limit,
             evidence: format!(
-                "nothing for {} s after step {step}; the longest step took {} s",
+                "no sign of life for {} s after step {step}; the longest step took {} s",
                 number(quiet_seconds),
                 number(self.longest_seconds)
             ),

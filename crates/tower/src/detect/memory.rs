@@ -85,7 +85,7 @@ impl MemoryCreep {
             .map(|limit| sample.step.saturating_add(((limit - sample.value).max(0.0) / per_step) as u64));
         let until = match end {
             Some(step) => format!("; at this rate memory is all at step {step}"),
-            None => "; how much there is, is not known".into(),
+            None => "; the total is not known".into(),
         };
         Some(Change::fires(Found {
             severity: if end.is_some() { Critical } else { Warn },

@@ -127,7 +127,7 @@ impl Rank {
             .iter()
             .filter_map(|(name, value)| value.map(|value| format!("{name} {}", number(value))))
             .collect();
-        if known.is_empty() { String::new() } else { format!("; beside it: {}", known.join(", ")) }
+        if known.is_empty() { String::new() } else { format!("; also: {}", known.join(", ")) }
     }
 
     /// A cause that the numbers themselves tell.

@@ -97,7 +97,7 @@ impl Stragglers {
                     value: Some(score),
                     threshold: rule.threshold,
                     evidence: format!(
-                        "rank {rank} takes {} s a step, the middle of {} ranks {} s",
+                        "rank {rank} takes {} s per step, the median of {} ranks {} s",
                         number(own),
                         medians.len(),
                         number(middle)

@@ -49,14 +49,16 @@ impl Rules {
             Detector::GradientVanishing => ("the norm itself", "steps in a row"),
             Detector::LossSpike => ("deviations above the median", "steps in a row"),
             Detector::LossShift => ("times the usual loss", "steps in a row"),
-            Detector::Plateau => ("share by which the loss must fall", "steps from the beginning"),
+            Detector::Plateau => ("fraction by which the loss must fall", "steps from the beginning"),
             Detector::ValidationDivergence => ("times the best validation loss", "evaluations in a row"),
             Detector::DeadInput => ("not used", "repetitions in a row"),
             Detector::SeenBefore => ("not used", "repetitions at least"),
-            Detector::DataStarvation => ("share of the step spent waiting", "steps in a row"),
-            Detector::ThroughputDrop => ("share of the usual speed", "medians of 8 steps in a row"),
-            Detector::Straggler => ("share of the other ranks' speed", "looks of 16 steps in a row"),
-            Detector::MemoryCreep => ("share by which memory must have grown", "blocks of 16 steps in a row"),
+            Detector::DataStarvation => ("fraction of the step spent waiting", "steps in a row"),
+            Detector::ThroughputDrop => ("fraction of the usual speed", "medians of 8 steps in a row"),
+            Detector::Straggler => ("fraction of the other ranks' speed", "looks of 16 steps in a row"),
+            Detector::MemoryCreep => {
+                ("fraction by which memory must have grown", "blocks of 16 steps in a row")
+            }
             Detector::Hang => ("times the longest step", "seconds at least"),
             Detector::LearningRate => ("the highest learning rate", "steps in a row"),
             Detector::LossScaleCollapse => ("the lowest loss scale", "halvings in 64 steps"),

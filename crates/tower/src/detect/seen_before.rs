@@ -89,7 +89,7 @@ impl SeenBefore {
             value: Some(f64::from(self.repeated)),
             threshold: rule.threshold,
             evidence: format!(
-                "{} of {batches} batches came before: that of step {step} was the one of step {before}; the progressive loss is no longer one on unseen data",
+                "{} of {batches} batches were seen before: the batch of step {step} is that of step {before}; the progressive loss is no longer measured on unseen data",
                 self.repeated
             ),
         }))

@@ -100,7 +100,10 @@ fn paired(mut sum: Sum, evidence: &Evidence, operands: &[&Number], found: &[Foun
 
 fn measured_difference(number: &Number, evidence: &Evidence) -> Option<Range> {
     let measured = evidence.differences.get(&number.name)?;
-    Some(Range { value: measured.value?, low: measured.low?, high: measured.high? })
+    // Pairs of only some rows say nothing about the others: the two intervals, which cover theirs, decide then.
+    measured.coverage().filter(|coverage| coverage.is_complete())?;
+    let (low, high) = measured.interval()?;
+    Some(Range { value: measured.value()?, low, high })
 }
 
 /// `None` where numbers are multiplied with one another, or divided by.

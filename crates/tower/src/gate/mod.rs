@@ -8,11 +8,13 @@
 //! - What is left is put together by interval arithmetic, which is right for one number and never too narrow for more (as if all
 //!   of them were off in the same direction).
 //!
+//! A number that covers only some of its rows decides nothing, nor does one of which nobody knows how many rows it covers.
 //! A number without an interval decides nothing, unless it is exact (a size, a cost) or the gate says `value(…)`. What nobody
 //! measured is inconclusive too: silence is no pass. Only where there is no baseline at all, because no model was promoted yet,
 //! is a comparison with it met.
 
 mod linear;
+mod measured;
 #[cfg(test)]
 mod tests;
 
@@ -24,25 +26,7 @@ use trackway_formats::gate::{Gate, Number, Over, SLICE};
 use trackway_formats::rule::{Comparison, Condition, Relation};
 
 use linear::Range;
-
-/// A number of the evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// The number. `None`: it was measured, and is not finite.
-    pub value: Option<f64>,
-    /// The lower end of its interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// The upper end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-    /// The rows behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub support: Option<u64>,
-    /// A fact that is not drawn from anything: a size, a cost.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub exact: bool,
-}
+pub use measured::Measured;
 
 /// Numbers by name: `accuracy`, `slice.women.recall`, `fairness.equal_opportunity`, `size_bytes`.
 pub type Numbers = BTreeMap<String, Measured>;
@@ -58,6 +42,12 @@ pub struct Evidence {
     /// Model − baseline, of numbers computed on the same rows.
     #[serde(default)]
     pub differences: Numbers,
+    /// Numbers of the model that decide nothing, and why, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inconclusive: BTreeMap<String, String>,
+    /// Why no number over rows of the model decides anything; facts do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<String>,
 }
 
 /// A gate that was judged.
@@ -148,7 +138,7 @@ fn compare(comparison: &Comparison<Number>, evidence: &Evidence) -> JudgedCompar
         Err(why) => return told(GateVerdict::Inconclusive, why),
     };
     let Some(range) = linear::difference(comparison, evidence, &operands, &found) else {
-        return told(GateVerdict::Inconclusive, "it comes to no finite number".into());
+        return told(GateVerdict::Inconclusive, "it is not a finite number".into());
     };
     let verdict = judged_by(comparison.relation, range);
     let support = found.iter().filter_map(|found| found.support).min();
@@ -192,17 +182,20 @@ fn look_up(number: &Number, evidence: &Evidence) -> Result<Found, String> {
     if numbers.is_empty() && number.baseline {
         return Err("no baseline was named to compare with".into());
     }
+    if let Some(why) = evidence.inconclusive.get(&number.name).filter(|_| !number.baseline) {
+        return Err(format!("`{}` decides nothing: {why}", number.name));
+    }
     match number.over {
         Over::One => match numbers.get(&number.name) {
-            Some(measured) => decided(measured, number, &number.name),
+            Some(measured) => decided(measured, number, &number.name, evidence),
             None => Err(unmeasured(number, &number.name, numbers)),
         },
-        Over::Least | Over::Greatest => extreme(number, numbers),
+        Over::Least | Over::Greatest => extreme(number, numbers, evidence),
     }
 }
 
 /// The least or greatest of all slices: of both ends of the intervals too.
-fn extreme(number: &Number, numbers: &Numbers) -> Result<Found, String> {
+fn extreme(number: &Number, numbers: &Numbers, evidence: &Evidence) -> Result<Found, String> {
     let metric = number.name.strip_prefix(SLICE).unwrap_or(&number.name);
     let of_slice = |name: &str| {
         let slice = name.strip_prefix(SLICE).and_then(|name| name.strip_suffix(metric));
@@ -214,7 +207,7 @@ fn extreme(number: &Number, numbers: &Numbers) -> Result<Found, String> {
     }
     let found: Vec<Found> = slices
         .into_iter()
-        .map(|(name, measured)| decided(measured, number, name))
+        .map(|(name, measured)| decided(measured, number, name, evidence))
         .collect::<Result<_, _>>()?;
     let pick = |of: fn(&Range) -> f64| {
         let values = found.iter().map(|found| of(&found.range));
@@ -228,33 +221,50 @@ fn extreme(number: &Number, numbers: &Numbers) -> Result<Found, String> {
     Ok(Found { range, support: found.iter().filter_map(|found| found.support).min() })
 }
 
-fn decided(measured: &Measured, number: &Number, name: &str) -> Result<Found, String> {
+fn decided(measured: &Measured, number: &Number, name: &str, evidence: &Evidence) -> Result<Found, String> {
     let whose = if number.baseline { " of the baseline" } else { "" };
-    let Some(value) = measured.value.filter(|value| value.is_finite()) else {
+    let Some(value) = measured.value().filter(|value| value.is_finite()) else {
         return Err(format!("`{name}`{whose} is not a finite number"));
     };
-    let range = match (measured.low, measured.high) {
-        _ if number.alone || measured.exact => Range::point(value),
-        (Some(low), Some(high)) if low.is_finite() && high.is_finite() => Range { value, low, high },
-        _ => {
+    let Some(coverage) = measured.coverage() else {
+        return Ok(Found { range: Range::point(value), support: None });
+    };
+    if let Some(why) = evidence.unmatched.as_ref().filter(|_| !number.baseline) {
+        return Err(format!("`{name}` decides nothing: {why}"));
+    }
+    if coverage.is_partial() {
+        return Err(format!(
+            "`{name}`{whose} covers only {} of {} rows",
+            coverage.rows_used, coverage.rows_expected
+        ));
+    }
+    let range = match measured.interval() {
+        _ if number.alone => Range::point(value),
+        None => {
             return Err(format!(
-                "`{name}`{whose} is {} without an interval, which shows nothing; leave the rows behind it, or ask for `value({name})`",
+                "`{name}`{whose} is {} without an interval, which proves nothing; record the rows behind it, or use `value({name})`",
                 digits(value)
             ));
         }
+        Some(_) if !coverage.is_known() => {
+            return Err(format!(
+                "`{name}`{whose} does not state how many rows it covers; record the rows behind it, or its `support`"
+            ));
+        }
+        Some((low, high)) => Range { value, low, high },
     };
-    Ok(Found { range, support: measured.support })
+    Ok(Found { range, support: measured.support() })
 }
 
 fn unmeasured(number: &Number, name: &str, numbers: &Numbers) -> String {
-    let whose = if number.baseline { "the baseline has no" } else { "nobody measured" };
+    let whose = if number.baseline { "the baseline has no" } else { "there is no" };
     let alike = numbers
         .keys()
         .map(|known| (common_letters(known, name), known))
         .max()
         .filter(|(common, _)| common * 2 > name.len());
     let hint = alike.map(|(_, known)| format!("; there is `{known}`")).unwrap_or_default();
-    format!("{whose} `{name}`{hint}")
+    format!("{whose} metric `{name}`{hint}")
 }
 
 /// How many letters two names begin or end with together.
@@ -295,7 +305,7 @@ fn in_words(range: Range, relation: Relation, settles_at: Option<u64>) -> String
     let interval =
         if low == high { String::new() } else { format!(" ({} … {})", digits(low), digits(high)) };
     let settles = settles_at.map(|rows| format!("; about {rows} rows would settle it")).unwrap_or_default();
-    format!("left − right is {}{interval}, asked for {relation} 0{settles}", digits(value))
+    format!("left − right is {}{interval}, required {relation} 0{settles}", digits(value))
 }
 
 /// Five digits that count.

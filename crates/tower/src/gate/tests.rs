@@ -1,12 +1,18 @@
 use super::*;
 use GateVerdict::{Fail, Inconclusive, Pass};
+use std::collections::BTreeMap;
+use trackway_core::RowCoverage;
 
 fn between(value: f64, low: f64, high: f64) -> Measured {
-    Measured { value: Some(value), low: Some(low), high: Some(high), support: Some(1_000), exact: false }
+    Measured::estimate(Some(value), (Some(low), Some(high)), Some(1_000), RowCoverage::complete(1_000))
 }
 
 fn exact(value: f64) -> Measured {
-    Measured { value: Some(value), low: None, high: None, support: None, exact: true }
+    Measured::fact(value)
+}
+
+fn partial() -> RowCoverage {
+    RowCoverage { rows_used: 10, rows_expected: 1_000 }
 }
 
 fn numbers(entries: &[(&str, Measured)]) -> Numbers {
@@ -17,8 +23,13 @@ fn evidence() -> Evidence {
     Evidence {
         numbers: numbers(&[
             ("accuracy", between(0.86, 0.84, 0.88)),
-            ("bare", Measured { value: Some(0.9), low: None, high: None, support: None, exact: false }),
-            ("broken", Measured { value: None, low: None, high: None, support: None, exact: false }),
+            ("bare", Measured::estimate(Some(0.9), (None, None), None, RowCoverage::UNKNOWN)),
+            ("broken", Measured::estimate(None, (None, None), None, RowCoverage::complete(10))),
+            ("partial", Measured::estimate(Some(0.9), (Some(0.8), Some(0.95)), Some(10), partial())),
+            ("unknown", Measured::estimate(Some(0.9), (Some(0.8), Some(0.95)), None, RowCoverage::UNKNOWN)),
+            ("of_one_class", between(0.9, 0.8, 1.0)),
+            ("slice.men.auc", Measured::estimate(Some(0.9), (Some(0.8), Some(0.95)), Some(10), partial())),
+            ("slice.women.auc", between(0.9, 0.8, 0.95)),
             ("slice.women.recall", between(0.7, 0.6, 0.8)),
             ("slice.old men.recall", between(0.5, 0.3, 0.7)),
             ("slice.women.precision", between(0.1, 0.0, 0.2)),
@@ -26,11 +37,34 @@ fn evidence() -> Evidence {
         ]),
         baseline: Some(numbers(&[("accuracy", between(0.855, 0.835, 0.875)), ("size_bytes", exact(8e8))])),
         differences: numbers(&[("accuracy", between(0.005, 0.001, 0.009))]),
+        inconclusive: BTreeMap::from([("of_one_class".to_owned(), "every label is `a`".to_owned())]),
+        unmatched: None,
     }
 }
 
 fn judged(rule: &str, evidence: &Evidence) -> JudgedGate {
     judge(rule, &Gate::parse(rule).unwrap(), evidence)
+}
+
+/// Proves that numbers over rows decide nothing, in whatever form they are asked for, where the rows could not be matched with the tasks,
+/// and that facts do.
+#[test]
+fn unmatched_rows_decide_nothing() {
+    let unmatched = Evidence { unmatched: Some("the tasks are no table".into()), ..evidence() };
+    for rule in [
+        "accuracy >= 0.83",
+        "accuracy < 0.5",
+        "value(accuracy) >= 0.1",
+        "slice.women.recall > 0.1",
+        "min(slice.recall) > 0.1",
+        "accuracy - baseline.accuracy >= -1",
+        "accuracy >= 0.83 and size_bytes < 2e9",
+    ] {
+        let judged = judged(rule, &unmatched);
+        assert_eq!(judged.verdict, Inconclusive, "{rule}: {}", judged.why);
+        assert!(judged.why.contains("decides nothing: the tasks are no table"), "{rule}: {}", judged.why);
+    }
+    assert_eq!(judged("size_bytes < 2e9", &unmatched).verdict, Pass);
 }
 
 /// Proves the three verdicts: by intervals, by exact facts, over slices, and put together by `and` and `or`.
@@ -111,17 +145,54 @@ fn a_verdict_says_why() {
     let cases = [
         (
             "bare > 0",
-            "`bare` is 0.9 without an interval, which shows nothing; leave the rows behind it, or ask for `value(bare)`",
+            "`bare` is 0.9 without an interval, which proves nothing; record the rows behind it, or use `value(bare)`",
         ),
-        ("acuracy > 0", "nobody measured `acuracy`; there is `accuracy`"),
-        ("baseline(`slice.women.recall`) > 0", "the baseline has no `slice.women.recall`"),
+        ("acuracy > 0", "there is no metric `acuracy`; there is `accuracy`"),
+        ("baseline(`slice.women.recall`) > 0", "the baseline has no metric `slice.women.recall`"),
         (
             "accuracy >= 0.85",
-            "accuracy is 0.86 (0.84 … 0.88); left − right is 0.01 (-0.01 … 0.03), asked for >= 0; about 4000 rows would settle it",
+            "accuracy is 0.86 (0.84 … 0.88); left − right is 0.01 (-0.01 … 0.03), required >= 0; about 4000 rows would settle it",
         ),
     ];
     for (rule, wanted) in cases {
         assert_eq!(judged(rule, &evidence()).why, wanted);
+    }
+}
+
+/// Proves that a number of only some of its rows decides nothing, in whatever form it is asked for, nor does one whose rows are unknown
+/// or that cannot decide; and that pairs of some rows are not taken for the difference.
+#[test]
+fn only_numbers_of_all_rows_decide() {
+    for rule in [
+        "partial >= 0.5",
+        "value(partial) >= 0.5",
+        "partial < 0.5",
+        "1 - partial <= 0.5",
+        "min(slice.auc) >= 0.5",
+        "unknown >= 0.5",
+        "of_one_class >= 0.5",
+        "value(of_one_class) >= 0.5",
+    ] {
+        let judged = judged(rule, &evidence());
+        assert_eq!(judged.verdict, Inconclusive, "{rule}: {}", judged.why);
+    }
+    let why = judged("partial >= 0.5", &evidence()).why;
+    assert_eq!(why, "`partial` covers only 10 of 1000 rows");
+    assert_eq!(judged("max(slice.recall) >= 0.6", &evidence()).verdict, Pass);
+    let of_some = Measured::estimate(Some(0.005), (Some(0.001), Some(0.009)), Some(10), partial());
+    let of_some = Evidence { differences: numbers(&[("accuracy", of_some)]), ..evidence() };
+    assert_eq!(judged("accuracy >= baseline - 0.002", &of_some).verdict, Inconclusive);
+}
+
+/// Proves that a number in a file that people write is read as a fact or as one that covers its rows, and is written as it was.
+#[test]
+fn numbers_of_a_fixture() {
+    let read = |text: &str| serde_json::from_str::<Measured>(text).unwrap();
+    assert_eq!(read(r#"{"value": 2.0, "exact": true}"#), exact(2.0));
+    let bare = read(r#"{"value": 0.5, "low": 0.4, "high": 0.6, "support": 9}"#);
+    assert_eq!(bare.coverage(), Some(RowCoverage::complete(9)));
+    for measured in [bare, exact(3.0), Measured::estimate(Some(0.9), (None, None), None, partial())] {
+        assert_eq!(read(&serde_json::to_string(&measured).unwrap()), measured);
     }
 }
 

@@ -257,7 +257,7 @@ impl Advisor<'_> {
         Some(Change {
             name: "micro_batch",
             text: format!(
-                "a micro-batch of {}, {} for each step: the effective batch stays",
+                "a micro-batch of {}, {} per step: the effective batch size stays the same",
                 spec.micro_batch, spec.accumulate
             ),
             arguments: format!("--micro-batch {} --accumulate {}", spec.micro_batch, spec.accumulate),
@@ -339,7 +339,7 @@ fn selective(spec: &MemorySpec) -> Option<Change> {
         return None;
     }
     let spec = MemorySpec { recompute: Recompute::Selective, ..spec.clone() };
-    let text = "compute the cheap half of the activations again";
+    let text = "recompute the cheap half of the activations";
     change("recompute_selective", text, "--recompute selective", "steps about 10 % slower", spec)
 }
 
@@ -348,7 +348,7 @@ fn recomputed(spec: &MemorySpec) -> Option<Change> {
         return None;
     }
     let spec = MemorySpec { recompute: Recompute::Full, ..spec.clone() };
-    let text = "compute activations again, layer by layer (activation checkpointing)";
+    let text = "recompute activations layer by layer (activation checkpointing)";
     change("recompute_full", text, "--recompute full", "steps 20 to 30 % slower", spec)
 }
 
@@ -358,7 +358,7 @@ fn sharded(spec: &MemorySpec) -> Option<Change> {
     }
     let mut spec = spec.clone();
     spec.parallel.zero = 3;
-    let text = "shard parameters, gradients and states over the data ranks there are (FSDP, ZeRO 3)";
+    let text = "shard parameters, gradients and optimizer states over the data-parallel ranks (FSDP, ZeRO 3)";
     change("zero_3", text, "--zero 3", "more communication", spec)
 }
 

@@ -112,10 +112,10 @@ fn damaged(dossier: &Dossier) -> Option<Refusal> {
 fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
     const NEXT: &str = "trackway evaluate RUN";
     let Some(evaluation) = &dossier.evaluation else {
-        return Some(refusal("registry.not_evaluated", "nobody evaluated these weights", NEXT));
+        return Some(refusal("registry.not_evaluated", "these weights have not been evaluated", NEXT));
     };
     if evaluation.manifest_sha256 != dossier.manifest_sha256 {
-        let why = format!("evaluation {} judged other weights", evaluation.evaluation_id);
+        let why = format!("evaluation {} is of other weights", evaluation.evaluation_id);
         return Some(refusal("registry.other_weights", why, NEXT));
     }
     if !evaluation.completed {
@@ -137,7 +137,7 @@ fn ungated(dossier: &Dossier) -> Vec<Refusal> {
     let evaluation_id = dossier.evaluation.as_ref().map_or("", |it| it.evaluation_id.as_str());
     let judge = format!("trackway gates judge {evaluation_id}");
     let Some(gates) = dossier.gates.as_ref().filter(|gates| gates.evaluation_id == evaluation_id) else {
-        let why = format!("no gate was judged over evaluation {evaluation_id}");
+        let why = format!("no gate was evaluated for evaluation {evaluation_id}");
         return vec![refusal("registry.not_gated", why, judge)];
     };
     let mut found = Vec::new();

@@ -144,14 +144,14 @@ fn labels_shuffled(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option
     let action = "shuffle items, never labels alone: keep each label with its input";
     if let Some(function) = facts.loss_function.as_ref().filter(|function| function.reordered > 0) {
         let message = format!(
-            "the labels of a repeated batch came in another order {} times, while its inputs did not",
+            "the labels of a repeated batch came in a different order {} times, while its inputs did not",
             function.reordered
         );
         return cause(Diagnosis::LabelsShuffled, Certain, Weight::Blocks, message, action);
     }
     let reload = facts.batches.as_ref()?.reload.as_ref().filter(|reload| reload.labels_changed > 0)?;
     let message = format!(
-        "{} of {} items came with another label when they were loaded again; the inputs of {} changed",
+        "{} of {} items had a different label when they were loaded again; the inputs of {} changed",
         reload.labels_changed, reload.checked, reload.inputs_changed
     );
     let (confidence, weight) =
@@ -171,7 +171,7 @@ fn labels_unpaired(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option
 
 fn labels_are_inputs(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
     facts.loss_function.as_ref().filter(|function| function.labels_are_inputs)?;
-    let message = "what is to be predicted is what enters the model, so copying is enough";
+    let message = "the labels are the model input, so copying is enough";
     let action = "shift the targets by one: predict the next token";
     cause(Diagnosis::LabelsAreInputs, Likely, Weight::Warns, message, action)
 }
@@ -184,7 +184,7 @@ fn same_batch(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Caus
         return None;
     }
     let message = format!("the first {} batches of the loader are one and the same", batches.looked_at);
-    let action = "look at the sampler and at `__getitem__`: the index must decide the item";
+    let action = "check the sampler and `__getitem__`: the index must determine the item";
     cause(Diagnosis::SameBatch, Certain, Weight::Blocks, message, action)
 }
 
@@ -195,7 +195,7 @@ fn nan_in_batch(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Op
     };
     let tensor = in_batch.chain(&facts.inputs).find(is_bad)?;
     let message = format!(
-        "tensor `{}` of the batch holds {} NaN and {} infinite values",
+        "tensor `{}` of the batch contains {} NaN and {} infinite values",
         tensor.name, tensor.nan_count, tensor.infinite_count
     );
     let action = "find the column and clean it before training: `trackway data profile` counts them";
@@ -236,7 +236,7 @@ fn input_not_normalised(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> O
     let inputs = entered(facts);
     let tensor = inputs.iter().find(is_off)?;
     let message = format!(
-        "what enters the model has a mean of {} and a deviation of {}",
+        "the model input has a mean of {} and a standard deviation of {}",
         number(tensor.mean.unwrap_or_default()),
         number(tensor.stddev.unwrap_or_default())
     );
@@ -249,14 +249,14 @@ fn input_not_normalised(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> O
 fn softmax_twice(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.given_probabilities)?;
     let confidence = if function.name == "cross_entropy" { Certain } else { Likely };
-    let message = format!("`{}` gets probabilities, and makes them once more of what it gets", function.name);
+    let message = format!("`{}` expects logits, but gets probabilities", function.name);
     let action = "hand the scores of the last layer over, without softmax or sigmoid";
     cause(Diagnosis::SoftmaxTwice, confidence, Weight::Explains, message, action)
 }
 
 fn no_log_softmax(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
     let function = facts.loss_function.as_ref().filter(|function| function.given_no_log_probabilities)?;
-    let message = format!("`{}` needs log-probabilities and gets something else", function.name);
+    let message = format!("`{}` expects log-probabilities, but gets something else", function.name);
     let action = "put `log_softmax` before it, or use `cross_entropy`";
     cause(Diagnosis::NoLogSoftmax, Certain, Weight::Blocks, message, action)
 }
@@ -294,7 +294,7 @@ fn initial_loss(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Ca
     let first = function.first_value?;
     if first > expected * INITIAL_LOSS_FACTOR + INITIAL_LOSS_ADDED {
         let message = format!(
-            "the first loss is {}; an untrained model that does not know the answer has {}",
+            "the first loss is {}; an untrained model should have {}",
             number(first),
             number(expected)
         );
@@ -307,7 +307,7 @@ fn initial_loss(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Ca
             number(first),
             number(expected)
         );
-        let action = "right for a pretrained model; else look for the label among the inputs";
+        let action = "correct for a pretrained model; otherwise look for the label among the inputs";
         Cause { diagnosis: Diagnosis::InitialLoss, confidence: Guess, weight: Weight::Tells, message, action }
     })
 }
@@ -321,7 +321,7 @@ fn nothing_trainable(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Opti
         return None;
     }
     let message = format!("all {all} parameters are frozen: none asks for a gradient");
-    let action = "set `requires_grad` where the model is to learn";
+    let action = "set `requires_grad` where the model should learn";
     cause(Diagnosis::NothingTrainable, Certain, Weight::Blocks, message, action)
 }
 
@@ -367,8 +367,7 @@ fn optimizer_never_steps(_: &RehearsalEvidence, facts: &Facts, learning: &Learni
     {
         return None;
     }
-    let message =
-        format!("the loss was differentiated {} times, and no optimizer made a step", updates.backward_count);
+    let message = format!("`backward` ran {} times, but no optimizer took a step", updates.backward_count);
     cause(
         Diagnosis::OptimizerNeverSteps,
         Certain,
@@ -386,7 +385,8 @@ fn optimizer_of_other_parameters(_: &RehearsalEvidence, facts: &Facts, _: &Learn
     }
     let message =
         format!("the optimizer changes {optimized} parameters, and none of them belongs to the model");
-    let action = "make the optimizer of the parameters of the model that is trained, after the model was moved or wrapped";
+    let action =
+        "create the optimizer from the parameters of the trained model, after the model is moved or wrapped";
     cause(Diagnosis::OptimizerOfOtherParameters, Certain, Weight::Blocks, message, action)
 }
 
@@ -408,7 +408,7 @@ fn idle(
 
 fn not_in_optimizer(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> Option<Cause> {
     let updates = facts.updates.as_ref()?;
-    let action = "give them to the optimizer, or set `requires_grad` to false where they are to stay";
+    let action = "pass them to the optimizer, or set `requires_grad` to false if they should stay frozen";
     idle(Diagnosis::NotInOptimizer, &updates.not_in_optimizer, facts, "no optimizer has", action)
 }
 
@@ -446,7 +446,7 @@ fn frozen_layers(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> O
     }
     let part = share(&model.frozen, &model.parameters);
     let message = format!("frozen are {}", share_in_words(&model.frozen, &model.parameters));
-    let action = "right where the frozen part is pretrained; else set `requires_grad`";
+    let action = "correct if the frozen part is pretrained; otherwise set `requires_grad`";
     match failed(learning) {
         true => cause(Diagnosis::FrozenLayers, Likely, Weight::Explains, message, action),
         false if part >= FROZEN_SHARE_WARNS => {
@@ -462,8 +462,7 @@ fn gradients_not_zeroed(_: &RehearsalEvidence, facts: &Facts, _: &Learning) -> O
     if stale == 0 || 2 * stale < steps.saturating_sub(1) {
         return None;
     }
-    let message =
-        format!("{stale} of {steps} updates were made with the gradients of earlier ones still in them");
+    let message = format!("{stale} of {steps} updates still included gradients of earlier steps");
     let action = "call `optimizer.zero_grad()` once for each `optimizer.step()`";
     cause(Diagnosis::GradientsNotZeroed, Certain, Weight::Blocks, message, action)
 }
@@ -540,13 +539,13 @@ fn dropout(_: &RehearsalEvidence, facts: &Facts, learning: &Learning) -> Option<
     if !failed(learning) {
         return None;
     }
-    let message = format!("dropout leaves out {:.0} %", 100.0 * model.dropout);
+    let message = format!("dropout is {:.0} %", 100.0 * model.dropout);
     cause(
         Diagnosis::Dropout,
         Guess,
         Weight::Warns,
         message,
-        "rehearse without dropout; a batch is to be learned by heart",
+        "rehearse without dropout: the batch should be memorized",
     )
 }
 
@@ -556,7 +555,7 @@ fn crashed(evidence: &RehearsalEvidence, _: &Facts, _: &Learning) -> Option<Caus
         return None;
     }
     let message = format!("the script {}", ending.words);
-    cause(Diagnosis::Crashed, Certain, Weight::Blocks, message, "mend it: the run would end the same way")
+    cause(Diagnosis::Crashed, Certain, Weight::Blocks, message, "fix it: the run would end the same way")
 }
 
 /// The shape of the loss alone, where nothing else was seen.
@@ -574,13 +573,13 @@ fn by_the_curve(learning: &Learning) -> Option<Cause> {
         ),
         Learned::NotAtAll if learning.worst > 2.0 * learning.first => (
             Diagnosis::LearningRateTooHigh,
-            "the loss rises and does not come back",
+            "the loss rises and does not recover",
             "divide the learning rate by 10",
         ),
         Learned::NotAtAll => (
             Diagnosis::LabelsShuffled,
-            "the loss stays at that of an answer that does not look at the input",
-            "look whether each label belongs to its input",
+            "the loss stays at that of a predictor that ignores the input",
+            "check that each label belongs to its input",
         ),
         _ => return None,
     };

@@ -118,7 +118,7 @@ impl Learning {
                 let step = self.not_finite_at.unwrap_or(0);
                 (
                     Severity::Block,
-                    format!("the loss is NaN or infinite at step {step}; it began with {first}"),
+                    format!("the loss is NaN or infinite at step {step}; it started at {first}"),
                 )
             }
             Learned::NotAtAll => (
@@ -135,15 +135,15 @@ impl Learning {
                 ),
             ),
         };
-        let action = "what cannot be learned by heart cannot be learned: look at the diagnosis, then at one batch and its gradients";
+        let action = "a model that cannot overfit a few batches cannot learn: see the diagnosis, then inspect one batch and its gradients";
         Some(Finding::new(check, severity, message).action(action))
     }
 
     fn baseline_in_words(&self) -> String {
         if self.baseline_known {
-            format!("and the best answer without looking at the input has {}", number(self.baseline))
+            format!("and the best predictor that ignores the input has {}", number(self.baseline))
         } else {
-            "and nobody told what an answer without looking at the input has".into()
+            "and the loss of a predictor that ignores the input is not known".into()
         }
     }
 

@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 use trackway_core::{Confidence, LaunchKind, Step, closed_list};
 use trackway_formats::rehearsal::Facts;
 
@@ -200,7 +200,7 @@ pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     let name = check_name(evidence.kind);
     let launch = &evidence.learned;
     if launch.facts.sdk.is_none() {
-        let why = "the script never told that it honours rehearsals: it does not use Trackway's recorder, or an older one";
+        let why = "the script did not announce support for rehearsals: it does not use Trackway's recorder, or uses an older one";
         return CheckResult::not_applicable(name, why);
     }
     let learning = Learning::of(evidence);
@@ -211,18 +211,20 @@ pub fn judge(evidence: &RehearsalEvidence) -> CheckResult {
     }
     if launch.ending.timed_out && learning.learned != Learned::ToTarget && causes.is_empty() {
         let steps = launch.last_step.unwrap_or(0);
-        return CheckResult::not_run(name, format!("the time was up after {steps} steps, before the target"));
+        return CheckResult::not_run(
+            name,
+            format!("timed out after {steps} steps, before the target loss was reached"),
+        );
     }
     let mut findings: Vec<Finding> = causes.iter().map(|cause| cause.finding(name, &learning)).collect();
     findings.extend(learning.finding(name));
     if !evaluated(evidence) {
-        let message = format!("no evaluation ran in {} steps, so it was not tried", learning.steps);
-        let action = "ask `run.evaluating(step, every=…)` when to evaluate: a rehearsal tries it at once";
+        let message =
+            format!("no evaluation ran in {} steps, so the evaluation code was not tested", learning.steps);
+        let action = "use `run.evaluating(step, every=…)` to decide when to evaluate: a rehearsal then evaluates at once";
         findings.push(Finding::new(name, Severity::Note, message).action(action));
     }
-    let mut result = CheckResult::of(name, findings);
-    result.why = Some(learning.sentence(evidence));
-    result
+    CheckResult::about(name, NoRows::Launch, findings).because(learning.sentence(evidence))
 }
 
 fn evaluated(evidence: &RehearsalEvidence) -> bool {
@@ -235,9 +237,8 @@ fn evaluated(evidence: &RehearsalEvidence) -> bool {
 /// A script that attaches and never repeats a batch or never names its loss.
 fn without_loss(name: &str, launch: &LaunchEvidence) -> CheckResult {
     if launch.facts.batches.is_none() {
-        let why =
-            "the script attaches to Trackway and takes its batches past it: iterate `run.batches(loader)`";
+        let why = "the script attaches to Trackway but does not take its batches from it: iterate over `run.batches(loader)`";
         return CheckResult::not_applicable(name, why);
     }
-    CheckResult::not_run(name, "no loss was recorded: call `run.log(step, loss=…)` at each step")
+    CheckResult::not_run(name, "no loss was logged: call `run.log(step, loss=…)` at each step")
 }

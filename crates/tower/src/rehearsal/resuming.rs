@@ -21,7 +21,7 @@ pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause
             confidence: Confidence::Certain,
             weight: Weight::Blocks,
             message: format!("the launch that was to resume from step {step} {}", resumed.ending.words),
-            action: "a run that cannot resume begins anew after every interruption: mend what `trackway logs` shows",
+            action: "a run that cannot resume starts over after every interruption: fix the error that `trackway logs` shows",
         }];
     }
     if resumed.resumed_from_step.is_none() {
@@ -29,7 +29,7 @@ pub(super) fn of(evidence: &RehearsalEvidence, learning: &Learning) -> Vec<Cause
             diagnosis: Diagnosis::NotResumed,
             confidence: Confidence::Certain,
             weight: Weight::Blocks,
-            message: format!("step {step} was committed, and the next launch began anew"),
+            message: format!("step {step} was committed, but the next launch started from the beginning"),
             action: "call `run.resume(model=…, optimizer=…)` before the loop",
         }];
     }
@@ -43,9 +43,9 @@ fn not_saved(launch: &LaunchEvidence) -> Cause {
         confidence: Confidence::Certain,
         weight: Weight::Warns,
         message: if tried {
-            "a checkpoint was begun and not committed".into()
+            "a checkpoint was started but not committed".into()
         } else {
-            "no checkpoint was saved, so every failure starts from the beginning".into()
+            "no checkpoint was saved, so the run starts from the beginning after any failure".into()
         },
         action: "call `run.checkpoint(step)` at the end of each step",
     }
@@ -66,7 +66,7 @@ fn restored(launch: &LaunchEvidence, resumed: &LaunchEvidence, learning: &Learni
                 Diagnosis::ModelNotRestored,
                 Confidence::Certain,
                 &format!(
-                    "`{name}` is not the one that was saved at step {}; the components are {}",
+                    "`{name}` differs from what was saved at step {}; the components are {}",
                     saved.step,
                     listed(&saved.components)
                 ),
@@ -77,7 +77,7 @@ fn restored(launch: &LaunchEvidence, resumed: &LaunchEvidence, learning: &Learni
                 Diagnosis::OptimizerNotRestored,
                 Confidence::Certain,
                 &format!(
-                    "the state of `{name}` is not the one that was saved at step {}; the components are {}",
+                    "the state of `{name}` differs from what was saved at step {}; the components are {}",
                     saved.step,
                     listed(&saved.components)
                 ),
@@ -111,9 +111,9 @@ fn not_restored(diagnosis: Diagnosis, confidence: Confidence, message: &str) -> 
         weight: if model { Weight::Blocks } else { Weight::Warns },
         message: message.into(),
         action: if model {
-            "name the model in `run.resume(model=…)`, and do not make it anew afterwards"
+            "pass the model to `run.resume(model=…)`, and do not create it again afterwards"
         } else {
-            "name the optimizer in `run.resume(optimizer=…)`: without its moments a resumed run goes another way"
+            "pass the optimizer to `run.resume(optimizer=…)`: without its moments a resumed run diverges from an uninterrupted one"
         },
     }
 }

@@ -104,7 +104,7 @@ pub fn judge_without_rule(stage: Stage) -> Judgement {
         rule: None,
         comparisons: Vec::new(),
         values: BTreeMap::new(),
-        why: format!("{stage} of the data came to its end, and the run file names no rule"),
+        why: format!("{stage} of the data is finished, but the run file has no promotion rule"),
     }
 }
 
@@ -156,7 +156,7 @@ fn value_of(operand: &Operand, end: &StageEnd) -> Result<Option<f64>, String> {
         (_, false) => (end.stage, &end.metrics),
     };
     let Some(values) = metrics.get(&operand.metric) else {
-        return Err(format!("nobody logged `{}` at {stage}", operand.metric));
+        return Err(format!("`{}` was not logged at {stage}", operand.metric));
     };
     let value = match operand.which {
         Which::Last => values.last,

@@ -46,7 +46,7 @@ fn the_first_stage_compares_with_constants_only() {
     assert!(!judged(rule, &[("val_loss", 9.0), ("accuracy", 0.4)], None).promoted);
     let unlogged = judged("val_loss < 0.95 * previous", &[("loss", 1.0)], None);
     assert!(!unlogged.promoted);
-    assert!(unlogged.why.ends_with("nobody logged `val_loss` at 10%"), "{}", unlogged.why);
+    assert!(unlogged.why.ends_with("`val_loss` was not logged at 10%"), "{}", unlogged.why);
 }
 
 /// Proves that what was not recorded, or is no number, meets nothing, in any comparison.

@@ -52,7 +52,7 @@ pub fn has_split(facts: &Facts<'_>) -> Result<(), String> {
     if facts.has_split() {
         Ok(())
     } else {
-        Err("there is no training set beside a test or validation set".into())
+        Err("there is no training set in addition to a test or validation set".into())
     }
 }
 
@@ -62,7 +62,7 @@ pub fn has_reference(facts: &Facts<'_>) -> Result<(), String> {
     if referred || facts.has_split() {
         Ok(())
     } else {
-        Err("no data set has a `reference`, and there is no second one to compare with".into())
+        Err("no data set has a `reference`, and there is no second data set to compare with".into())
     }
 }
 
@@ -149,7 +149,7 @@ impl Side<'_> {
             message: format!("`{}`, beside `{}`: {}", self.set.name, other.name, finding.message),
             ..finding
         };
-        CheckResult { findings: check.findings.into_iter().map(name).collect(), ..check }
+        check.reworded(name)
     }
 }
 
@@ -183,24 +183,22 @@ pub fn schema(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, 
         || work.sets.tables().filter(|(set, _)| set.spec.schema.is_some() || !set.spec.rules.is_empty());
     let mut readings = Readings::new(work, looker, ruled().map(|(_, source)| source.size_bytes()).sum());
     let (mut findings, mut not_run, mut rules_checked) = (Vec::new(), Vec::new(), 0);
+    let mut fewest_rows = None;
     for (set, source) in ruled() {
         let rules = Rules { schema: set.spec.schema.as_deref(), sql: &set.spec.rules };
         let answer = readings
             .next(source.size_bytes(), |onlooker| validate_with(&work.job.base, source, &rules, onlooker))?;
         rules_checked += answer.rules_checked.unwrap_or(0);
+        fewest_rows = fewest(fewest_rows, [answer.rows + answer.rows_rejected]);
         findings.extend(answer.findings.into_iter().map(|finding| of_set(finding, set, work)));
         not_run.extend(answer.not_run.into_iter().map(|why| format!("`{}`: {why}", set.name)));
     }
-    let result = CheckResult::of(NAME, findings);
     if not_run.is_empty() {
-        let why = format!("{rules_checked} rules checked");
-        return Ok(vec![CheckResult { why: Some(why), ..result }]);
+        let result = CheckResult::of_rows(NAME, fewest_rows.unwrap_or(0), findings);
+        return Ok(vec![result.because(format!("{rules_checked} rules checked"))]);
     }
     // A rule that was asked for and could not be checked leaves the question open, whatever the others say.
-    let unanswered = CheckResult::not_run(NAME, not_run.join("; "));
-    let findings = result.findings.clone();
-    let blocks = result.verdict == trackway_core::checks::Verdict::Block;
-    Ok(vec![if blocks { result } else { CheckResult { findings, ..unanswered } }])
+    Ok(vec![CheckResult::not_run(NAME, not_run.join("; ")).with_findings(findings)])
 }
 
 /// Names the data set in a finding, where there is more than one.
@@ -213,8 +211,7 @@ fn of_set(mut finding: Finding, set: &DataSet, work: &Work<'_>) -> Finding {
 
 /// The same for all findings of a check.
 pub fn of_sets(check: CheckResult, set: &DataSet, work: &Work<'_>) -> CheckResult {
-    let findings = check.findings.into_iter().map(|finding| of_set(finding, set, work)).collect();
-    CheckResult { findings, ..check }
+    check.reworded(|finding| of_set(finding, set, work))
 }
 
 /// The label of a set; a set that names none has the training set's.
@@ -258,14 +255,14 @@ pub fn imbalance(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, Ap
     let Some(report) = counts.as_deref().and_then(measure) else {
         return Ok(vec![CheckResult::not_applicable(NAME, "the label is a quantity, not a class")]);
     };
-    let result = CheckResult::of(NAME, uneven(NAME, set, &report).into_iter().collect());
+    let result = CheckResult::of_rows(NAME, report.rows, uneven(NAME, set, &report).into_iter().collect());
     let why = format!(
         "{} classes, {:.1} rows of the largest for one of the smallest",
         report.classes.len(),
         report.ratio
     );
     let _ = work.shared.imbalance.set(report);
-    Ok(vec![CheckResult { why: Some(why), ..result }])
+    Ok(vec![result.because(why)])
 }
 
 /// The rows of each class; none where values are too many, or are measured rather than named.
@@ -297,6 +294,7 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
     const NAME: &str = "data.drift";
     let mut readings = Readings::new(work, looker, 0);
     let (mut findings, mut compared) = (Vec::new(), 0);
+    let mut fewest_rows = None;
     for (set, _) in work.sets.tables() {
         let Some(reference) = &set.spec.reference else { continue };
         let request = TableRequest { paths: vec![reference.clone()], ..set.request() };
@@ -307,6 +305,7 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
         let here = evidence(work, set)?;
         let report = compare(&there, &here.profile, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
+        fewest_rows = fewest(fewest_rows, [there.rows, here.profile.rows]);
         findings.extend(drifted(NAME, &set.name, "its reference", &report));
     }
     for (train, other) in work.sets.pairs() {
@@ -314,17 +313,23 @@ pub fn drift(work: &Work<'_>, looker: &Looker<'_>) -> Result<Vec<CheckResult>, A
         let (there, here) = (evidence(work, train)?, evidence(work, other)?);
         let report = compare(&there.profile, &here.profile, label.as_deref(), &DriftSettings::default());
         compared += report.columns.len();
+        fewest_rows = fewest(fewest_rows, [there.profile.rows, here.profile.rows]);
         findings.extend(drifted(NAME, &other.name, &format!("`{}`", train.name), &report));
     }
     let why = format!("{compared} columns compared");
-    Ok(vec![CheckResult { why: Some(why), ..CheckResult::of(NAME, findings) }])
+    Ok(vec![CheckResult::of_rows(NAME, fewest_rows.unwrap_or(0), findings).because(why)])
+}
+
+/// The rows of the smallest table so far: one without rows leaves the whole question open.
+fn fewest(so_far: Option<u64>, rows: impl IntoIterator<Item = u64>) -> Option<u64> {
+    rows.into_iter().chain(so_far).min()
 }
 
 fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<Finding> {
     let changed = report.schema_changes.iter().map(|change| {
         let what = match (change.reference, change.current) {
             (Some(_), None) => format!("`{set}` lacks the column `{}` of {against}", change.name),
-            (None, _) => format!("`{set}` has a column `{}` that {against} does not have", change.name),
+            (None, _) => format!("`{set}` has a column `{}` that is not in {against}", change.name),
             (Some(before), Some(now)) => {
                 let (before, now) = (type_name(before), type_name(now));
                 format!("`{}` is {now} in `{set}` and {before} in {against}", change.name)
@@ -332,7 +337,7 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
         };
         Finding::new(check, Severity::Warn, what)
             .about(&change.name)
-            .action("mend the columns before anything is learned")
+            .action("fix the columns before training")
     });
     let shifted = report.columns.iter().filter(|column| column.drifted).map(|column| {
         let message = format!(
@@ -343,7 +348,7 @@ fn drifted(check: &str, set: &str, against: &str, report: &DriftReport) -> Vec<F
             column.threshold,
             column.adjusted_p_value
         );
-        let action = "look whether the data changed its meaning or its source, or whether the split is by time";
+        let action = "check whether the meaning or source of the data changed, or whether the split is by time";
         Finding::new(check, Severity::Warn, message).about(&column.name).action(action)
     });
     let mut findings: Vec<Finding> = changed.chain(shifted).collect();
@@ -416,7 +421,10 @@ pub fn together(name: &str, answers: &[CheckResult]) -> CheckResult {
         own.iter().find(|answer| answer.verdict == Verdict::NotRun).or(own.iter().find(ran)).or(own.first());
     match speaks {
         Some(one) if findings.is_empty() => (*one).clone(),
-        Some(one) => CheckResult { why: one.why.clone(), ..CheckResult::of(name, findings) },
-        None => CheckResult::not_run(name, "the check gave no answer"),
+        Some(one) => {
+            // What was found for one set answers nothing for a set that could not be looked at.
+            (*one).clone().with_findings(findings)
+        }
+        None => CheckResult::not_run(name, "no result"),
     }
 }

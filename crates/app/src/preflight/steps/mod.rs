@@ -71,7 +71,7 @@ pub const STEPS: &[StepSpec] = &[
     },
     StepSpec {
         name: "integrity",
-        title: "judging columns, rows and labels",
+        title: "checking data quality",
         checks: &["data.columns", "data.rows", "data.label", "data.personal", "data.representation"],
         needs: &["read"],
         applies: data::has_tables,
@@ -154,7 +154,7 @@ pub const STEPS: &[StepSpec] = &[
     },
     StepSpec {
         name: "store",
-        title: "trying out where checkpoints go",
+        title: "testing checkpoint storage",
         checks: &["checkpoint.store", "checkpoint.space"],
         after: &["settings"],
         applies: storage::has_checkpoints,

@@ -2,7 +2,7 @@
 
 use trackway_checkpoint::MIN_KEPT;
 use trackway_core::RunId;
-use trackway_core::checks::{CheckResult, Finding, Severity};
+use trackway_core::checks::{CheckResult, Finding, NoRows, Severity};
 use trackway_ledger::RunFilter;
 use trackway_store::{Outcome, SelfTest};
 
@@ -33,9 +33,13 @@ pub fn storage(work: &Work<'_>, _: &Looker<'_>) -> Result<Vec<CheckResult>, AppE
 fn store(work: &Work<'_>) -> CheckResult {
     let folder = work.app.home.folder().join("checkpoints");
     if let Err(error) = std::fs::create_dir_all(&folder) {
-        let message = format!("`{}` cannot be made: {error}", folder.display());
+        let message = format!("cannot create `{}`: {error}", folder.display());
         let finding = Finding::new(STORE, Severity::Block, message);
-        return CheckResult::of(STORE, vec![finding.action("choose another place with --home")]);
+        return CheckResult::about(
+            STORE,
+            NoRows::Storage,
+            vec![finding.action("choose another place with --home")],
+        );
     }
     let local = tried(&try_out_file_system(&folder), "this file system", "use one such as ext4 or xfs");
     let run_id = RunId::new(&work.app.ids);
@@ -44,8 +48,12 @@ fn store(work: &Work<'_>) -> CheckResult {
         Ok(tested) => tried(&tested, &remote.location(), "use a store that does"),
         Err(error) => {
             let error = remote_error("the remote cannot be used", &error);
-            let action = "mend `checkpoint.remote` or its credentials: nothing is launched without it";
-            CheckResult::of(STORE, vec![Finding::new(STORE, Severity::Block, error.message).action(action)])
+            let action = "fix `checkpoint.remote` or its credentials: nothing is launched without it";
+            CheckResult::about(
+                STORE,
+                NoRows::Storage,
+                vec![Finding::new(STORE, Severity::Block, error.message).action(action)],
+            )
         }
     };
     super::data::together(STORE, &[local, there])
@@ -61,15 +69,15 @@ fn tried(tested: &SelfTest, storage: &str, action: &str) -> CheckResult {
     let finding = |primitive: &trackway_store::Primitive| {
         let Outcome::Fails { why } = &primitive.outcome else { return None };
         let severity = if primitive.required { Severity::Block } else { Severity::Warn };
-        let message = format!("{storage} does not do what the log needs, `{}`: {why}", primitive.name);
+        let message = format!("{storage} lacks `{}`, which the checkpoint log needs: {why}", primitive.name);
         Some(Finding::new(STORE, severity, message).action(action))
     };
     let findings: Vec<Finding> = tested.primitives.iter().filter_map(finding).collect();
     match silent {
         Some(why) if findings.is_empty() => {
-            CheckResult::not_run(STORE, format!("{storage} could not be tried out: {why}"))
+            CheckResult::not_run(STORE, format!("{storage} could not be tested: {why}"))
         }
-        _ => CheckResult { why: Some(storage.to_owned()), ..CheckResult::of(STORE, findings) },
+        _ => CheckResult::about(STORE, NoRows::Storage, findings).because(storage),
     }
 }
 
@@ -79,19 +87,23 @@ fn space(work: &Work<'_>) -> Result<CheckResult, AppError> {
     let Ok(found) = nix::sys::statvfs::statvfs(folder) else {
         return Ok(CheckResult::not_run(
             SPACE,
-            format!("nobody tells what is free in `{}`", folder.display()),
+            format!("cannot determine the free space in `{}`", folder.display()),
         ));
     };
     let free_bytes = found.blocks_available().saturating_mul(found.fragment_size());
     let gib = |bytes: u64| bytes as f64 / 1_073_741_824.0;
-    let free = format!("{:.1} GiB are free", gib(free_bytes));
+    let free = format!("{:.1} GiB free", gib(free_bytes));
     let Some((size_bytes, source)) = size_of_one(work)? else {
         if free_bytes < FREE_BYTES_MIN {
             let finding = Finding::new(SPACE, Severity::Warn, free)
-                .action("make room, or choose another place with --home");
-            return Ok(CheckResult::of(SPACE, vec![finding]));
+                .action("free space, or choose another place with --home");
+            return Ok(CheckResult::about(SPACE, NoRows::Storage, vec![finding]));
         }
-        return Ok(CheckResult::pass(SPACE, format!("{free}; how large a checkpoint is nobody knows yet")));
+        return Ok(CheckResult::pass(
+            SPACE,
+            NoRows::Storage,
+            format!("{free}; the size of a checkpoint is not known yet"),
+        ));
     };
     let kept = work.job.plan.checkpoint.keep_last.map_or(MIN_KEPT as u64, u64::from).max(MIN_KEPT as u64) + 1;
     let needed_bytes = size_bytes.saturating_mul(kept);
@@ -101,11 +113,11 @@ fn space(work: &Work<'_>) -> Result<CheckResult, AppError> {
         gib(needed_bytes)
     );
     if needed_bytes <= free_bytes {
-        return Ok(CheckResult::pass(SPACE, told));
+        return Ok(CheckResult::pass(SPACE, NoRows::Storage, told));
     }
     let severity = if size_bytes > free_bytes { Severity::Block } else { Severity::Warn };
-    let action = "make room, keep fewer (`checkpoint.keep`), or choose another place with --home";
-    Ok(CheckResult::of(SPACE, vec![Finding::new(SPACE, severity, told).action(action)]))
+    let action = "free space, keep fewer (`checkpoint.keep`), or choose another place with --home";
+    Ok(CheckResult::about(SPACE, NoRows::Storage, vec![Finding::new(SPACE, severity, told).action(action)]))
 }
 
 /// The largest checkpoint of earlier runs of the same config, else what the model's states take.

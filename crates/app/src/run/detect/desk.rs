@@ -1,4 +1,4 @@
-//! Writes detections into the ledger while the attempt goes on. A ledger that is busy is tried again at the next look.
+//! Writes detections into the ledger while the attempt goes on. A ledger that is busy or away is tried again at the next look.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -36,14 +36,13 @@ pub struct Beside {
 
 impl<'a> Desk<'a> {
     /// Begins with what is written of the attempt already: a supervisor that takes it up reads its record from the
-    /// beginning, and finds all of that again.
-    pub fn open(app: &'a App, row: &'a AttemptRow) -> Self {
-        let known = app
-            .ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id))
-            .unwrap_or_default()
-            .into_iter()
-            .map(|detection| detection.detection_id)
-            .collect();
+    /// beginning, and finds all of that again. Of an attempt that was just launched, nothing is.
+    pub fn open(app: &'a App, row: &'a AttemptRow, attached: bool) -> Self {
+        let written = match attached {
+            true => app.ledger_read(|ledger| ledger.detections_of_attempt(row.attempt_id)),
+            false => Ok(Vec::new()),
+        };
+        let known = written.unwrap_or_default().into_iter().map(|detection| detection.detection_id).collect();
         Self { app, row, known, waiting: VecDeque::new(), told_failure: false }
     }
 
@@ -88,15 +87,24 @@ impl<'a> Desk<'a> {
         });
     }
 
+    /// Writes what is left when the attempt has ended, and waits for a ledger that is away.
+    pub fn finish(&mut self) {
+        let app = self.app;
+        // What is refused was reported when it was tried first.
+        while let Some(detection) = self.waiting.pop_front() {
+            let _ = app.ledger_write(|ledger| ledger.insert_detection(&detection));
+        }
+    }
+
     /// Writes what waits; answers with what is in the way, the first time.
     pub fn write(&mut self) -> Option<String> {
         while let Some(detection) = self.waiting.front() {
-            match self.app.ledger_write(|ledger| ledger.insert_detection(detection)) {
+            match self.app.ledger_write_now(|ledger| ledger.insert_detection(detection)) {
                 Ok(_) => self.waiting.pop_front(),
                 Err(_) if self.told_failure => return None,
                 Err(error) => {
                     self.told_failure = true;
-                    return Some(format!("what detectors found is not in the ledger for now: {error}"));
+                    return Some(format!("detections are not in the ledger for now: {error}"));
                 }
             };
         }

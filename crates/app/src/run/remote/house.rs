@@ -5,6 +5,7 @@ use trackway_ledger::RunRow;
 use super::replication::Replication;
 use super::{RemotePlan, RemoteStatus};
 use crate::App;
+use crate::error::AppError;
 use crate::report::Reporter;
 
 impl App {
@@ -16,9 +17,15 @@ impl App {
 
     /// Hands over and uploads what a run that is at its end left behind. `None`: everything is at the remote, or the run
     /// has none.
-    pub(crate) fn settle_remote(&self, run: &RunRow, reporter: &dyn Reporter) -> Option<RemoteStatus> {
-        self.remote_status(run).filter(|status| !status.is_settled())?;
-        let stage = self.stage_now(run).ok()?;
-        Some(Replication::start(RemotePlan::of_run(self, run, stage)?).finish(reporter))
+    pub(crate) fn settle_remote(
+        &self,
+        run: &RunRow,
+        reporter: &dyn Reporter,
+    ) -> Result<Option<RemoteStatus>, AppError> {
+        if self.remote_status(run).is_none_or(|status| status.is_settled()) {
+            return Ok(None);
+        }
+        let remote = RemotePlan::of_run(self, run, self.stage_now(run)?)?;
+        Ok(remote.map(|remote| Replication::start(remote).finish(reporter)))
     }
 }

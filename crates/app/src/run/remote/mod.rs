@@ -19,14 +19,14 @@ use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retentio
 use trackway_core::{LaunchKind, RunId, Stage};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
-use trackway_recorder::{SystemClock, SystemIds};
 use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
+use trackway_system::{Cancel, SystemClock, SystemIds};
 
 use crate::App;
 use crate::checkpoints::{keep_variables, policy_of};
 use crate::error::{AppError, ErrorKind};
 use crate::home::root_name;
-use crate::run::interrupt;
+use crate::stored::stored_plan;
 
 pub use status::RemoteStatus;
 
@@ -52,6 +52,7 @@ pub struct RemotePlan {
     /// Nothing is deleted by itself.
     keeps_all: bool,
     wait_seconds: f64,
+    cancel: Cancel,
 }
 
 /// How long an answer is waited for.
@@ -76,13 +77,14 @@ impl RemotePlan {
             policy: policy_of(section),
             keeps_all: keep_variables(section).is_empty(),
             wait_seconds: section.upload_wait_seconds.unwrap_or(UPLOAD_WAIT_SECONDS),
+            cancel: app.cancel.clone(),
         })
     }
 
     /// The remote of a stage of a run of the ledger, whose stored plan has no secrets.
-    pub fn of_run(app: &App, run: &RunRow, stage: Stage) -> Option<Self> {
-        let section = run.config_json.get("checkpoint").cloned()?;
-        Some(Self::of(app, run.run_id, &serde_json::from_value(section).ok()?)?.at(stage))
+    pub fn of_run(app: &App, run: &RunRow, stage: Stage) -> Result<Option<Self>, AppError> {
+        let Some(plan) = stored_plan(run)? else { return Ok(None) };
+        Ok(Self::of(app, run.run_id, &plan.checkpoint).map(|remote| remote.at(stage)))
     }
 
     /// The same for another stage of the run: each has a root of its own, here and there.
@@ -146,27 +148,32 @@ impl RemotePlan {
         Ok(selftest(&backend, &SystemClock, &SystemIds))
     }
 
+    /// What ends transfers.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Works at the remote on a thread of its own, so that a request to stop ends transfers.
+    pub fn interruptibly<T: Send>(&self, work: impl FnOnce(&Arc<AtomicBool>) -> T + Send) -> T {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let asked_before = self.cancel.stop_requests();
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| work(&cancelled));
+            while !worker.is_finished() {
+                if self.cancel.stop_requests() > asked_before {
+                    cancelled.store(true, Ordering::SeqCst);
+                }
+                std::thread::sleep(LOOK_TURN);
+            }
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Where it is, without secrets.
     pub fn location(&self) -> String {
         RemoteBackend::new(&self.url, &RemoteOptions::default())
             .map_or_else(|_| "the remote".into(), |backend| backend.location())
     }
-}
-
-/// Works at a remote on a thread of its own, so that a request to stop ends transfers.
-pub(crate) fn interruptibly<T: Send>(work: impl FnOnce(&Arc<AtomicBool>) -> T + Send) -> T {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let asked_before = interrupt::stop_requests();
-    std::thread::scope(|scope| {
-        let worker = scope.spawn(|| work(&cancelled));
-        while !worker.is_finished() {
-            if interrupt::stop_requests() > asked_before {
-                cancelled.store(true, Ordering::SeqCst);
-            }
-            std::thread::sleep(LOOK_TURN);
-        }
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
 }
 
 fn options(patience: Patience) -> RemoteOptions {
@@ -220,7 +227,7 @@ pub(crate) fn is_passing(error: &CheckpointError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use trackway_recorder::SystemIds;
+    use trackway_system::SystemIds;
 
     use super::*;
 

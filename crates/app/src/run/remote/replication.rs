@@ -11,12 +11,11 @@ use trackway_checkpoint::CheckpointError;
 use trackway_checkpoint::remote::{Replica, Uploaded};
 use trackway_core::Clock as _;
 use trackway_ledger::AttemptRow;
-use trackway_recorder::SystemClock;
+use trackway_system::SystemClock;
 
 use super::status::{FencedBy, RemoteStatus, Uploading};
 use super::{Patience, RemotePlan};
 use crate::report::{Notice, Reporter};
-use crate::run::interrupt;
 
 /// How often the local log is looked at for new commits: one failing `open` each time.
 const LOCAL_LOOK: Duration = Duration::from_secs(1);
@@ -109,7 +108,8 @@ impl Replication {
     /// and deletes here what stayed for that alone; returns how things stand then.
     pub fn finish(self, reporter: &dyn Reporter) -> RemoteStatus {
         let shared = &self.shared;
-        let asked_before = interrupt::stop_requests();
+        let cancel = shared.plan.cancel();
+        let asked_before = cancel.stop_requests();
         let micros = (shared.plan.wait_seconds().min(1e9) * 1e6) as i64;
         let deadline = shared.clock.monotonic_micros() + micros;
         shared.lock().draining = true;
@@ -129,7 +129,7 @@ impl Replication {
                 told = true;
                 reporter.notice(&Notice::Note { text: waiting.sentence() });
             }
-            let asked = interrupt::stop_requests() > asked_before || interrupt::detach_requested();
+            let asked = cancel.stop_requests() > asked_before || cancel.is_detached();
             if asked || shared.clock.monotonic_micros() >= deadline {
                 break;
             }
@@ -145,7 +145,7 @@ impl Replication {
             true if told => status.sentence(),
             true => return status,
             false => format!(
-                "not everything is at the remote: {}; nothing is lost; later: trackway resume {}",
+                "not everything was uploaded: {}; nothing is lost; upload the rest with: trackway resume {}",
                 status.sentence(),
                 shared.plan.run_id()
             ),

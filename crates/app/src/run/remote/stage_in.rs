@@ -11,12 +11,11 @@ use trackway_checkpoint::remote::{Source, StagedIn};
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_ledger::{AttemptRow, RunState};
 
-use super::{Patience, RemotePlan, interruptibly, is_passing, remote_error};
+use super::{Patience, RemotePlan, is_passing, remote_error};
 use crate::App;
 use crate::checkpoints::{FallBackCost, Pace};
 use crate::error::AppError;
 use crate::report::{Notice, Reporter};
-use crate::run::interrupt;
 use crate::run::policy::storage_budget;
 
 /// The file in an attempt's folder that says what staging in found; the receipt repeats it as events.
@@ -127,10 +126,10 @@ fn patiently(
     previous: Option<&AttemptRow>,
     reporter: &dyn Reporter,
 ) -> Result<StageInReport, AppError> {
-    let budget = storage_budget(&app.find_run(&row.run_id.to_string())?);
+    let budget = storage_budget(&app.run_by_id(row.run_id)?)?;
     let mut delay_seconds = budget.backoff_min_seconds;
     for attempt in 0.. {
-        let error = match interruptibly(|cancelled| once(app, remote, row, previous, cancelled)) {
+        let error = match remote.interruptibly(|cancelled| once(app, remote, row, previous, cancelled)) {
             Ok(staged) => return Ok(staged),
             Err(error) => error,
         };
@@ -138,13 +137,13 @@ fn patiently(
         if !is_passing(&error) {
             return Err(told.hint("see `trackway checkpoint doctor`"));
         }
-        if attempt >= budget.attempts || interrupt::stop_requests() > 0 {
+        if attempt >= budget.attempts || app.cancel.stop_requests() > 0 {
             return Err(told
-                .hint("without the remote nobody knows whether another attempt has the run (`storage_error`)")
-                .hint(format!("when it answers again: trackway resume {}", row.run_id)));
+                .hint("without the remote it is not known whether another attempt owns the run (`storage_error`)")
+                .hint(format!("when it responds again, run: trackway resume {}", row.run_id)));
         }
         let text = format!(
-            "the remote does not answer ({error}); trying again in {delay_seconds:.0} s ({} of {})",
+            "the remote does not respond ({error}); trying again in {delay_seconds:.0} s ({} of {})",
             attempt + 1,
             budget.attempts
         );
@@ -179,8 +178,8 @@ fn once(
 fn report(app: &App, run_id: RunId, staged: &StagedIn, location: String) -> StageInReport {
     let target = staged.target.as_ref();
     let passed = staged.fallbacks.iter().map(|fallback| match fallback.step {
-        Some(step) => format!("step {step} was passed over: {}", fallback.why),
-        None => format!("a checkpoint was passed over: {}", fallback.why),
+        Some(step) => format!("step {step} was skipped: {}", fallback.why),
+        None => format!("a checkpoint was skipped: {}", fallback.why),
     });
     let pace = Pace::measured(&app.attempts_of(run_id).unwrap_or_default());
     let gpu_hours = |steps| FallBackCost::of(steps, pace).gpu_hours.unwrap_or(0.0);
@@ -203,7 +202,7 @@ fn report(app: &App, run_id: RunId, staged: &StagedIn, location: String) -> Stag
 /// Waits, but not after a request to stop.
 fn wait(app: &App, seconds: f64) {
     let until = app.clock.monotonic_micros() + (seconds * 1e6) as i64;
-    while app.clock.monotonic_micros() < until && interrupt::stop_requests() == 0 {
+    while app.clock.monotonic_micros() < until && app.cancel.stop_requests() == 0 {
         std::thread::sleep(WAIT_TURN);
     }
 }

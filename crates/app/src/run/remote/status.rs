@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use trackway_checkpoint::MAX_ONLY_COPIES;
 use trackway_checkpoint::remote::Standing;
 use trackway_core::{AttemptId, Step};
+use trackway_files::TempFile;
 
 /// The file in a run's folder that tells other commands how the remote stands.
 const STATUS_FILE: &str = "remote.json";
@@ -102,8 +103,8 @@ impl RemoteStatus {
     pub fn told_of_let_go(&self) -> Option<String> {
         (self.let_go > 0).then(|| {
             format!(
-                "uploads are far behind: of the checkpoints without a second copy the {MAX_ONLY_COPIES} newest stay, and what a \
-                 rule or a pin keeps; {} older ones were deleted",
+                "uploads are far behind: of the checkpoints without a second copy, the {MAX_ONLY_COPIES} newest are kept, and those \
+                 that a rule or a pin keeps; {} older ones were deleted",
                 self.let_go
             )
         })
@@ -117,12 +118,7 @@ impl RemoteStatus {
     /// Writes it down as a whole. It is a convenience: the logs have it all.
     pub(crate) fn write(&self, run_folder: &Path) {
         let Ok(text) = serde_json::to_vec(self) else { return };
-        let aside = run_folder.join(format!(".{STATUS_FILE}-{}", std::process::id()));
-        let written =
-            std::fs::write(&aside, text).and_then(|()| std::fs::rename(&aside, run_folder.join(STATUS_FILE)));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&aside);
-        }
+        let _ = TempFile::write_cache(&run_folder.join(STATUS_FILE), &text);
     }
 }
 

@@ -5,7 +5,6 @@ pub(crate) mod warm_start;
 
 use trackway_core::{LaunchKind, Stage, TerminationReason};
 use trackway_formats::promotion::Rule;
-use trackway_formats::runfile::StagesSection;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
 use trackway_tower::decide::NextStage;
 use trackway_tower::stages::{
@@ -14,6 +13,7 @@ use trackway_tower::stages::{
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
+use crate::stored::stored_plan;
 
 pub(crate) use row::stage_row;
 
@@ -38,10 +38,10 @@ pub(crate) struct Judged {
 impl Ladder {
     /// The ladder of a run, from the ledger's copy of its plan. Rehearsals and proofs use all of the data.
     pub(crate) fn of(run: &RunRow) -> Result<Self, AppError> {
-        let stored = run.config_json.get("stages").filter(|stages| !stages.is_null());
-        let Some(stored) = stored.filter(|_| run.kind == LaunchKind::Train) else { return Ok(Self::whole()) };
-        let section: StagesSection = serde_json::from_value(stored.clone())
-            .map_err(|error| AppError::fault("the stages of the stored plan cannot be read", &error))?;
+        let section = stored_plan(run)?.and_then(|plan| plan.stages);
+        let Some(section) = section.filter(|_| run.kind == LaunchKind::Train) else {
+            return Ok(Self::whole());
+        };
         let stages: Vec<Stage> = section.ladder.into_iter().filter_map(Stage::new).collect();
         if stages.is_empty() {
             return Ok(Self::whole());

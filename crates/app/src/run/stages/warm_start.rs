@@ -53,17 +53,17 @@ impl WarmStart {
         };
         app.set_run_state(run.run_id, RunState::Failed)?;
         let message = format!(
-            "not launched: `stages.warm_start` begins {} with the weights of {before}, and {why}",
+            "not launched: `stages.warm_start` starts {} with the weights of {before}, but {why}",
             row.stage
         );
         Err(AppError::new(ErrorKind::Integrity, message)
-            .hint("save a checkpoint at the end of a stage, or leave `warm_start` out"))
+            .hint("save a checkpoint at the end of a stage, or remove `warm_start`"))
     }
 
     pub(crate) fn write(&self, app: &App, attempt_id: AttemptId) -> Result<(), AppError> {
         let path = app.home.attempt_folder(attempt_id).join(WARM_START_FILE);
         let text = serde_json::to_vec_pretty(self)
-            .map_err(|error| AppError::fault("the warm start is no JSON", &error))?;
+            .map_err(|error| AppError::fault("the warm start cannot be written as JSON", &error))?;
         std::fs::write(&path, text).map_err(|error| AppError::file("write", &path, &error))
     }
 

@@ -1,16 +1,16 @@
 use trackway_app::checkpoints::{DoctorFinding, DoctorReport};
 
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
 
 pub fn print(report: &DoctorReport, printer: Printer) {
-    printer.line(&summary(report));
+    printer.line(summary(report));
     for finding in &report.findings {
         printer.line("");
         print_finding(finding, printer);
     }
     if !report.findings.is_empty() {
         printer.line("");
-        printer.line(&counts(&report.findings));
+        printer.line(counts(&report.findings));
     }
 }
 
@@ -18,7 +18,9 @@ fn summary(report: &DoctorReport) -> String {
     let steps: Vec<String> = report.verified_steps.iter().map(u64::to_string).collect();
     let log_missing = report.findings.iter().any(|finding| finding.check == "log_missing");
     let verified = match steps.as_slice() {
-        _ if report.committed_count == 0 && log_missing => return "nobody knows what was committed".into(),
+        _ if report.committed_count == 0 && log_missing => {
+            return "unknown what was committed: the log is missing".into();
+        }
         _ if report.committed_count == 0 => return "nothing was ever committed".into(),
         [] if report.remote.is_some() => "none verifies on this disk".into(),
         [] => "none verifies".into(),
@@ -33,7 +35,7 @@ fn summary(report: &DoctorReport) -> String {
         1 => "1 checkpoint was committed".into(),
         count => format!("{count} checkpoints were committed"),
     };
-    let wrong = if report.findings.is_empty() { "; nothing is wrong" } else { "" };
+    let wrong = if report.findings.is_empty() { "; no problems found" } else { "" };
     format!("{committed}, {verified}; {resume}{wrong}")
 }
 
@@ -44,13 +46,13 @@ fn print_finding(finding: &DoctorFinding, printer: Printer) {
         _ => Tone::Dim,
     };
     let severity = printer.tone(tone, finding.severity);
-    let path = finding.path.as_deref().map(|path| format!(" {}", visible(path))).unwrap_or_default();
-    printer.line(&format!("{severity} {}{path}", finding.check));
-    printer.line(&format!("  {}", visible(&finding.message)));
+    let path = finding.path.as_deref().map(|path| format!(" {}", path)).unwrap_or_default();
+    printer.line(severity + format!(" {}{path}", finding.check));
+    printer.line(format!("  {}", finding.message));
     if let Some(safe) = &finding.safe {
-        printer.line(&format!("  safe: {safe}"));
+        printer.line(format!("  safe: {safe}"));
     }
-    printer.line(&format!("  do: {}", visible(&finding.action)));
+    printer.line(format!("  do: {}", finding.action));
 }
 
 fn counts(findings: &[DoctorFinding]) -> String {

@@ -1,6 +1,7 @@
 use trackway_app::checkpoints::{
     Checkpoints, CollectedEntry, Collection, Garbage, KeepChanges, KeptEntry, Pinned, RemoteCollection,
 };
+use trackway_app::model_pin::model_of_pin;
 use trackway_core::Timestamp;
 
 use super::{FAULT, seconds, which};
@@ -10,6 +11,13 @@ use crate::printer::Printer;
 use crate::units::bytes;
 
 pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Result<u8, Failure> {
+    if model_of_pin(&args.name).is_some() {
+        let message = format!("`{}` reads as a pin of the registry", args.name);
+        return Err(Failure::usage(
+            message,
+            "choose another name; `trackway registry register` pins by itself",
+        ));
+    }
     let which = which(&args.step)?;
     let pinned = match (&args.until, &args.lasting) {
         (Some(until), _) => checkpoints.pin(&args.name, which, &args.why, Some(moment(until)?)),
@@ -20,15 +28,26 @@ pub fn pin(checkpoints: &Checkpoints, args: &PinArgs, printer: Printer) -> Resul
     Ok(0)
 }
 
-pub fn unpin(checkpoints: &Checkpoints, name: &str, printer: Printer) -> Result<u8, Failure> {
+pub fn unpin(checkpoints: &Checkpoints, name: &str, force: bool, printer: Printer) -> Result<u8, Failure> {
+    if let Some(model) = model_of_pin(name).filter(|_| !force) {
+        return Err(Failure {
+            code: 2,
+            message: format!("`{name}` keeps the files of a registered version of model `{model}`"),
+            hints: vec![
+                format!("see where the version is: trackway registry show {model}"),
+                "--force unpins it anyway; retention may then delete the files".into(),
+            ],
+        });
+    }
     let pinned = checkpoints.unpin(name)?;
     tell(&Pinned { until: None, ..pinned }, "no longer holds", printer);
     Ok(0)
 }
 
 fn moment(text: &str) -> Result<Timestamp, Failure> {
-    text.parse()
-        .map_err(|_| Failure::usage(format!("`{text}` is no moment"), "such as `2027-01-31T12:00:00Z`"))
+    text.parse().map_err(|_| {
+        Failure::usage(format!("invalid timestamp `{text}`"), "expected e.g. `2027-01-31T12:00:00Z`")
+    })
 }
 
 fn tell(pinned: &Pinned, holds: &str, printer: Printer) {
@@ -38,7 +57,7 @@ fn tell(pinned: &Pinned, holds: &str, printer: Printer) {
     }
     let step = pinned.step.map(|step| format!("step {step}")).unwrap_or_else(|| "a checkpoint".into());
     let until = pinned.until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
-    printer.note(&format!("the pin `{}` {holds} {step} (entry {}){until}", pinned.name, pinned.number));
+    printer.note(format!("the pin `{}` {holds} {step} (entry {}){until}", pinned.name, pinned.number));
 }
 
 pub fn collect(checkpoints: &Checkpoints, args: &GcArgs, printer: Printer) -> Result<u8, Failure> {
@@ -64,12 +83,12 @@ fn show(done: &Collection, printer: Printer) {
     let goes = goes(done.dry_run);
     let mut rows = fates(&done.keep, &done.retire, goes);
     for orphan in &done.orphans {
-        let why = "left over, never a checkpoint or one no more".into();
+        let why = "left over: never or no longer a checkpoint".into();
         rows.push((orphan.number, vec![orphan.step.to_string(), goes.into(), String::new(), why]));
     }
     print(rows, printer);
     for step in &done.suspects {
-        printer.note(&format!("step {step} does not verify and is suspect from now on"));
+        printer.note(format!("step {step} does not verify and is suspect from now on"));
     }
     tell_sum(done, printer);
     done.remote.iter().for_each(|remote| show_remote(remote, done.dry_run, printer));
@@ -78,20 +97,20 @@ fn show(done: &Collection, printer: Printer) {
 fn show_remote(remote: &RemoteCollection, dry_run: bool, printer: Printer) {
     let location = &remote.location;
     if let Some(error) = &remote.error {
-        printer.note(&format!("nothing is deleted at the remote {location}: {error}"));
+        printer.note(format!("nothing is deleted at the remote {location}: {error}"));
         return;
     }
     let rows = fates(&remote.keep, &remote.retire, goes(dry_run));
     printer.line("");
-    printer.line(&format!("at {location}"));
+    printer.line(format!("at {location}"));
     print(rows, printer);
     for step in &remote.suspects {
-        printer.note(&format!("step {step} is not whole at the remote and is suspect from now on"));
+        printer.note(format!("step {step} is not whole at the remote and is suspect from now on"));
     }
     printer.note(&match &remote.refused {
         Some(why) => format!("nothing is deleted at the remote: {why}"),
         None if remote.retire.is_empty() && remote.removed_objects == 0 => {
-            "there is nothing to delete at the remote".into()
+            "nothing to delete at the remote".into()
         }
         None if dry_run => "delete with --yes what would go at the remote".into(),
         None => format!("{} objects were deleted at the remote", remote.removed_objects),
@@ -123,13 +142,13 @@ fn print(mut rows: Vec<(u64, Vec<String>)>, printer: Printer) {
 }
 
 fn tell_sum(done: &Collection, printer: Printer) {
-    printer.note(&format!("kept by rule: {}", done.policy));
+    printer.note(format!("kept by rule: {}", done.policy));
     let freed = bytes(done.freed_bytes);
     let nothing = done.retire.is_empty() && done.orphans.is_empty();
     printer.note(&match (&done.refused, done.dry_run) {
         (Some(why), _) => format!("nothing is deleted: {why}"),
-        _ if nothing => "there is nothing to delete".into(),
-        (None, true) => format!("{freed} would be free again; delete with --yes"),
-        (None, false) => format!("{freed} are free again"),
+        _ if nothing => "nothing to delete".into(),
+        (None, true) => format!("{freed} would be freed; delete with --yes"),
+        (None, false) => format!("{freed} freed"),
     });
 }

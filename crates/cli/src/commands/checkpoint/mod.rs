@@ -37,7 +37,9 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
         }
         CheckpointCommand::ResumeTarget { subject } => resume_target(&find(open, subject)?, printer),
         CheckpointCommand::Pin(pin) => house::pin(&find(open, &pin.subject)?, pin, printer),
-        CheckpointCommand::Unpin { name, subject } => house::unpin(&find(open, subject)?, name, printer),
+        CheckpointCommand::Unpin { name, subject, force } => {
+            house::unpin(&find(open, subject)?, name, *force, printer)
+        }
         CheckpointCommand::Gc(gc) => house::collect(&find(open, &gc.subject)?, gc, printer),
         CheckpointCommand::Doctor { subject } => doctor(&find(open, subject)?, printer),
         CheckpointCommand::Now { run, why, anomaly } => now(&open()?, run, *anomaly, why, printer),
@@ -49,7 +51,8 @@ fn find(open: &Open<'_>, subject: &CheckpointSubject) -> Result<Checkpoints, Fai
     if Checkpoints::is_root(subject) {
         return Ok(Checkpoints::at(Path::new(subject))?);
     }
-    Ok(open()?.checkpoints(subject)?)
+    let app = open()?;
+    Ok(app.checkpoints(app.resolve_run(subject)?)?)
 }
 
 fn which(text: &str) -> Result<Which, Failure> {
@@ -58,13 +61,14 @@ fn which(text: &str) -> Result<Which, Failure> {
         number => number
             .parse()
             .map(Which::Step)
-            .map_err(|_| Failure::usage(format!("`{text}` is no step"), "use a number, or `latest`")),
+            .map_err(|_| Failure::usage(format!("invalid step `{text}`"), "use a number or `latest`")),
     }
 }
 
 fn seconds(text: &str) -> Result<f64, Failure> {
-    parse_duration(text)
-        .ok_or_else(|| Failure::usage(format!("`{text}` is no duration"), "such as `30s`, `2h` or `7d`"))
+    parse_duration(text).ok_or_else(|| {
+        Failure::usage(format!("invalid duration `{text}`"), "expected e.g. `30s`, `2h` or `7d`")
+    })
 }
 
 fn watch(what: &'static str) -> Watch {
@@ -81,7 +85,7 @@ fn show(listing: &Listing, printer: Printer) -> u8 {
         table::print(&listing.checkpoints, printer);
     }
     if let Some(why) = silence(listing.remote.as_ref()) {
-        printer.note(&format!("{why}; `where` is as this disk's log has it"));
+        printer.note(format!("{why}; `where` is as this disk's log has it"));
     }
     if committed { 0 } else { NOT_FOUND }
 }
@@ -96,7 +100,7 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     let listing = checkpoints.list(all)?;
     let code = show(&listing, printer);
     if checkpoints.log_is_gone() {
-        printer.note("the log of this disk is gone, and without it no checkpoint is real; `trackway checkpoint doctor` says more");
+        printer.note("the local checkpoint log is missing, and without it no checkpoint is valid; see `trackway checkpoint doctor`");
     } else if listing.checkpoints.is_empty() {
         printer.note("no checkpoint was ever begun");
     } else if code == NOT_FOUND {
@@ -104,9 +108,8 @@ fn list(checkpoints: &Checkpoints, all: bool, printer: Printer) -> Result<u8, Fa
     }
     let damaged = checkpoints.damaged_entry_count()?;
     if damaged > 0 {
-        printer.note(&format!(
-            "{damaged} of the log's entries cannot be read; `trackway checkpoint doctor` says more"
-        ));
+        let entries = if damaged == 1 { "1 log entry".to_owned() } else { format!("{damaged} log entries") };
+        printer.note(format!("{entries} cannot be read; see `trackway checkpoint doctor`"));
     }
     Ok(code)
 }
@@ -130,14 +133,14 @@ fn verify(
     let unread = entries.iter().filter(|entry| entry.verified.is_none()).count();
     if unread > 0 {
         let them = if unread == 1 { "1 is".into() } else { format!("{unread} are") };
-        printer.note(&format!("{them} at the remote only and not read; --remote reads there too"));
+        printer.note(format!("{them} at the remote only and not read; --remote reads there too"));
     }
     if broken.is_empty() {
         return Ok(code);
     }
     let of = entries.len();
-    printer.note(&format!(
-        "{} of {of} committed checkpoints do not verify; `trackway checkpoint doctor` says what can be done",
+    printer.note(format!(
+        "{} of {of} committed checkpoints do not verify; see `trackway checkpoint doctor`",
         broken.len()
     ));
     Ok(INTEGRITY)
@@ -152,27 +155,27 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
         return Ok(code);
     }
     if let Some(why) = silence {
-        printer.note(&format!("{why}; nothing can be launched until it does"));
-        printer.note("what this disk has, and what would be taken if nobody else went on meanwhile:");
+        printer.note(format!("{why}; nothing can be launched until it does"));
+        printer.note("local checkpoints, used if no other attempt has continued the run since:");
     }
     if let Some(newest) = target.lost.last() {
-        printer.note(&format!(
-            "{} checkpoints of this disk up to step {newest} are none of the run's: another attempt was granted it before the \
-             remote knew of them",
+        printer.note(format!(
+            "{} local checkpoints up to step {newest} do not belong to the run: another attempt took it over before they \
+             reached the remote",
             target.lost.len()
         ));
     }
     for passed in &target.passed_over {
         let what = passed.step.map_or_else(|| "a checkpoint".into(), |step| format!("step {step}"));
-        printer.note(&format!("{what} was passed over: {}", passed.why));
+        printer.note(format!("{what} was skipped: {}", passed.why));
     }
     if target.cost.steps > 0 {
-        printer.note(&target.cost.in_words());
+        printer.note(target.cost.in_words());
     }
     table::print(&target.checkpoints, printer);
     if target.fetch_bytes > 0 {
         let fetched = bytes(target.fetch_bytes);
-        printer.note(&format!("{fetched} would come from the remote, and be verified on the way"));
+        printer.note(format!("{fetched} would be downloaded from the remote and verified"));
     }
     Ok(code)
 }
@@ -182,7 +185,7 @@ fn explain(story: &Story, printer: Printer) -> Result<u8, Failure> {
         printer.document(story);
     } else {
         for sentence in &story.story {
-            printer.line(&crate::printer::visible(sentence));
+            printer.line(sentence);
         }
     }
     Ok(if story.manifest_error.is_some() { INTEGRITY } else { 0 })
@@ -204,15 +207,15 @@ fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {
 
 fn now(app: &App, run: &str, anomaly: bool, why: &str, printer: Printer) -> Result<u8, Failure> {
     let reason = if anomaly { SaveReason::Anomaly } else { SaveReason::Asked };
-    let asked = app.checkpoint_now(run, reason, why)?;
+    let asked = app.checkpoint_now(app.resolve_run(run)?, reason, why)?;
     if printer.is_json() {
         printer.document(&asked);
     } else {
         let step = asked.step.map(|step| format!(" at step {step}")).unwrap_or_default();
-        printer.note(&format!("request {}: {}{step}", asked.request_id, asked.outcome));
+        printer.note(format!("request {}: {}{step}", asked.request_id, asked.outcome));
         if asked.outcome == "no_answer" {
             printer.note(
-                "the script did not answer in time; one that asks its recorder at every step whether a checkpoint is due does",
+                "the script did not respond in time; it must ask its recorder at every step whether a checkpoint is due",
             );
         }
     }

@@ -20,7 +20,9 @@ const WHOLE: &str = "100%";
 const VALUE_LETTERS: usize = 32;
 
 pub fn compare(app: &App, args: &CompareArgs, printer: Printer) -> Result<u8, Failure> {
-    let request = CompareRequest { runs: args.runs.clone(), metrics: args.metrics.clone() };
+    let runs = args.runs.iter().map(|run| app.resolve_run(run)).collect::<Result<_, _>>()?;
+    let request = CompareRequest { runs, metrics: args.metrics.clone() };
+    app.refuse_outputs(args.html.as_deref())?;
     let comparison = app.compare(&request)?;
     if let Some(path) = &args.html {
         save(path, &page::page(&comparison), "comparison", printer)?;
@@ -66,7 +68,7 @@ fn show(comparison: &Comparison, all: bool, printer: Printer) {
         });
         section(title, cells.collect(), &labels, printer);
         if equal > 0 && !shown.is_empty() {
-            printer.note(&format!("{equal} of them equal; --all shows them too"));
+            printer.note(format!("{equal} of them equal; --all shows them too"));
         }
     }
     let metrics = comparison.metrics.iter().map(|row| {
@@ -91,7 +93,7 @@ fn section(title: &str, rows: Vec<Vec<String>>, labels: &[String], printer: Prin
     if rows.is_empty() {
         return;
     }
-    printer.line(&printer.tone(Tone::Bold, title));
+    printer.line(printer.tone(Tone::Bold, title));
     let header: Vec<&str> = std::iter::once("").chain(labels.iter().map(String::as_str)).collect();
     printer.table(&header, rows);
     printer.line("");

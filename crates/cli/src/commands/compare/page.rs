@@ -1,11 +1,9 @@
 //! The comparison as one HTML file that needs nothing else.
 
-use std::fmt::Write as _;
-
 use trackway_app::compare::{Comparison, Curve, Row};
 
 use super::{labels, told};
-use crate::html::{COLOURS, colour, escape, head, put};
+use crate::html::{COLOURS, Html, colour, head, html, put};
 use crate::units::{duration, metric};
 
 /// Width and height of a chart, in its own units.
@@ -18,12 +16,12 @@ const LOGARITHMIC_SPAN: f64 = 200.0;
 const DASHES: [&str; 6] = ["", "6 3", "2 2", "8 2 2 2", "1 3", "10 4"];
 
 /// The page.
-pub(super) fn page(comparison: &Comparison) -> String {
+pub(super) fn page(comparison: &Comparison) -> Html {
     let labels = labels(comparison);
     let mut page = head(&format!("Comparison: {}", labels.join(", ")));
     put!(page, "<h1>{} runs compared</h1><p>", labels.len());
     for (place, label) in labels.iter().enumerate() {
-        put!(page, "{}{} ", key(place), escape(label));
+        put!(page, "{}{} ", key(place), label);
     }
     page.push_str("</p>");
     runs(&mut page, comparison, &labels);
@@ -47,59 +45,59 @@ pub(super) fn page(comparison: &Comparison) -> String {
 }
 
 /// The mark of a run: its colour, and its dashes where colours repeat.
-fn key(place: usize) -> String {
-    format!(
+fn key(place: usize) -> Html {
+    html!(
         "<svg style=\"display:inline-block;width:2rem;height:.6rem;margin:0 .3rem 0 .9rem\" viewBox=\"0 0 32 10\"><path d=\"M0 5 H32\" {}/></svg>",
         stroke(place)
     )
 }
 
-fn stroke(place: usize) -> String {
+fn stroke(place: usize) -> Html {
     let dashes = DASHES[place / COLOURS % DASHES.len()];
-    format!("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" stroke-dasharray=\"{dashes}\"", colour(place))
+    html!("fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\" stroke-dasharray=\"{}\"", colour(place), dashes)
 }
 
-fn runs(page: &mut String, comparison: &Comparison, labels: &[String]) {
+fn runs(page: &mut Html, comparison: &Comparison, labels: &[String]) {
     page.push_str("<h2>Runs</h2><div class=\"wide\"><table><tr><th>Run</th><th>Id</th><th>State</th><th>Ended by</th><th>Stage</th><th class=\"n\">Attempts</th><th class=\"n\">Took</th><th class=\"n\">Cost</th><th>Created</th></tr>");
     for (run, label) in comparison.runs.iter().zip(labels) {
         put!(
             page,
             "<tr><td>{}</td><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
-            escape(label),
-            run.run_id,
-            escape(&run.state),
-            escape(run.termination_reason.as_deref().unwrap_or_default()),
+            label,
+            run.run_id.to_string(),
+            run.state,
+            run.termination_reason.as_deref().unwrap_or_default(),
             run.stage,
             run.attempt_count,
             duration(run.wall_seconds),
             run.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),
-            run.created_at
+            run.created_at.to_string()
         );
     }
     page.push_str("</table></div>");
 }
 
-fn table(page: &mut String, title: &str, rows: &[Row], labels: &[String]) {
+fn table(page: &mut Html, title: &str, rows: &[Row], labels: &[String]) {
     if rows.is_empty() {
         return;
     }
-    put!(page, "<h2>{title}</h2><div class=\"wide\"><table><tr><th></th>");
+    put!(page, "<h2>{}</h2><div class=\"wide\"><table><tr><th></th>", title);
     for label in labels {
-        put!(page, "<th>{}</th>", escape(label));
+        put!(page, "<th>{}</th>", label);
     }
     page.push_str("</tr>");
     for row in rows {
-        let dim = if row.differs { "" } else { " class=\"dim\"" };
-        put!(page, "<tr{dim}><td><code>{}</code></td>", escape(&row.name));
+        let dim = if row.differs { "" } else { "dim" };
+        put!(page, "<tr class=\"{}\"><td><code>{}</code></td>", dim, row.name);
         for value in &row.values {
-            put!(page, "<td>{}</td>", escape(value.as_deref().unwrap_or("–")));
+            put!(page, "<td>{}</td>", value.as_deref().unwrap_or("–"));
         }
         page.push_str("</tr>");
     }
     page.push_str("</table></div>");
 }
 
-fn curves(page: &mut String, comparison: &Comparison) {
+fn curves(page: &mut Html, comparison: &Comparison) {
     let drawn: Vec<&Curve> =
         comparison.curves.iter().filter(|curve| curve.series.iter().any(|series| series.len() > 1)).collect();
     if drawn.is_empty() {
@@ -107,7 +105,7 @@ fn curves(page: &mut String, comparison: &Comparison) {
     }
     page.push_str("<h2>Curves</h2><div class=\"grid\" style=\"grid-template-columns:repeat(auto-fill,minmax(420px,1fr))\">");
     for curve in drawn {
-        put!(page, "<div class=\"card\"><h3>{}</h3>", escape(&curve.name));
+        put!(page, "<div class=\"card\"><h3>{}</h3>", curve.name);
         chart(page, curve);
         page.push_str("</div>");
     }
@@ -144,23 +142,25 @@ impl Scale {
     }
 }
 
-fn chart(page: &mut String, curve: &Curve) {
+fn chart(page: &mut Html, curve: &Curve) {
     let (width, height) = CHART;
     let scale = Scale::of(curve);
-    put!(page, "<svg viewBox=\"0 0 {width} {height}\" role=\"img\">");
+    put!(page, "<svg viewBox=\"0 0 {} {}\" role=\"img\">", width, height);
     if scale.low.is_finite() {
         let kind = if scale.logarithmic { " (log)" } else { "" };
         for (value, word) in [(scale.high, kind), (scale.low, "")] {
             let y = scale.y(value);
             put!(
                 page,
-                "<path d=\"M{} {y:.1} H{width}\" stroke=\"var(--line)\"/><text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                "<path d=\"M{} {:.1} H{}\" stroke=\"var(--line)\"/><text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 MARGIN.0,
+                y,
+                width,
                 MARGIN.0 - 4.0,
                 y + 3.0,
                 metric(value)
             );
-            put!(page, "<text x=\"{width}\" y=\"{:.1}\" text-anchor=\"end\">{word}</text>", y - 3.0);
+            put!(page, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", width, y - 3.0, word);
         }
     }
     for (place, series) in curve.series.iter().enumerate() {
@@ -169,22 +169,23 @@ fn chart(page: &mut String, curve: &Curve) {
     put!(page, "<text x=\"{}\" y=\"{}\">step 0</text>", MARGIN.0, height - 3.0);
     put!(
         page,
-        "<text x=\"{width}\" y=\"{}\" text-anchor=\"end\">{}</text></svg>",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text></svg>",
+        width,
         height - 3.0,
         scale.last_step
     );
 }
 
 /// The points as a path with a gap where a value is not finite.
-fn line(series: &[(u64, Option<f64>)], scale: &Scale) -> String {
-    let (mut path, mut pen_is_down) = (String::new(), false);
+fn line(series: &[(u64, Option<f64>)], scale: &Scale) -> Html {
+    let (mut path, mut pen_is_down) = (Html::default(), false);
     for (step, value) in series {
         let Some(value) = value else {
             pen_is_down = false;
             continue;
         };
-        let letter = if pen_is_down { 'L' } else { 'M' };
-        put!(path, "{letter}{:.1} {:.1} ", scale.x(*step), scale.y(*value));
+        let letter = if pen_is_down { "L" } else { "M" };
+        put!(path, "{}{:.1} {:.1} ", letter, scale.x(*step), scale.y(*value));
         pen_is_down = true;
     }
     path
@@ -201,8 +202,8 @@ mod tests {
         let mut curve = Curve { name: "loss".into(), steps_per_point: 1, series: vec![series] };
         let scale = Scale::of(&curve);
         let path = line(&curve.series[0], &scale);
-        assert_eq!(path.matches('M').count(), 2, "{path}");
-        assert_eq!(path.matches('L').count(), 1, "{path}");
+        assert_eq!(path.as_str().matches('M').count(), 2, "{path:?}");
+        assert_eq!(path.as_str().matches('L').count(), 1, "{path:?}");
         assert!(!scale.logarithmic && scale.y(1.0) < scale.y(0.25));
         curve.series.push(vec![(0, Some(1000.0))]);
         assert!(Scale::of(&curve).logarithmic);

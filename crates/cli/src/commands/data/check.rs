@@ -8,7 +8,7 @@ use super::findings::print_finding;
 use super::{reading, request, table};
 use crate::args::CheckArgs;
 use crate::exit::{BLOCKED, Failure};
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, row};
 
 /// Groups that are printed; `--json` has all.
 const GROUPS_SHOWN: usize = 40;
@@ -40,7 +40,7 @@ pub fn check(args: &CheckArgs, printer: Printer) -> Result<u8, Failure> {
 fn print(printer: Printer, answer: &CheckAnswer) {
     printer.table(
         &["check", "verdict", "findings", ""],
-        answer.checks.iter().map(|check| row(printer, check)).collect(),
+        answer.checks.iter().map(|check| cells(printer, check)).collect(),
     );
     let findings = answer.checks.iter().flat_map(|check| &check.findings);
     printer.line("");
@@ -48,31 +48,27 @@ fn print(printer: Printer, answer: &CheckAnswer) {
     if !answer.groups.is_empty() {
         print_groups(printer, &answer.groups);
     }
-    printer.line(&format!(
-        "{}: {} rows read, {} rejected",
-        verdict(printer, answer.verdict),
-        answer.rows,
-        answer.rows_rejected
-    ));
+    let read = format!(": {} rows read, {} rejected", answer.rows, answer.rows_rejected);
+    printer.line(verdict(printer, answer.verdict) + read);
 }
 
-fn verdict(printer: Printer, verdict: Verdict) -> String {
+fn verdict(printer: Printer, verdict: Verdict) -> Shown {
     let tone = match verdict {
         Verdict::Pass => Tone::Good,
         Verdict::Warn | Verdict::NotRun => Tone::Warning,
         Verdict::Block => Tone::Bad,
         Verdict::NotApplicable => Tone::Dim,
     };
-    printer.tone(tone, &verdict.as_str().replace('_', " "))
+    printer.tone(tone, verdict.as_str().replace('_', " "))
 }
 
-fn row(printer: Printer, check: &CheckResult) -> Vec<String> {
+fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {
     let count = check.findings.len();
-    vec![
-        check.name.clone(),
+    row![
+        &check.name,
         verdict(printer, check.verdict),
         if count == 0 { String::new() } else { count.to_string() },
-        visible(check.why.as_deref().unwrap_or_default()),
+        check.why.as_deref().unwrap_or_default(),
     ]
 }
 
@@ -88,8 +84,8 @@ fn print_groups(printer: Printer, groups: &[Group]) {
             _ => String::new(),
         };
         vec![
-            visible(&group.columns.join(" × ")),
-            visible(&group.values.join(" × ")),
+            group.columns.join(" × "),
+            group.values.join(" × "),
             group.rows.to_string(),
             format!("{:.1} %", group.share * 100.0),
             rate(group.label_rate, group),
@@ -97,13 +93,12 @@ fn print_groups(printer: Printer, groups: &[Group]) {
         ]
     };
     let what = groups.iter().find_map(|group| group.label_value.clone());
-    let title =
-        what.map_or_else(|| "mean of the label".to_owned(), |value| format!("rate of `{}`", visible(&value)));
+    let title = what.map_or_else(|| "mean of the label".to_owned(), |value| format!("rate of `{}`", value));
     printer.line("");
     let header = ["group by", "group", "rows", "share", title.as_str(), "95 % interval"];
     printer.table(&header, groups.iter().take(GROUPS_SHOWN).map(row).collect());
     if groups.len() > GROUPS_SHOWN {
-        printer.line(&format!("… and {} more groups (--json has all)", groups.len() - GROUPS_SHOWN));
+        printer.line(format!("… and {} more groups (--json has all)", groups.len() - GROUPS_SHOWN));
     }
     printer.line("");
 }

@@ -6,7 +6,7 @@ use trackway_app::home::Home;
 use super::{drift, reading, request, snapshot};
 use crate::args::DiffArgs;
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
 use crate::units::bytes;
 
 /// Files of one kind that are shown; `--json` has all.
@@ -29,19 +29,19 @@ fn print(printer: Printer, answer: &DiffAnswer) {
     let diff = &answer.diff;
     let short = |id: &str| id[..SHORT_ID_LENGTH].to_owned();
     if diff.same {
-        printer.line(&format!("the same data: {}", short(&answer.before)));
+        printer.line(format!("the same data: {}", short(&answer.before)));
         return;
     }
     let side = |index: usize| {
         let rows = snapshot::rows(diff.rows[index], diff.rows_rejected[index]);
         format!("{}{rows}", bytes(diff.size_bytes[index]))
     };
-    printer.line(&format!("before {}: {}", short(&answer.before), side(0)));
-    printer.line(&format!("after  {}: {}", short(&answer.after), side(1)));
+    printer.line(format!("before {}: {}", short(&answer.before), side(0)));
+    printer.line(format!("after  {}: {}", short(&answer.after), side(1)));
     let moved: Vec<String> =
         diff.files.moved.iter().map(|moved| format!("{} → {}", moved.from, moved.to)).collect();
     printer.line("");
-    printer.line(&format!("unchanged: {}", snapshot::files(diff.files.unchanged)));
+    printer.line(format!("unchanged: {}", snapshot::files(diff.files.unchanged)));
     files(printer, "changed", &diff.files.changed);
     files(printer, "moved", &moved);
     files(printer, "added", &diff.files.added);
@@ -55,7 +55,7 @@ fn print(printer: Printer, answer: &DiffAnswer) {
             }
         };
         let line = format!("column `{}` {what}", change.column);
-        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+        printer.point(Tone::Warning, line);
     }
     if let Some(report) = &answer.drift {
         printer.line("");
@@ -67,9 +67,9 @@ fn files(printer: Printer, what: &str, paths: &[String]) {
     if paths.is_empty() {
         return;
     }
-    printer.line(&format!("{} {what}:", paths.len()));
-    paths.iter().take(SHOWN_FILES).for_each(|path| printer.line(&format!("  {}", visible(path))));
+    printer.line(format!("{} {what}:", paths.len()));
+    paths.iter().take(SHOWN_FILES).for_each(|path| printer.line(format!("  {}", path)));
     if paths.len() > SHOWN_FILES {
-        printer.line(&format!("  … and {} more", paths.len() - SHOWN_FILES));
+        printer.line(format!("  … and {} more", paths.len() - SHOWN_FILES));
     }
 }

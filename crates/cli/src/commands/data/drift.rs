@@ -6,7 +6,7 @@ use trackway_app::home::Home;
 use super::{reading, request};
 use crate::args::DriftArgs;
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, row};
 
 pub fn drift(home: &Home, args: &DriftArgs, printer: Printer) -> Result<u8, Failure> {
     let sides = (&request(&args.reference, &args.reading), &request(&args.current, &args.reading));
@@ -29,7 +29,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
     printer.line("");
     for column in &columns {
         if let Some(line) = values(column) {
-            printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+            printer.point(Tone::Warning, line);
         }
     }
     for change in &report.schema_changes {
@@ -39,7 +39,7 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
             (before, after) => format!("cannot be compared: {before:?} before, {after:?} now"),
         };
         let line = format!("`{}` {what}", change.name);
-        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+        printer.point(Tone::Warning, line);
     }
     if let Some(joint) = &report.joint {
         print_joint(printer, joint);
@@ -50,12 +50,12 @@ pub(super) fn print(printer: Printer, report: &DriftReport) {
         Some(false) => ", not the label",
         None => "",
     };
-    printer.line(&format!(
+    printer.line(format!(
         "{} of {features} features drifted{label} ({} rows before, {} now)",
         report.drifted_features, report.reference_rows, report.current_rows
     ));
     if report.reference_rows_sampled.or(report.current_rows_sampled).is_some() {
-        printer.line(&format!(
+        printer.line(format!(
             "numbers: {} of the rows before and {} of those now were compared; --all-rows compares all",
             report.reference_rows_sampled.unwrap_or(report.reference_rows),
             report.current_rows_sampled.unwrap_or(report.current_rows)
@@ -71,34 +71,35 @@ fn print_joint(printer: Printer, joint: &JointDrift) {
         };
         let columns: Vec<String> = joint.columns.iter().map(share).collect();
         let line =
-            format!("a model tells the rows apart, with an area of {apart}, by {}", columns.join(", "));
-        printer.line(&format!("{} {}", printer.tone(Tone::Bad, "joint drift"), visible(&line)));
+            format!("a domain classifier separates the rows with AUC {apart}, by {}", columns.join(", "));
+        printer.line(printer.tone(Tone::Bad, "joint drift") + " " + line);
     } else {
-        printer.line(&format!("no joint drift: a model tells the rows apart with an area of {apart}"));
+        printer
+            .line(format!("no multivariate drift: a domain classifier separates the rows with AUC {apart}"));
     }
     for why in &joint.left_out {
-        printer.line(&format!("{} left out: {}", printer.tone(Tone::Warning, "·"), visible(why)));
+        printer.point(Tone::Warning, format!("left out: {why}"));
     }
 }
 
-fn cells(printer: Printer, column: &ColumnDrift) -> Vec<String> {
+fn cells(printer: Printer, column: &ColumnDrift) -> Vec<Shown> {
     let state = match (column.drifted, column.role) {
         (true, Role::Feature) => printer.tone(Tone::Bad, "drifted"),
         (true, Role::Label) => printer.tone(Tone::Bad, "label drifted"),
-        (false, Role::Label) => "label".to_owned(),
-        (false, Role::Feature) => String::new(),
+        (false, Role::Label) => Shown::from("label"),
+        (false, Role::Feature) => Shown::default(),
     };
     let test =
         serde_json::to_value(column.test).ok().and_then(|test| test.as_str().map(|it| it.replace('_', " ")));
-    vec![
-        column.name.clone(),
+    row![
+        &column.name,
         state,
         test.unwrap_or_default(),
         format!("{:.3}", column.statistic),
         format!("{:.3}", column.threshold),
         format!("{:.3}", column.noise),
         if column.adjusted_p_value < 1e-4 {
-            "<0.0001".into()
+            "<0.0001".to_owned()
         } else {
             format!("{:.4}", column.adjusted_p_value)
         },

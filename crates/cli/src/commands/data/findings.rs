@@ -3,7 +3,7 @@
 use trackway_app::data::table::{CheckResult, Finding, FindingsAnswer, Severity, Verdict};
 
 use crate::exit::BLOCKED;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, row};
 
 pub fn show(printer: Printer, answer: &FindingsAnswer) -> u8 {
     if printer.is_json() {
@@ -28,8 +28,8 @@ pub fn table(printer: Printer, checks: &[CheckResult]) {
             Verdict::Block => Tone::Bad,
             Verdict::NotApplicable => Tone::Dim,
         };
-        let verdict = printer.tone(tone, &check.verdict.as_str().replace('_', " "));
-        vec![check.name.clone(), verdict, check.why.clone().unwrap_or_default()]
+        let verdict = printer.tone(tone, check.verdict.as_str().replace('_', " "));
+        row![&check.name, verdict, check.why.as_deref().unwrap_or_default()]
     };
     printer.table(&["check", "verdict", "what was looked at"], checks.iter().map(row).collect());
     printer.line("");
@@ -38,7 +38,7 @@ pub fn table(printer: Printer, checks: &[CheckResult]) {
 pub fn print(printer: Printer, answer: &FindingsAnswer) {
     answer.findings.iter().for_each(|finding| print_finding(printer, finding));
     for why in &answer.not_run {
-        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "not run"), visible(why)));
+        printer.line(printer.tone(Tone::Warning, "not run") + " " + why);
     }
     let rules = answer.rules_checked.map(|rules| format!(", {rules} rules checked")).unwrap_or_default();
     let found = match answer.findings.len() {
@@ -46,7 +46,7 @@ pub fn print(printer: Printer, answer: &FindingsAnswer) {
         1 => "1 finding".to_owned(),
         count => format!("{count} findings"),
     };
-    printer.line(&format!("{found}: {} rows read, {} rejected{rules}", answer.rows, answer.rows_rejected));
+    printer.line(format!("{found}: {} rows read, {} rejected{rules}", answer.rows, answer.rows_rejected));
 }
 
 pub fn print_finding(printer: Printer, finding: &Finding) {
@@ -57,14 +57,14 @@ pub fn print_finding(printer: Printer, finding: &Finding) {
     };
     let severity = printer.tone(tone, finding.severity.as_str());
     let check = printer.tone(Tone::Dim, &finding.check);
-    printer.line(&format!("{severity} {}  {check}", visible(&finding.message)));
+    printer.line(severity + format!(" {}  ", finding.message) + check);
     for example in &finding.examples {
         let place = [example.file.clone(), example.row.map(|row| row.to_string())];
         let place: Vec<_> = place.into_iter().flatten().collect();
         let value = example.value.as_deref().unwrap_or_default();
-        printer.line(&format!("      {}  {}", visible(&place.join(":")), visible(value)));
+        printer.line(Shown::from(format!("      {}  ", place.join(":"))) + value);
     }
     if let Some(action) = &finding.action {
-        printer.line(&format!("      → {}", visible(action)));
+        printer.line(format!("      → {}", action));
     }
 }

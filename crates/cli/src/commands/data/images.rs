@@ -22,7 +22,7 @@ pub fn images(args: &ImagesArgs, printer: Printer) -> Result<u8, Failure> {
 fn print(printer: Printer, answer: &ImagesAnswer) {
     findings::table(printer, &answer.found.checks);
     answer.findings.iter().for_each(|finding| findings::print_finding(printer, finding));
-    printer.line(&summary(&answer.found.count));
+    printer.line(summary(&answer.found.count));
 }
 
 fn summary(count: &MediaCount) -> String {

@@ -16,12 +16,12 @@ use std::sync::Once;
 use trackway_app::App;
 use trackway_app::data::table::{Onlooker, TableRequest, expected_seconds};
 use trackway_app::home::Home;
-use trackway_app::run::interrupt;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
 use crate::commands::live::{BytesBar, QUOTE_SECONDS_MIN};
 use crate::exit::Failure;
 use crate::printer::Printer;
+use crate::signals;
 use crate::units::{bytes, duration};
 
 /// `open` makes the home where there is none.
@@ -69,13 +69,13 @@ pub(super) fn reading<T>(printer: Printer, read: impl FnOnce(&Onlooker<'_>) -> T
             begun.call_once(|| quote(printer, total_bytes));
             bar.at(done_bytes, total_bytes);
         },
-        cancelled: interrupt::install_once(),
+        cancelled: &signals::interruptible(),
     })
 }
 
 fn quote(printer: Printer, size_bytes: u64) {
     let seconds = expected_seconds(size_bytes);
     if seconds >= QUOTE_SECONDS_MIN {
-        printer.note(&format!("reading {}, about {}", bytes(size_bytes), duration(seconds)));
+        printer.note(format!("reading {}, about {}", bytes(size_bytes), duration(seconds)));
     }
 }

@@ -5,7 +5,7 @@ use trackway_app::data::profile::{ColumnSummary, ProfileAnswer, ProfileRequest, 
 use super::{reading, table};
 use crate::args::ProfileArgs;
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
 use crate::sparkline::sparkline;
 use crate::units::{bytes, metric};
 
@@ -42,9 +42,9 @@ fn print(printer: Printer, answer: &ProfileAnswer) {
     let files =
         if answer.files.len() == 1 { "1 file".to_owned() } else { format!("{} files", answer.files.len()) };
     let rejected = answer.rows_rejected;
-    printer.line(&format!("{} rows read, {rejected} rejected, from {files} of {}", answer.rows, bytes(size)));
+    printer.line(format!("{} rows read, {rejected} rejected, from {files} of {}", answer.rows, bytes(size)));
     for warning in warnings(answer) {
-        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&warning)));
+        printer.point(Tone::Warning, warning);
     }
 }
 

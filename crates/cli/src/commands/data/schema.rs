@@ -11,17 +11,19 @@ use crate::printer::Printer;
 pub fn infer(args: &InferArgs, printer: Printer) -> Result<u8, Failure> {
     let text = reading(printer, |onlooker| schema::infer(Path::new(""), &table(&args.table), onlooker))?;
     if let Some(path) = &args.out {
-        let made = std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+        let made = std::fs::File::create_new(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| trackway_files::give_to_user(path));
         made.map_err(|error| {
             let message = format!("cannot write {}: {error}", path.display());
             Failure::usage(message, "name another file, or remove it first")
         })?;
-        printer.note(&format!("wrote {}", path.display()));
+        printer.note(format!("wrote {}", path.display()));
     }
     if printer.is_json() {
         printer.document(&serde_json::json!({ "toml": text, "path": args.out }));
     } else if args.out.is_none() {
-        printer.raw(text.as_bytes())?;
+        printer.file(text.as_bytes());
     }
     Ok(0)
 }

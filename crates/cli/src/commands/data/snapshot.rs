@@ -5,16 +5,18 @@ use trackway_app::data::snapshot::{
     KeptSnapshot, SHORT_ID_LENGTH, SnapshotAnswer, SnapshotRequest, list as read,
 };
 use trackway_app::home::Home;
+use trackway_core::name::Named;
 
 use super::{reading, table};
 use crate::args::SnapshotArgs;
+use crate::commands::given_name;
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
 use crate::units::bytes;
 
 pub fn snapshot(app: &App, args: &SnapshotArgs, printer: Printer) -> Result<u8, Failure> {
-    let request =
-        SnapshotRequest { table: table(&args.table), label: args.label.clone(), name: args.name.clone() };
+    let name = args.name.as_deref().map(|name| given_name(Named::Snapshot, name)).transpose()?;
+    let request = SnapshotRequest { table: table(&args.table), label: args.label.clone(), name };
     let answer = reading(printer, |onlooker| app.snapshot_data(Path::new(""), &request, onlooker))?;
     if printer.is_json() {
         printer.document(&answer);
@@ -27,8 +29,8 @@ pub fn snapshot(app: &App, args: &SnapshotArgs, printer: Printer) -> Result<u8, 
 fn print(printer: Printer, answer: &SnapshotAnswer) {
     let named = answer.name.as_ref().map_or_else(String::new, |name| format!(", named `{name}`"));
     let known = if answer.is_new { "" } else { ", known already" };
-    printer.line(&format!("snapshot {}{named}{known}", answer.data_sha256));
-    printer.line(&format!(
+    printer.line(format!("snapshot {}{named}{known}", answer.data_sha256));
+    printer.line(format!(
         "{}, {} of them read, {}{}",
         files(answer.files),
         answer.files_read,
@@ -36,7 +38,7 @@ fn print(printer: Printer, answer: &SnapshotAnswer) {
         rows(answer.rows, answer.rows_rejected),
     ));
     for note in &answer.notes {
-        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(note)));
+        printer.point(Tone::Warning, note);
     }
 }
 
@@ -63,7 +65,7 @@ pub fn list(home: &Home, printer: Printer) -> Result<u8, Failure> {
     let header = ["snapshot", "names", "named at", "files", "size", "rows"];
     printer.table(&header, list.snapshots.iter().map(cells).collect());
     for damaged in &list.damaged {
-        printer.line(&format!("{} {}", printer.tone(Tone::Bad, "·"), visible(damaged)));
+        printer.point(Tone::Bad, damaged);
     }
     Ok(0)
 }

@@ -5,7 +5,7 @@ use trackway_app::data::split::{SplitAnswer, SplitMethod, SplitRequest, split as
 use super::{reading, table};
 use crate::args::{SplitArgs, SplitBy};
 use crate::exit::{BLOCKED, Failure};
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone};
 
 /// Labels shown per part; `--json` has all.
 const SHOWN_LABELS: usize = 6;
@@ -43,17 +43,18 @@ fn method(args: &SplitArgs) -> Result<SplitMethod, Failure> {
         (Some(SplitBy::Stratified), _, _) => SplitMethod::Stratified,
         (Some(SplitBy::StratifiedGroup), _, _) => SplitMethod::StratifiedGroup,
         (None, Some(_), Some(_)) => {
-            let message = "rows are parted by group or by time, not by both".to_owned();
+            let message = "rows are split by group or by time, not by both".to_owned();
             return Err(Failure::usage(
                 message,
-                "say which with --by group or --by time; the other is measured",
+                "choose with --by group or --by time; the overlap in the other is reported",
             ));
         }
     })
 }
 
 fn part(text: &str) -> Result<(String, f64), Failure> {
-    let wrong = || Failure::usage(format!("`{text}` is no part"), "such as --parts train=0.8,test=0.2");
+    let wrong =
+        || Failure::usage(format!("invalid part `{text}`"), "expected e.g. --parts train=0.8,test=0.2");
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;
     Ok((name.trim().to_owned(), share(value)?))
 }
@@ -64,21 +65,20 @@ fn share(text: &str) -> Result<f64, Failure> {
         Some(percent) => (percent, 100.0),
         None => (text.trim(), 1.0),
     };
-    let wrong = |_| Failure::usage(format!("`{text}` is no share"), "write 0.1 or 10%");
+    let wrong = |_| Failure::usage(format!("invalid fraction `{text}`"), "expected e.g. 0.1 or 10%");
     digits.trim().parse::<f64>().map(|number| number / unit).map_err(wrong)
 }
 
 fn print(printer: Printer, answer: &SplitAnswer) {
     let has_labels = answer.parts.iter().any(|part| !part.labels.is_empty());
-    let mut header = vec!["part", "rows", "share"];
+    let mut header = vec!["part", "rows", "fraction"];
     header.extend(has_labels.then_some("labels"));
     let cells = |part: &trackway_app::data::split::PartAnswer| {
         let mut cells =
             vec![part.name.clone(), part.rows.to_string(), format!("{:.2} %", part.share * 100.0)];
         let share = |rows: u64| rows as f64 / part.rows.max(1) as f64 * 100.0;
-        let label = |it: &trackway_app::data::split::LabelCount| {
-            format!("{} {:.2} %", visible(&it.label), share(it.rows))
-        };
+        let label =
+            |it: &trackway_app::data::split::LabelCount| format!("{} {:.2} %", it.label, share(it.rows));
         let shown: Vec<String> = part.labels.iter().take(SHOWN_LABELS).map(label).collect();
         cells.extend(has_labels.then(|| shown.join(", ")));
         cells
@@ -87,7 +87,7 @@ fn print(printer: Printer, answer: &SplitAnswer) {
     printer.line("");
     if !answer.folds.is_empty() {
         let folds: Vec<String> = answer.folds.iter().map(u64::to_string).collect();
-        printer.line(&format!(
+        printer.line(format!(
             "{} folds of `{}`: {} rows",
             folds.len(),
             answer.parts[0].name,
@@ -95,7 +95,7 @@ fn print(printer: Printer, answer: &SplitAnswer) {
         ));
     }
     for stage in &answer.stages {
-        printer.line(&format!(
+        printer.line(format!(
             "stage {} %: {} rows of `{}`",
             stage.share * 100.0,
             stage.rows,
@@ -107,13 +107,13 @@ fn print(printer: Printer, answer: &SplitAnswer) {
     }
     if answer.rows_rejected > 0 {
         let line = format!("{} rows could not be read and are in no part", answer.rows_rejected);
-        printer.line(&format!("{} {line}", printer.tone(Tone::Warning, "·")));
+        printer.point(Tone::Warning, line);
     }
     if !answer.proved {
-        printer.line(&printer.tone(Tone::Bad, "the proof does not hold; nothing was written"));
+        printer.line(printer.tone(Tone::Bad, "verification failed; nothing was written"));
     }
     for path in answer.assignment.iter().chain(&answer.files) {
-        printer.line(&format!("wrote {}", path.display()));
+        printer.line(format!("wrote {}", path.display()));
     }
 }
 
@@ -126,12 +126,12 @@ fn proof(answer: &SplitAnswer) -> Vec<String> {
         facts.extend(proof.times_overlapping.map(|count| format!("parts that overlap in time: {count}")));
     }
     facts.extend(proof.folds_shared.map(|count| format!("in two folds: {count}")));
-    facts.extend(proof.stages_not_nested.map(|count| format!("rows that a larger stage lacks: {count}")));
+    facts.extend(proof.stages_not_nested.map(|count| format!("rows missing from a larger stage: {count}")));
     facts.push(format!("rows without a part: {}", proof.rows_without_part));
     let mut lines = vec![format!("proof: {}", facts.join(" · "))];
     if proof.rows_shared > 0 && answer.proved {
         lines.push(format!(
-            "{} different rows stand in two parts; `--by hash` keeps equal rows together",
+            "{} different rows appear in two parts; `--by hash` keeps equal rows together",
             proof.rows_shared
         ));
     }

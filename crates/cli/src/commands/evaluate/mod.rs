@@ -7,7 +7,6 @@ use serde_json::Value;
 use trackway_app::App;
 use trackway_app::checkpoints::CheckpointRef;
 use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubject, ImportRequest};
-use trackway_app::run::interrupt;
 use trackway_ledger::EvaluationState;
 
 use super::live::Live;
@@ -16,7 +15,8 @@ use crate::args::{
 };
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::html::save;
-use crate::printer::{Printer, visible};
+use crate::printer::Printer;
+use crate::signals;
 use crate::units::{metric, short_hash};
 
 /// Metrics in a line of a list.
@@ -35,10 +35,10 @@ pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, 
     let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
     let subject = match file_of(args) {
         Some(path) => EvaluationSubject::File(path),
-        None => EvaluationSubject::Run(args.subject.clone().unwrap_or_default()),
+        None => EvaluationSubject::Run(app.resolve_run(args.subject.as_deref().unwrap_or_default())?),
     };
     let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
-    interrupt::install();
+    signals::supervise(app.cancel());
     let live = Live::new(printer);
     let receipt = app.evaluate(&request, &live);
     live.finish();
@@ -55,7 +55,7 @@ pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, 
 fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u8, Failure> {
     let request = ImportRequest {
         path: args.path.clone(),
-        run: args.run.clone(),
+        run: app.resolve_run(&args.run)?,
         checkpoint: CheckpointRef::parse(&args.checkpoint)?,
     };
     let imported = app.import_evaluations(&request)?;
@@ -69,7 +69,7 @@ fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u
         let task = receipt.task_set.as_ref().and_then(|set| set.path.as_str()).unwrap_or_default();
         let metrics = receipt.failure.clone().unwrap_or_else(|| few_metrics(receipt));
         let text = format!("{what}: {} {task}: {metrics}", receipt.evaluation_id);
-        printer.line(&visible(&text));
+        printer.line(&text);
     }
     Ok(0)
 }
@@ -84,7 +84,8 @@ fn exit_code(receipt: &EvaluationReceipt) -> u8 {
 }
 
 pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Result<u8, Failure> {
-    let receipts = app.evaluations(args.run.as_deref(), args.limit)?;
+    let run = args.run.as_deref().map(|run| app.resolve_run(run)).transpose()?;
+    let receipts = app.evaluations(run, args.limit)?;
     if printer.is_json() {
         printer.document(&receipts);
     } else if receipts.is_empty() {
@@ -98,7 +99,7 @@ pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Resul
 
 pub fn evaluation(app: &App, command: &EvaluationCommand, printer: Printer) -> Result<u8, Failure> {
     let EvaluationCommand::Show { evaluation, files } = command;
-    let receipt = app.evaluation(evaluation)?;
+    let receipt = app.evaluation(&app.resolve_evaluation(evaluation)?)?;
     write(app, &receipt, files, printer)?;
     if printer.is_json() {
         printer.document(&receipt);
@@ -115,12 +116,13 @@ fn write(
     files: &ReportArgs,
     printer: Printer,
 ) -> Result<(), Failure> {
+    app.refuse_outputs([&files.html, &files.parquet].into_iter().flatten().map(PathBuf::as_path))?;
     if let Some(path) = &files.html {
         save(path, &page::page(receipt), "page", printer)?;
     }
     if let Some(path) = &files.parquet {
         app.write_evaluation_numbers(receipt, path)?;
-        printer.note(&format!("the numbers are in {}", path.display()));
+        printer.note(format!("the numbers are in {}", path.display()));
     }
     Ok(())
 }

@@ -1,18 +1,16 @@
 //! A receipt as one HTML file that needs nothing else: no script, no font, no network.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 use trackway_app::assess::{Estimate, Metrics};
 use trackway_app::evaluate::EvaluationReceipt;
 use trackway_ledger::EvaluationState;
 
 use crate::html::assessment::sections;
-use crate::html::{escape, head, put};
+use crate::html::{Html, head, put};
 use crate::units::{duration, metric};
 
 /// The page.
-pub fn page(receipt: &EvaluationReceipt) -> String {
+pub fn page(receipt: &EvaluationReceipt) -> Html {
     let mut page = head(&format!("Evaluation of {}", receipt.name));
     heading(&mut page, receipt);
     gates(&mut page, &receipt.gates);
@@ -29,7 +27,7 @@ pub fn page(receipt: &EvaluationReceipt) -> String {
     page
 }
 
-fn heading(page: &mut String, receipt: &EvaluationReceipt) {
+fn heading(page: &mut Html, receipt: &EvaluationReceipt) {
     let (class, word) = match receipt.state {
         EvaluationState::Completed if receipt.gates_pass() => ("pass", "completed"),
         EvaluationState::Completed => ("block", "a gate does not pass"),
@@ -37,23 +35,24 @@ fn heading(page: &mut String, receipt: &EvaluationReceipt) {
         EvaluationState::Running => ("warn", "running"),
     };
     let step = receipt.step.map(|step| format!(", step {step}")).unwrap_or_default();
-    put!(page, "<h1>Evaluation of {}{step}</h1>", escape(&receipt.name));
-    let failure = receipt.failure.as_deref().map(escape).unwrap_or_default();
-    put!(page, "<p><span class=\"badge {class}\">{word}</span> {failure}</p>");
+    put!(page, "<h1>Evaluation of {}{}</h1>", receipt.name, step);
+    let failure = receipt.failure.as_deref();
+    put!(page, "<p><span class=\"badge {}\">{}</span> {}</p>", class, word, failure);
     let took = receipt.ended_at.map(|ended| duration(ended.seconds_since(receipt.started_at)));
     let took = took.map(|took| format!(", took {took}")).unwrap_or_default();
     put!(
         page,
-        "<p class=\"dim\">{} began {}{took}.</p>",
+        "<p class=\"dim\">{} began {}{}.</p>",
         receipt.evaluation_id,
-        receipt.started_at.to_rfc3339()
+        receipt.started_at.to_rfc3339(),
+        took
     );
     for note in receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str) {
-        put!(page, "<p class=\"dim\">· {}</p>", escape(note));
+        put!(page, "<p class=\"dim\">· {}</p>", note);
     }
 }
 
-fn gates(page: &mut String, gates: &Value) {
+fn gates(page: &mut Html, gates: &Value) {
     let gates = gates.as_array().map(Vec::as_slice).unwrap_or_default();
     if gates.is_empty() {
         return;
@@ -68,21 +67,22 @@ fn gates(page: &mut String, gates: &Value) {
         };
         put!(
             page,
-            "<tr><td class=\"{class}\">{}</td><td><code>{}</code></td><td class=\"dim\">{}</td></tr>",
-            escape(text("verdict")),
-            escape(text("rule")),
-            escape(text("why"))
+            "<tr><td class=\"{}\">{}</td><td><code>{}</code></td><td class=\"dim\">{}</td></tr>",
+            class,
+            text("verdict"),
+            text("rule"),
+            text("why")
         );
     }
     page.push_str("</table></div>");
 }
 
 /// What is bound to what.
-fn identity(page: &mut String, receipt: &EvaluationReceipt) {
+fn identity(page: &mut Html, receipt: &EvaluationReceipt) {
     page.push_str("<h2>What is bound to what</h2><div class=\"wide\"><table>");
     let mut row = |name: &str, text: String| {
         if !text.is_empty() {
-            put!(page, "<tr><td>{name}</td><td><code>{}</code></td></tr>", escape(&text));
+            put!(page, "<tr><td>{}</td><td><code>{}</code></td></tr>", name, text);
         }
     };
     let hash = |hash: &Option<String>| hash.as_deref().map(|it| format!(" sha256:{it}")).unwrap_or_default();
@@ -124,18 +124,18 @@ fn identity(page: &mut String, receipt: &EvaluationReceipt) {
 }
 
 /// Numbers that only the evaluator knows where from.
-fn told(page: &mut String, receipt: &EvaluationReceipt) {
+fn told(page: &mut Html, receipt: &EvaluationReceipt) {
     let metrics: Metrics = serde_json::from_value(receipt.metrics.clone()).unwrap_or_default();
     if metrics.is_empty() {
         return;
     }
-    page.push_str("<h2>Results, told by the evaluator</h2><div class=\"wide\"><table><tr><th>Metric</th><th class=\"n\">Value</th><th>Interval</th></tr>");
+    page.push_str("<h2>Results reported by the evaluator (not recomputed)</h2><div class=\"wide\"><table><tr><th>Metric</th><th class=\"n\">Value</th><th>Interval</th></tr>");
     for (name, Estimate { value, low, high, .. }) in &metrics {
         let interval = low.zip(*high).map(|(low, high)| format!("{} … {}", metric(low), metric(high)));
         put!(
             page,
             "<tr><td>{}</td><td class=\"n\">{}</td><td>{}</td></tr>",
-            escape(name),
+            name,
             metric(*value),
             interval.unwrap_or_default()
         );
@@ -144,18 +144,19 @@ fn told(page: &mut String, receipt: &EvaluationReceipt) {
 }
 
 /// The sample of rows that are wrong, one table.
-fn failures(page: &mut String, failures: &Value) {
+fn failures(page: &mut Html, failures: &Value) {
     let sample = failures["sample"].as_array().map(Vec::as_slice).unwrap_or_default();
     let Some(names) = sample.first().and_then(|row| row["cells"].as_object()) else { return };
     let what = if failures["kind"] == "farthest" { "farthest off" } else { "wrong" };
     put!(
         page,
-        "<h2>Failures</h2><p>{} of {} rows {what}; a sample:</p>",
+        "<h2>Failures</h2><p>{} of {} rows {}; a sample:</p>",
         failures["wrong"],
-        failures["rows"]
+        failures["rows"],
+        what
     );
     page.push_str("<div class=\"wide\"><table><tr><th class=\"n\">Row</th>");
-    names.keys().for_each(|name| put!(page, "<th>{}</th>", escape(name)));
+    names.keys().for_each(|name| put!(page, "<th>{}</th>", name));
     page.push_str("</tr>");
     for row in sample {
         put!(page, "<tr><td class=\"n dim\">{}</td>", row["row"]);
@@ -165,7 +166,7 @@ fn failures(page: &mut String, failures: &Value) {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            put!(page, "<td>{}</td>", escape(&text));
+            put!(page, "<td>{}</td>", text);
         }
         page.push_str("</tr>");
     }

@@ -1,10 +1,12 @@
 //! A receipt as text: most telling first.
 
+use serde::Deserialize as _;
 use serde_json::Value;
 use trackway_app::evaluate::EvaluationReceipt;
+use trackway_core::RowCoverage;
 use trackway_ledger::EvaluationState;
 
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Tone, cut, row};
 use crate::units::{metric, short_hash};
 
 /// Failures that are shown; `--json` has all of the sample.
@@ -20,9 +22,9 @@ pub fn print<'r>(printer: Printer, receipt: &'r EvaluationReceipt) {
         EvaluationState::Failed => Tone::Bad,
     };
     let state = printer.tone(tone, receipt.state.as_str());
-    printer.line(&format!("{} {state}", printer.tone(Tone::Bold, &receipt.evaluation_id)));
+    printer.line(printer.tone(Tone::Bold, &receipt.evaluation_id) + " " + state);
     if let Some(failure) = &receipt.failure {
-        printer.line(&format!("  {}", visible(failure)));
+        printer.line(format!("  {}", failure));
     }
     identity(printer, receipt);
     estimates(printer, "Metrics", vec![(String::new(), &receipt.metrics)]);
@@ -38,7 +40,7 @@ pub fn print<'r>(printer: Printer, receipt: &'r EvaluationReceipt) {
     let notes: Vec<&str> = receipt.notes.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !notes.is_empty() {
         heading(printer, "Notes");
-        notes.iter().for_each(|note| printer.line(&format!("  - {}", visible(note))));
+        notes.iter().for_each(|note| printer.line(format!("  - {}", note)));
     }
 }
 
@@ -55,7 +57,7 @@ fn gates(printer: Printer, gates: &Value) {
     };
     let row = |gate: &Value| {
         let verdict = text_at(gate, "verdict");
-        vec![
+        row![
             format!("  {}", text_at(gate, "rule")),
             printer.tone(tone(&verdict), &verdict),
             text_at(gate, "why"),
@@ -70,11 +72,11 @@ fn text_at(value: &Value, member: &str) -> String {
 
 fn heading(printer: Printer, text: &str) {
     printer.line("");
-    printer.line(&printer.tone(Tone::Bold, text));
+    printer.line(printer.tone(Tone::Bold, text));
 }
 
 fn fact(printer: Printer, name: &str, text: &str) {
-    printer.line(&format!("  {name:<12} {}", visible(text)));
+    printer.line(format!("  {name:<12} {}", text));
 }
 
 /// What is bound to what.
@@ -92,8 +94,8 @@ fn identity(printer: Printer, receipt: &EvaluationReceipt) {
         let hash = set.sha256.as_deref().map(short_hash).unwrap_or("–");
         let used = match set.use_count {
             0 => String::new(),
-            1 => ", looked at for the first time".into(),
-            count => format!(", looked at {count} times, for {} checkpoints", set.checkpoint_count),
+            1 => ", used for the first time".into(),
+            count => format!(", used {count} times, for {} checkpoints", set.checkpoint_count),
         };
         fact(printer, "tasks", &format!("{path}{version}, sha256:{hash}{used}"));
     }
@@ -127,7 +129,7 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Value)>) {
                 name.clone(),
                 number("value").map(metric).unwrap_or_default(),
                 interval.map(|(low, high)| format!("{} … {}", metric(low), metric(high))).unwrap_or_default(),
-                number("support").filter(|rows| *rows > 0.0).map(|rows| rows.to_string()).unwrap_or_default(),
+                rows_behind(estimate),
             ]);
         }
     }
@@ -136,6 +138,16 @@ fn estimates(printer: Printer, title: &str, of: Vec<(String, &Value)>) {
     }
     heading(printer, title);
     printer.table(&["  ", "metric", "value", "interval", "rows"], rows);
+}
+
+/// The rows behind a number; `10 of 1000` where it does not cover all that it should.
+fn rows_behind(estimate: &Value) -> String {
+    let coverage = RowCoverage::deserialize(&estimate["coverage"]).unwrap_or_default();
+    let support = estimate["support"].as_u64().filter(|rows| *rows > 0);
+    match coverage.is_partial() {
+        true => format!("{} of {}", coverage.rows_used, coverage.rows_expected),
+        false => support.map(|rows| rows.to_string()).unwrap_or_default(),
+    }
 }
 
 fn fairness(printer: Printer, fairness: &Value) {
@@ -179,9 +191,7 @@ fn failures(printer: Printer, failures: &Value) {
     let what = if failures["kind"] == "farthest" { "farthest off" } else { "wrong" };
     heading(printer, &format!("Failures ({wrong} of {rows} rows {what}; a sample)"));
     for failure in sample.iter().take(SHOWN_FAILURES_MAX) {
-        let cells = visible(&failure["cells"].to_string());
-        let cut: String = cells.chars().take(FAILURE_CHARS_MAX).collect();
-        let more = if cut.len() < cells.len() { "…" } else { "" };
-        printer.line(&format!("  row {}: {cut}{more}", failure["row"]));
+        let cells = cut(&failure["cells"].to_string(), FAILURE_CHARS_MAX);
+        printer.line(format!("  row {}: {cells}", failure["row"]));
     }
 }

@@ -2,11 +2,12 @@
 
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trackway_app::assess::{
     AssessRequest, Columns, NamedPredicate, SliceLimits, Spec, Task, assess, write_numbers,
 };
+use trackway_core::MissingPredictions;
 
 use super::data::{reading, request, table};
 use crate::args::{ColumnArgs, MetricsArgs, TaskName};
@@ -17,6 +18,10 @@ use crate::printer::Printer;
 
 pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
     let request = asked(args)?;
+    for table in std::iter::once(&request.table).chain(&request.baseline) {
+        let outputs = [&args.html, &args.parquet].into_iter().flatten().map(PathBuf::as_path);
+        table.refuse_outputs(Path::new(""), outputs)?;
+    }
     let assessment = reading(printer, |onlooker| assess(Path::new(""), &request, onlooker))?;
     if let Some(path) = &args.html {
         let title = format!("Metrics of {}", args.table.paths.join(", "));
@@ -24,7 +29,7 @@ pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
     }
     if let Some(path) = &args.parquet {
         write_numbers(path, &assessment)?;
-        printer.note(&format!("the numbers are in {}", path.display()));
+        printer.note(format!("the numbers are in {}", path.display()));
     }
     if printer.is_json() {
         printer.document(&assessment);
@@ -36,6 +41,8 @@ pub fn metrics(args: &MetricsArgs, printer: Printer) -> Result<u8, Failure> {
 
 fn asked(args: &MetricsArgs) -> Result<AssessRequest, Failure> {
     let spec = Spec {
+        missing: MissingPredictions::default(),
+        tasks: None,
         columns: columns(&args.columns),
         task: args.task.map(task),
         positive: args.positive.clone(),
@@ -62,7 +69,7 @@ fn named(slice: &str) -> Result<NamedPredicate, Failure> {
         !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter));
     if !is_name || sql.is_empty() {
         return Err(Failure::usage(
-            format!("`{slice}` is no slice"),
+            format!("invalid slice `{slice}`"),
             "a slice has a name and a predicate, such as --slice women=\"sex = 'Female'\"",
         ));
     }

@@ -3,8 +3,8 @@
 use trackway_app::assess::{Assessment, Compared, Comparison, Estimate, Fairness, Metrics, Slice, Verdict};
 
 use crate::commands::residuals;
-use crate::printer::{Printer, Tone, visible};
-use crate::units::{interval, number};
+use crate::printer::{Printer, Shown, Tone, row};
+use crate::units::{interval, number, rows_behind};
 
 pub fn print(printer: Printer, assessment: &Assessment) {
     let rows: Vec<Vec<String>> =
@@ -23,14 +23,17 @@ pub fn print(printer: Printer, assessment: &Assessment) {
     }
     printer.line("");
     let groups = assessment.groups.map(|groups| format!(" in {groups} groups")).unwrap_or_default();
-    printer.line(&format!("{} rows{groups}", assessment.rows));
+    printer.line(format!("{} rows{groups}", assessment.rows));
+    for (metric, why) in &assessment.inconclusive {
+        printer.point(Tone::Warning, format!("`{metric}` decides nothing: {why}"));
+    }
     for note in &assessment.notes {
-        printer.line(&format!("{} {}", printer.tone(Tone::Dim, "·"), visible(note)));
+        printer.point(Tone::Dim, note);
     }
 }
 
 fn metric_row(name: &str, estimate: &Estimate) -> Vec<String> {
-    vec![name.to_owned(), number(estimate.value), interval(estimate), estimate.support.to_string()]
+    vec![name.to_owned(), number(estimate.value), interval(estimate), rows_behind(estimate)]
 }
 
 fn with_interval(estimate: Option<&Estimate>) -> String {
@@ -59,9 +62,9 @@ fn slices(printer: Printer, assessment: &Assessment) {
     printer.line("");
     let metric = assessment.main_metric.as_str();
     let row = |slice: &Slice| {
-        vec![
-            slice.name.clone(),
-            slice.predicate.clone(),
+        row![
+            &slice.name,
+            &slice.predicate,
             slice.support.to_string(),
             with_interval(slice.metrics.get(metric)),
             slice.difference.map_or_else(|| "–".to_owned(), |difference| signed(&difference)),
@@ -73,17 +76,17 @@ fn slices(printer: Printer, assessment: &Assessment) {
     printer.table(&header, assessment.slices.iter().map(row).collect());
     for (slice, why) in assessment.slices.iter().filter_map(|slice| Some((slice, slice.why.as_ref()?))) {
         let line = format!("`{}`: {why}", slice.name);
-        printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+        printer.point(Tone::Warning, line);
     }
 }
 
-fn verdict(printer: Printer, verdict: Verdict) -> String {
+fn verdict(printer: Printer, verdict: Verdict) -> Shown {
     let word = verdict.as_str().replace('_', " ");
     match verdict {
         Verdict::Better => printer.tone(Tone::Good, &word),
         Verdict::Worse => printer.tone(Tone::Bad, &word),
         Verdict::Inconclusive => printer.tone(Tone::Warning, &word),
-        Verdict::NoDifferenceShown => word,
+        Verdict::NoDifferenceShown => word.into(),
     }
 }
 
@@ -107,17 +110,16 @@ fn print_fairness(printer: Printer, fairness: &Fairness, interval: &str) {
         .chain([""])
         .collect();
     let rows = fairness.groups.iter().map(|group| {
-        let mut row = vec![group.name.clone(), group.support.to_string()];
-        row.extend(names.iter().map(|name| with_interval(group.metrics.get(*name))));
-        let state = if group.inconclusive { verdict(printer, Verdict::Inconclusive) } else { String::new() };
-        row.push(state);
+        let mut row = row![&group.name, group.support.to_string()];
+        row.extend(names.iter().map(|name| with_interval(group.metrics.get(*name)).into()));
+        row.extend(group.inconclusive.then(|| verdict(printer, Verdict::Inconclusive)));
         row
     });
     printer.table(&header, rows.collect());
     for group in &fairness.groups {
         if let Some(why) = &group.why {
             let line = format!("`{}`: {why}", group.name);
-            printer.line(&format!("{} {}", printer.tone(Tone::Warning, "·"), visible(&line)));
+            printer.point(Tone::Warning, line);
         }
     }
     printer.line("");
@@ -128,8 +130,8 @@ fn print_fairness(printer: Printer, fairness: &Fairness, interval: &str) {
 fn print_comparison(printer: Printer, comparison: &Comparison, main_metric: &str) {
     printer.line("");
     let row = |name: &str, compared: &Compared| {
-        vec![
-            name.to_owned(),
+        row![
+            name,
             number(compared.baseline),
             number(compared.candidate),
             signed(&compared.difference),
@@ -148,7 +150,7 @@ fn print_comparison(printer: Printer, comparison: &Comparison, main_metric: &str
     }
     printer.line("");
     if let Some(test) = &comparison.mcnemar {
-        printer.line(&format!(
+        printer.line(format!(
             "{} rows are right only in the baseline, {} only now (McNemar: p = {})",
             test.only_baseline_right,
             test.only_candidate_right,
@@ -157,16 +159,15 @@ fn print_comparison(printer: Printer, comparison: &Comparison, main_metric: &str
     }
     let pairing = &comparison.pairing;
     let by = pairing.id.as_ref().map_or_else(|| "in their order".to_owned(), |id| format!("by `{id}`"));
-    printer.line(&visible(&format!("{} rows paired {by}", pairing.pairs)));
+    printer.line(format!("{} rows paired {by}", pairing.pairs));
     for (count, what) in [
-        (pairing.only_baseline, "rows of the baseline are not here"),
+        (pairing.only_baseline, "rows of the baseline are missing here"),
         (pairing.only_candidate, "rows are not in the baseline"),
-        (pairing.repeated_ids, "rows have an id that is missing or there more than once"),
+        (pairing.repeated_ids, "rows have a missing or repeated id"),
         (pairing.different_labels, "rows have another label in the baseline"),
     ] {
         if count > 0 {
-            let mark = printer.tone(Tone::Warning, "·");
-            printer.line(&format!("{mark} {count} {what}; they are not compared"));
+            printer.point(Tone::Warning, format!("{count} {what}; they are not compared"));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! One line per step while it goes on: a spinner or a bar at a terminal, a plain line at its end otherwise.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use trackway_app::preflight::{CheckResult, Quote, Told, Verdict};
 use trackway_app::report::{Notice, Progress, Reporter, Stream};
 
 use crate::commands::live::QUOTE_SECONDS_MIN;
-use crate::printer::Printer;
+use crate::printer::{Printer, say, stderr_is_terminal};
 use crate::units::{bytes, duration};
 
 const SPINNER: &str = "{spinner} {msg}";
@@ -27,7 +26,7 @@ pub struct StepLines {
 
 impl StepLines {
     pub fn new(printer: Printer) -> Self {
-        let all = std::io::stderr().is_terminal().then(MultiProgress::new);
+        let all = stderr_is_terminal().then(MultiProgress::new);
         Self { printer, all, lines: Mutex::new(BTreeMap::new()) }
     }
 
@@ -56,7 +55,7 @@ impl StepLines {
         let Some(all) = &self.all else { return };
         let line = all.add(ProgressBar::new_spinner());
         line.set_style(style(SPINNER));
-        line.set_message(title);
+        say(&line, title);
         line.enable_steady_tick(TICK);
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).insert(title, line);
     }

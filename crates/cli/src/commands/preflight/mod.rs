@@ -5,8 +5,9 @@ mod page;
 mod text;
 
 use trackway_app::App;
+use trackway_app::outputs::refuse_inputs;
 use trackway_app::preflight::{PreflightReport, PreflightRequest, Selection, Skipped, Verdict};
-use trackway_app::run::{Source, interrupt};
+use trackway_app::run::Source;
 
 use self::live::StepLines;
 pub use self::text::summary;
@@ -14,9 +15,11 @@ use crate::args::{PreflightArgs, SkipArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
 use crate::html::save;
 use crate::printer::Printer;
+use crate::signals;
 
 pub fn preflight(app: &App, args: &PreflightArgs, printer: Printer) -> Result<u8, Failure> {
-    interrupt::install();
+    refuse_inputs(args.html.as_deref(), std::slice::from_ref(&args.file))?;
+    signals::supervise(app.cancel());
     let source = Source::File { path: args.file.clone(), overrides: args.overrides.clone() };
     let selection = Selection { only: args.only.clone(), ..selection(&args.skip)? };
     let lines = StepLines::new(printer);
@@ -41,8 +44,8 @@ pub fn selection(args: &SkipArgs) -> Result<Selection, Failure> {
         (None, true) => return Ok(Selection::default()),
         _ => {
             return Err(Failure::usage(
-                "a check is left out for a reason",
-                "say it with --why; it stands in the receipt",
+                "--skip needs a reason",
+                "give it with --why; it is recorded in the receipt",
             ));
         }
     };

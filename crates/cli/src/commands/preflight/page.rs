@@ -1,12 +1,11 @@
 //! The report as one HTML file that needs nothing else: no script, no font, no network.
 
-use std::fmt::Write as _;
-
 use trackway_app::preflight::{
     CheckResult, ColumnChart, Finding, PreflightReport, Scale, Series, Severity, Verdict,
 };
 
-use crate::html::{colour, escape, head, put};
+use crate::html::{Html, colour, head, html, put};
+use crate::printer::cut;
 use crate::units::{bytes, duration, metric};
 
 /// Width and height of a chart, in its own units.
@@ -20,7 +19,7 @@ const SHARES_WIDTH: f64 = 42.0;
 /// Letters of a category's name.
 const NAME_LETTERS: usize = 15;
 /// The page.
-pub fn page(report: &PreflightReport) -> String {
+pub fn page(report: &PreflightReport) -> Html {
     let mut page = head(&format!("Pre-flight: {}", report.name));
     heading(&mut page, report);
     checks(&mut page, report);
@@ -33,38 +32,39 @@ pub fn page(report: &PreflightReport) -> String {
     page
 }
 
-fn heading(page: &mut String, report: &PreflightReport) {
+fn heading(page: &mut Html, report: &PreflightReport) {
     let word = report.verdict.as_str();
     let told = match report.verdict {
-        Verdict::Block => format!("Not launched because of {}.", escape(&report.blocked_by().join(", "))),
-        _ if report.stopped => "Stopped before it was through.".into(),
-        Verdict::Warn => "The run may start; look at what was found.".into(),
+        Verdict::Block => format!("Not launched because of {}.", report.blocked_by().join(", ")),
+        _ if report.stopped => "Stopped before it was finished.".into(),
+        Verdict::Warn => "The run may start; see the findings.".into(),
         _ => "The run may start.".into(),
     };
-    put!(page, "<h1>Pre-flight of {}</h1>", escape(&report.name));
-    put!(page, "<p><span class=\"badge {word}\">{word}</span> {told}</p>");
+    put!(page, "<h1>Pre-flight of {}</h1>", report.name);
+    put!(page, "<p><span class=\"badge {}\">{}</span> {}</p>", word, word, told);
     let sets = report.quote.sets.iter().map(|set| {
         let files = if set.file_count == 1 { "1 file".into() } else { format!("{} files", set.file_count) };
-        format!("<code>{}</code> ({files}, {})", escape(&set.name), bytes(set.size_bytes))
+        html!("<code>{}</code> ({}, {})", set.name, files, bytes(set.size_bytes))
     });
-    let sets: Vec<String> = sets.collect();
-    let read = if sets.is_empty() { "no table".into() } else { sets.join(", ") };
+    let sets: Vec<Html> = sets.collect();
+    let read = if sets.is_empty() { html!("no table") } else { Html::joined(sets, ", ") };
     let took = duration(report.seconds);
-    put!(page, "<p class=\"dim\">{} checks in {took}. Data: {read}.</p>", report.checks.len());
+    put!(page, "<p class=\"dim\">{} checks in {}. Data: {}.</p>", report.checks.len(), took, read);
 }
 
-fn checks(page: &mut String, report: &PreflightReport) {
+fn checks(page: &mut Html, report: &PreflightReport) {
     page.push_str("<h2>Checks</h2><div class=\"wide\"><table><tr><th>Check</th><th>Verdict</th><th class=\"n\">Took</th><th></th></tr>");
     for check in &report.checks {
         let verdict = check.verdict.as_str();
         let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
         put!(
             page,
-            "<tr><td><code>{}</code></td><td class=\"{verdict}\">{}</td><td class=\"n dim\">{}</td><td class=\"dim\">{}</td></tr>",
-            escape(&check.name),
+            "<tr><td><code>{}</code></td><td class=\"{}\">{}</td><td class=\"n dim\">{}</td><td class=\"dim\">{}</td></tr>",
+            check.name,
+            verdict,
             verdict.replace('_', " "),
             took.unwrap_or_default(),
-            escape(&said(check))
+            said(check)
         );
     }
     page.push_str("</table></div>");
@@ -80,7 +80,7 @@ fn said(check: &CheckResult) -> String {
     }
 }
 
-fn findings(page: &mut String, report: &PreflightReport) {
+fn findings(page: &mut Html, report: &PreflightReport) {
     let mut all: Vec<&Finding> = report.checks.iter().flat_map(|check| &check.findings).collect();
     if all.is_empty() {
         return;
@@ -89,24 +89,24 @@ fn findings(page: &mut String, report: &PreflightReport) {
     page.push_str("<h2>Findings</h2>");
     for finding in all {
         let severity = finding.severity.as_str();
-        let message = escape(&finding.message);
-        put!(page, "<div class=\"finding {severity}\"><p><b>{severity}</b> {message} ");
-        put!(page, "<code class=\"dim\">{}</code></p>", escape(&finding.check));
+        let message = &finding.message;
+        put!(page, "<div class=\"finding {}\"><p><b>{}</b> {} ", severity, severity, message);
+        put!(page, "<code class=\"dim\">{}</code></p>", finding.check);
         for example in &finding.examples {
             let row = example.row.map(|row| format!(":{row}")).unwrap_or_default();
-            let file = escape(example.file.as_deref().unwrap_or_default());
-            let value = escape(example.value.as_deref().unwrap_or_default());
-            put!(page, "<p class=\"dim\"><code>{file}{row}  {value}</code></p>");
+            let file = example.file.as_deref().unwrap_or_default();
+            let value = example.value.as_deref().unwrap_or_default();
+            put!(page, "<p class=\"dim\"><code>{}{}</code>  <code>{}</code></p>", file, row, value);
         }
         if let Some(action) = &finding.action {
-            put!(page, "<p>→ {}</p>", escape(action));
+            put!(page, "<p>→ {}</p>", action);
         }
         page.push_str("</div>");
     }
 }
 
 /// The interval against the device.
-fn memory(page: &mut String, report: &PreflightReport) {
+fn memory(page: &mut Html, report: &PreflightReport) {
     let Some(memory) = &report.memory else { return };
     let estimate = &memory.estimate;
     let usable = memory.usable_bytes;
@@ -122,19 +122,25 @@ fn memory(page: &mut String, report: &PreflightReport) {
     put!(
         page,
         "<svg viewBox=\"0 0 600 46\" role=\"img\" aria-label=\"memory\"><g class=\"{}\">\
-         <rect x=\"0\" y=\"6\" width=\"{low:.1}\" height=\"16\" fill=\"var(--c0)\"/>\
-         <rect x=\"{low:.1}\" y=\"6\" width=\"{:.1}\" height=\"16\" fill=\"var(--c0)\" opacity=\".4\"/>\
-         <line x1=\"{total:.1}\" x2=\"{total:.1}\" y1=\"3\" y2=\"25\" stroke=\"var(--ink)\" stroke-width=\"1.5\"/>",
+         <rect x=\"0\" y=\"6\" width=\"{:.1}\" height=\"16\" fill=\"var(--c0)\"/>\
+         <rect x=\"{:.1}\" y=\"6\" width=\"{:.1}\" height=\"16\" fill=\"var(--c0)\" opacity=\".4\"/>\
+         <line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"3\" y2=\"25\" stroke=\"var(--ink)\" stroke-width=\"1.5\"/>",
         tone.as_str(),
-        (high - low).max(1.0)
+        low,
+        low,
+        (high - low).max(1.0),
+        total,
+        total
     );
     if let Some(usable) = usable {
         let x = at(usable);
         put!(
             page,
-            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"28\" stroke=\"var(--bad)\" stroke-width=\"2\"/>"
+            "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"0\" y2=\"28\" stroke=\"var(--bad)\" stroke-width=\"2\"/>",
+            x,
+            x
         );
-        put!(page, "<text x=\"{x:.1}\" y=\"40\" text-anchor=\"end\">the device: {}</text>", bytes(usable));
+        put!(page, "<text x=\"{:.1}\" y=\"40\" text-anchor=\"end\">the device: {}</text>", x, bytes(usable));
     }
     put!(
         page,
@@ -144,7 +150,7 @@ fn memory(page: &mut String, report: &PreflightReport) {
         bytes(estimate.high_bytes)
     );
     if let Some(device) = &memory.device {
-        put!(page, ", on {}", escape(device.title));
+        put!(page, ", on {}", device.title);
     }
     page.push_str("</p><table>");
     for (part, count) in estimate.parts.named().into_iter().filter(|(_, count)| *count > 0) {
@@ -155,15 +161,15 @@ fn memory(page: &mut String, report: &PreflightReport) {
         put!(
             page,
             "<p>→ {} <span class=\"dim\">({}: {})</span></p>",
-            escape(&advice.text),
+            advice.text,
             bytes(advice.total_bytes),
-            escape(advice.price)
+            advice.price
         );
     }
     page.push_str("</div>");
 }
 
-fn cost(page: &mut String, report: &PreflightReport) {
+fn cost(page: &mut Html, report: &PreflightReport) {
     let Some(cost) = &report.cost else { return };
     page.push_str("<h2>Expected cost</h2><table>");
     for (what, usd) in [
@@ -173,19 +179,19 @@ fn cost(page: &mut String, report: &PreflightReport) {
         ("all of it", cost.total_usd),
         ("with failures", cost.with_failures_usd),
     ] {
-        put!(page, "<tr><td>{what}</td><td class=\"n\">{usd:.2} USD</td></tr>");
+        put!(page, "<tr><td>{}</td><td class=\"n\">{:.2} USD</td></tr>", what, usd);
     }
     put!(page, "</table><p class=\"dim\">{:.1} GPU hours.</p>", cost.gpu_hours);
 }
 
-fn imbalance(page: &mut String, report: &PreflightReport) {
+fn imbalance(page: &mut Html, report: &PreflightReport) {
     let Some(imbalance) = &report.imbalance else { return };
     page.push_str("<h2>Classes</h2><div class=\"wide\"><table><tr><th>Class</th><th class=\"n\">Rows</th><th class=\"n\">Share</th><th class=\"n\">Balanced weight</th><th class=\"n\">Effective weight</th></tr>");
     for class in &imbalance.classes {
         put!(
             page,
             "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.1} %</td><td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-            escape(&class.name),
+            class.name,
             class.rows,
             class.share * 100.0,
             metric(class.balanced_weight),
@@ -194,11 +200,11 @@ fn imbalance(page: &mut String, report: &PreflightReport) {
     }
     page.push_str("</table></div>");
     for line in &imbalance.advice {
-        put!(page, "<p>→ {}</p>", escape(line));
+        put!(page, "<p>→ {}</p>", line);
     }
 }
 
-fn columns(page: &mut String, report: &PreflightReport) {
+fn columns(page: &mut Html, report: &PreflightReport) {
     let Some(first) = report.charts.first() else { return };
     page.push_str("<h2>Columns</h2><p class=\"dim\">Shares of the rows with a value");
     for (index, series) in first.series.iter().enumerate() {
@@ -206,7 +212,7 @@ fn columns(page: &mut String, report: &PreflightReport) {
             page,
             "<span class=\"key\" style=\"background:{}\"></span><code>{}</code>",
             colour(index),
-            escape(&series.set)
+            series.set
         );
     }
     page.push_str("</p><div class=\"grid\">");
@@ -214,25 +220,21 @@ fn columns(page: &mut String, report: &PreflightReport) {
     page.push_str("</div>");
 }
 
-fn card(page: &mut String, chart: &ColumnChart) {
-    let label = if chart.is_label { " <span class=\"dim\">(label)</span>" } else { "" };
-    put!(page, "<div class=\"card\"><h3><code>{}</code>{label}</h3>", escape(&chart.name));
+fn card(page: &mut Html, chart: &ColumnChart) {
+    let label = chart.is_label.then(|| html!(" <span class=\"dim\">(label)</span>"));
+    put!(page, "<div class=\"card\"><h3><code>{}</code>{}</h3>", chart.name, label);
     match &chart.scale {
         Scale::Range(low, high) => histogram(page, chart, *low, *high),
         Scale::Values(values) => bars(page, chart, values),
         Scale::Texts => {
-            let told: Vec<String> = chart
-                .series
-                .iter()
-                .map(|series| format!("{} in {}", series.distinct, escape(&series.set)))
-                .collect();
+            let told: Vec<String> =
+                chart.series.iter().map(|series| format!("{} in {}", series.distinct, series.set)).collect();
             put!(page, "<p class=\"dim\">different values: {}</p>", told.join(", "));
         }
     }
     let missing = chart.series.iter().filter(|series| series.missing_share > 0.0);
-    let missing: Vec<String> = missing
-        .map(|series| format!("{:.1} % in {}", series.missing_share * 100.0, escape(&series.set)))
-        .collect();
+    let missing: Vec<String> =
+        missing.map(|series| format!("{:.1} % in {}", series.missing_share * 100.0, series.set)).collect();
     if !missing.is_empty() {
         put!(page, "<p class=\"dim\">missing: {}</p>", missing.join(", "));
     }
@@ -240,49 +242,48 @@ fn card(page: &mut String, chart: &ColumnChart) {
 }
 
 /// Set over set: the first as filled bars, the others as steps above them.
-fn histogram(page: &mut String, chart: &ColumnChart, low: f64, high: f64) {
+fn histogram(page: &mut Html, chart: &ColumnChart, low: f64, high: f64) {
     let (width, height) = CHART;
     let tallest = chart.series.iter().flat_map(|series| &series.shares).copied().fold(1e-9, f64::max);
-    put!(page, "<svg viewBox=\"0 0 {width} {:.0}\" role=\"img\">", height + 14.0);
+    put!(page, "<svg viewBox=\"0 0 {} {:.0}\" role=\"img\">", width, height + 14.0);
     for (index, series) in chart.series.iter().enumerate() {
         let path = steps(series, tallest);
-        let fill = if index == 0 {
-            format!("{} fill-opacity=\".45\"", quoted(&colour(0)))
-        } else {
-            "\"none\"".into()
-        };
-        put!(page, "<path d=\"{path}\" fill={fill} stroke=\"{}\" stroke-width=\"1.3\"/>", colour(index));
+        let (fill, opacity) = if index == 0 { (colour(0), 0.45) } else { ("none".into(), 1.0) };
+        put!(
+            page,
+            "<path d=\"{}\" fill=\"{}\" fill-opacity=\"{}\" stroke=\"{}\" stroke-width=\"1.3\"/>",
+            path,
+            fill,
+            opacity,
+            colour(index)
+        );
     }
     let y = height + 11.0;
-    put!(page, "<text x=\"0\" y=\"{y}\">{}</text>", metric(low));
-    put!(page, "<text x=\"{width}\" y=\"{y}\" text-anchor=\"end\">{}</text></svg>", metric(high));
+    put!(page, "<text x=\"0\" y=\"{}\">{}</text>", y, metric(low));
+    put!(page, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text></svg>", width, y, metric(high));
 }
 
-fn quoted(text: &str) -> String {
-    format!("\"{text}\"")
-}
-
-fn steps(series: &Series, tallest: f64) -> String {
+fn steps(series: &Series, tallest: f64) -> Html {
     let (width, height) = CHART;
     let bin = width / series.shares.len().max(1) as f64;
-    let mut path = format!("M0 {height}");
+    let mut path = html!("M0 {}", height);
     for (place, share) in series.shares.iter().enumerate() {
         let y = height - (height - 4.0) * share / tallest;
-        put!(path, " V{y:.1} H{:.1}", bin * (place + 1) as f64);
+        put!(path, " V{:.1} H{:.1}", y, bin * (place + 1) as f64);
     }
-    put!(path, " V{height} Z");
+    put!(path, " V{} Z", height);
     path
 }
 
 /// A row per value, a bar per set.
-fn bars(page: &mut String, chart: &ColumnChart, values: &[String]) {
+fn bars(page: &mut Html, chart: &ColumnChart, values: &[String]) {
     let width = CHART.0;
     let longest = chart.series.iter().flat_map(|series| &series.shares).copied().fold(1e-9, f64::max);
     let others = chart.series.iter().any(|series| series.shares.last().is_some_and(|share| *share > 0.0));
     let names = values.iter().map(String::as_str).chain(others.then_some("others"));
     let names: Vec<&str> = names.collect();
     let bar = (ROW_HEIGHT - 4.0) / chart.series.len().max(1) as f64;
-    put!(page, "<svg viewBox=\"0 0 {width} {:.0}\" role=\"img\">", ROW_HEIGHT * names.len() as f64);
+    put!(page, "<svg viewBox=\"0 0 {} {:.0}\" role=\"img\">", width, ROW_HEIGHT * names.len() as f64);
     for (row, name) in names.iter().enumerate() {
         let top = ROW_HEIGHT * row as f64;
         put!(
@@ -290,7 +291,7 @@ fn bars(page: &mut String, chart: &ColumnChart, values: &[String]) {
             "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             NAMES_WIDTH - 5.0,
             top + ROW_HEIGHT - 6.0,
-            escape(&short(name))
+            cut(name, NAME_LETTERS)
         );
         // Shares of the named values come first, those of all others last.
         let place = if row < values.len() { row } else { values.len() };
@@ -300,35 +301,22 @@ fn bars(page: &mut String, chart: &ColumnChart, values: &[String]) {
             let y = top + 1.0 + bar * index as f64;
             put!(
                 page,
-                "<rect x=\"{NAMES_WIDTH}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{bar:.1}\" fill=\"{}\"/>",
+                "<rect x=\"{}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>",
+                NAMES_WIDTH,
+                y,
+                length,
+                bar,
                 colour(index)
             );
         }
         let first = chart.series.first().and_then(|series| series.shares.get(place)).copied().unwrap_or(0.0);
         put!(
             page,
-            "<text x=\"{width}\" y=\"{:.1}\" text-anchor=\"end\">{:.1} %</text>",
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{:.1} %</text>",
+            width,
             top + ROW_HEIGHT - 6.0,
             first * 100.0
         );
     }
     page.push_str("</svg>");
-}
-
-fn short(name: &str) -> String {
-    match name.char_indices().nth(NAME_LETTERS) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that a long name is cut at a letter.
-    #[test]
-    fn long_names_are_cut() {
-        assert_eq!(short("a name of many letters"), "a name of many …");
-    }
 }

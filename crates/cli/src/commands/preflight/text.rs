@@ -2,7 +2,7 @@
 
 use trackway_app::preflight::{CheckResult, Finding, PreflightReport, Severity, Verdict};
 
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, cut, row};
 use crate::units::duration;
 
 /// Letters of a line in the table.
@@ -13,7 +13,7 @@ const FINDINGS_SHOWN: usize = 10;
 const EXAMPLES_SHOWN: usize = 3;
 
 pub fn print(printer: Printer, report: &PreflightReport) {
-    let rows = report.checks.iter().map(|check| row(printer, check)).collect();
+    let rows = report.checks.iter().map(|check| cells(printer, check)).collect();
     printer.table(&["check", "verdict", "took", ""], rows);
     for severity in [Severity::Block, Severity::Warn, Severity::Note] {
         for check in &report.checks {
@@ -22,26 +22,30 @@ pub fn print(printer: Printer, report: &PreflightReport) {
             findings.iter().take(FINDINGS_SHOWN).for_each(|finding| print_finding(printer, finding));
             if let Some(hidden) = findings.len().checked_sub(FINDINGS_SHOWN + 1) {
                 let text = format!("      … {} more of `{}` (`--json` has all)", hidden + 1, check.name);
-                printer.line(&printer.tone(Tone::Dim, &text));
+                printer.line(printer.tone(Tone::Dim, text));
             }
         }
     }
     printer.line("");
-    printer.line(&verdict(printer, report));
+    printer.line(verdict(printer, report));
     if let Some(cost) = &report.cost {
-        printer.line(&format!(
+        printer.line(format!(
             "expected cost: {:.2} USD, {:.2} with failures ({:.1} GPU hours)",
             cost.total_usd, cost.with_failures_usd, cost.gpu_hours
         ));
     }
 }
 
-fn row(printer: Printer, check: &CheckResult) -> Vec<String> {
-    let word = check.verdict.as_str().replace('_', " ");
+fn cells(printer: Printer, check: &CheckResult) -> Vec<Shown> {
+    let tone = match check.verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Warn | Verdict::NotRun => Tone::Warning,
+        Verdict::Block => Tone::Bad,
+        Verdict::NotApplicable => Tone::Dim,
+    };
+    let word = printer.tone(tone, check.verdict.as_str().replace('_', " "));
     let took = check.seconds.filter(|_| check.verdict != Verdict::NotApplicable).map(duration);
-    // The table counts letters, and colours would count too.
-    let _ = printer;
-    vec![check.name.clone(), word, took.unwrap_or_default(), short(&line_of(check))]
+    row![&check.name, word, took.unwrap_or_default(), cut(&line_of(check), LINE_LETTERS)]
 }
 
 /// What is told of a check in one line.
@@ -52,13 +56,6 @@ fn line_of(check: &CheckResult) -> String {
         (Some(finding), 1) => finding.message.clone(),
         (Some(finding), more) => format!("{} findings, the first: {}", more, finding.message),
         (None, _) => check.why.clone().unwrap_or_default(),
-    }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(LINE_LETTERS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 
@@ -74,27 +71,27 @@ fn print_finding(printer: Printer, finding: &Finding) {
     let severity = printer.tone(tone(finding.severity), finding.severity.as_str());
     let check = printer.tone(Tone::Dim, &finding.check);
     printer.line("");
-    printer.line(&format!("{severity} {}  {check}", visible(&finding.message)));
+    printer.line(severity + format!(" {}  ", finding.message) + check);
     for example in finding.examples.iter().take(EXAMPLES_SHOWN) {
         let place = [example.file.clone(), example.row.map(|row| row.to_string())];
         let place: Vec<_> = place.into_iter().flatten().collect();
         let value = example.value.as_deref().unwrap_or_default();
-        printer.line(&format!("      {}  {}", visible(&place.join(":")), visible(value)));
+        printer.line(Shown::from(format!("      {}  ", place.join(":"))) + value);
     }
     if let Some(action) = &finding.action {
-        printer.line(&format!("      → {}", visible(action)));
+        printer.line(format!("      → {}", action));
     }
 }
 
-fn verdict(printer: Printer, report: &PreflightReport) -> String {
+fn verdict(printer: Printer, report: &PreflightReport) -> Shown {
     let (tone, text) = match report.verdict {
         Verdict::Block => (Tone::Bad, format!("not launched because of {}", report.blocked_by().join(", "))),
-        _ if report.stopped => (Tone::Warning, "stopped before it was through".into()),
-        Verdict::Warn => (Tone::Warning, "the run may start; look at what is above".into()),
+        _ if report.stopped => (Tone::Warning, "stopped before it was finished".into()),
+        Verdict::Warn => (Tone::Warning, "the run may start; see the warnings above".into()),
         _ => (Tone::Good, "the run may start".into()),
     };
     let word = printer.tone(tone, report.verdict.as_str());
-    format!("{word}: {text} ({}, {})", counted(report), duration(report.seconds))
+    word + format!(": {text} ({}, {})", counted(report), duration(report.seconds))
 }
 
 /// `12 passed, 1 warns, 3 do not apply`.
@@ -123,7 +120,7 @@ pub fn summary(report: &PreflightReport) -> Vec<String> {
             for finding in findings.take(FINDINGS_SHOWN) {
                 let action = finding.action.as_deref().map(|action| format!(" → {action}"));
                 let action = action.filter(|_| severity == Severity::Block).unwrap_or_default();
-                lines.push(format!("{severity} {}: {}{action}", finding.check, visible(&finding.message)));
+                lines.push(format!("{severity} {}: {}{action}", finding.check, finding.message));
             }
         }
     }

@@ -1,4 +1,3 @@
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -11,7 +10,7 @@ use trackway_app::slices::{
 use crate::args::{SlicesFindArgs, SlicesLoss};
 use crate::commands::data::{reading, table};
 use crate::exit::Failure;
-use crate::printer::{Printer, Tone, visible};
+use crate::printer::{Printer, Shown, Tone, row, say, stderr_is_terminal};
 use crate::units::{duration, metric};
 
 pub fn find(args: &SlicesFindArgs, printer: Printer) -> Result<u8, Failure> {
@@ -90,7 +89,7 @@ fn print(printer: Printer, answer: &SlicesAnswer) {
         printer.line(&line);
     }
     for warning in warnings(answer) {
-        printer.line(&format!("{} {warning}", printer.tone(Tone::Warning, "·")));
+        printer.point(Tone::Warning, warning);
     }
 }
 
@@ -106,9 +105,9 @@ fn header(answer: &SlicesAnswer) -> Vec<&'static str> {
     header
 }
 
-fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<String> {
+fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<Shown> {
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), metric);
-    let mut cells = vec![
+    let mut cells = row![
         shown(&slice.predicate),
         slice.size.to_string(),
         metric(slice.average_error),
@@ -118,24 +117,22 @@ fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<String> {
         let held_out = slice.held_out.as_ref();
         let estimate = held_out.and_then(|it| it.average_error);
         let interval = estimate.and_then(|it| it.low.zip(it.high));
-        cells.push(
-            estimate.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", metric(it.value), it.support)),
-        );
-        cells.push(
-            interval.map_or_else(String::new, |(low, high)| format!("{} to {}", metric(low), metric(high))),
-        );
-        cells.push(number(slice.adjusted_p_value));
+        let estimate = estimate.map(|it| format!("{} of {}", metric(it.value), it.support));
+        cells.push(estimate.unwrap_or_else(|| "–".to_owned()).into());
+        let interval = interval.map(|(low, high)| format!("{} to {}", metric(low), metric(high)));
+        cells.push(interval.unwrap_or_default().into());
+        cells.push(number(slice.adjusted_p_value).into());
         cells.push(
             match slice.verdict {
                 Verdict::Confirmed => "confirmed",
                 Verdict::NotConfirmed => "not confirmed",
                 Verdict::Inconclusive => "inconclusive",
             }
-            .to_owned(),
+            .into(),
         );
     }
     if let Some(change) = slice.change {
-        cells.push(number(slice.earlier_average_error));
+        cells.push(number(slice.earlier_average_error).into());
         cells.push(
             match change {
                 Change::New => "new",
@@ -144,18 +141,18 @@ fn cells(answer: &SlicesAnswer, slice: &Slice) -> Vec<String> {
                 Change::Same => "no difference shown",
                 Change::Gone => "gone",
             }
-            .to_owned(),
+            .into(),
         );
     }
     cells
 }
 
 /// `age [25, 31) · sector Private`.
-fn shown(predicate: &Predicate) -> String {
-    let value = |value: &Option<String>| value.as_deref().map_or_else(|| "missing".to_owned(), visible);
-    let parts: Vec<String> =
-        predicate.iter().map(|(name, it)| format!("{} {}", visible(name), value(it))).collect();
-    parts.join(" · ")
+fn shown(predicate: &Predicate) -> Shown {
+    let part = |(name, value): (&String, &Option<String>)| {
+        Shown::from(name) + " " + value.as_deref().unwrap_or("missing")
+    };
+    Shown::joined(predicate.iter().map(part), " · ")
 }
 
 fn account(answer: &SlicesAnswer) -> Vec<String> {
@@ -183,24 +180,22 @@ fn warnings(answer: &SlicesAnswer) -> Vec<String> {
     let mut warnings = Vec::new();
     if found.held_out.is_none() {
         warnings.push(
-            "no rows were held out: what looks worst here may be chance, and p-values are not given".into(),
+            "no rows were held out: the worst slices may be due to chance, and there are no p-values".into(),
         );
     }
     let repeats = found.slices.iter().filter(|slice| slice.same_rows_as.is_some()).count();
     if repeats > 0 {
-        warnings.push(format!(
-            "{repeats} of these have the rows of one above in other words; --distinct leaves such out"
-        ));
+        warnings.push(format!("{repeats} of these select the same rows as one above; --distinct omits them"));
     }
     if !found.is_complete {
         let level = found.levels.last().map_or(0, |level| level.level);
         warnings.push(format!(
-            "slices of more than {level} predicates do not fit into memory and were not looked at; raise --min-support"
+            "slices of more than {level} predicates do not fit into memory and were not searched; raise --min-support"
         ));
     }
     if answer.rows_drawn < answer.rows {
         warnings.push(format!(
-            "{} of {} rows were drawn at random: all would not fit into memory",
+            "a random sample of {} of {} rows was used: all rows do not fit into memory",
             answer.rows_drawn, answer.rows
         ));
     }
@@ -211,7 +206,7 @@ fn warnings(answer: &SlicesAnswer) -> Vec<String> {
         warnings.push(format!("{} rows have no error and were left out", found.rows_without_error));
     }
     let unused = found.features.iter().filter(|feature| feature.values == 0);
-    let unused: Vec<String> = unused.map(|feature| format!("`{}`", visible(&feature.name))).collect();
+    let unused: Vec<String> = unused.map(|feature| format!("`{}`", feature.name)).collect();
     if !unused.is_empty() {
         warnings.push(format!("no value of {} has enough rows", unused.join(", ")));
     }
@@ -227,7 +222,7 @@ struct CandidatesBar(Mutex<Option<ProgressBar>>);
 
 impl CandidatesBar {
     fn at(&self, level: usize, done: u64, total: u64) {
-        if total < BAR_CANDIDATES_MIN || !std::io::stderr().is_terminal() {
+        if total < BAR_CANDIDATES_MIN || !stderr_is_terminal() {
             return;
         }
         let Ok(mut bar) = self.0.lock() else { return };
@@ -238,7 +233,7 @@ impl CandidatesBar {
             }
             bar
         });
-        bar.set_message(format!("slices of {level} predicates"));
+        say(bar, format!("slices of {level} predicates"));
         bar.set_length(total);
         bar.set_position(done);
     }

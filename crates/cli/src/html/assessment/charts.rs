@@ -1,10 +1,8 @@
 //! Drawings of an assessment.
 
-use std::fmt::Write as _;
-
 use trackway_app::assess::{CalibrationBin, Estimate, Point};
 
-use crate::html::put;
+use crate::html::{Html, html, put};
 
 /// Width and height of the bar of an interval.
 const BAR: (f64, f64) = (160.0, 14.0);
@@ -55,43 +53,50 @@ impl Scale {
 }
 
 /// The interval as a bar with the value in it, and a line at `mark`.
-pub(super) fn bar(estimate: &Estimate, scale: Scale, mark: Option<f64>) -> String {
+pub(super) fn bar(estimate: &Estimate, scale: Scale, mark: Option<f64>) -> Html {
     let (width, height) = BAR;
     let at = |value: f64| width * scale.at(value);
-    let mut svg = format!("<svg class=\"bar\" viewBox=\"0 0 {width} {height}\" role=\"img\">");
-    put!(svg, "<line x1=\"0\" x2=\"{width}\" y1=\"7\" y2=\"7\" stroke=\"var(--line)\"/>");
+    let mut svg = html!("<svg class=\"bar\" viewBox=\"0 0 {} {}\" role=\"img\">", width, height);
+    put!(svg, "<line x1=\"0\" x2=\"{}\" y1=\"7\" y2=\"7\" stroke=\"var(--line)\"/>", width);
     if let Some((low, high)) = estimate.low.zip(estimate.high) {
         let (low, high) = (at(low), at(high));
         put!(
             svg,
-            "<rect x=\"{low:.1}\" y=\"3\" width=\"{:.1}\" height=\"8\" fill=\"var(--c0)\" opacity=\".4\"/>",
+            "<rect x=\"{:.1}\" y=\"3\" width=\"{:.1}\" height=\"8\" fill=\"var(--c0)\" opacity=\".4\"/>",
+            low,
             (high - low).max(1.0)
         );
     }
     if let Some(mark) = mark {
         let x = at(mark);
-        put!(svg, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"0\" y2=\"{height}\" stroke=\"var(--dim)\"/>");
+        put!(svg, "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"0\" y2=\"{}\" stroke=\"var(--dim)\"/>", x, x, height);
     }
     let x = at(estimate.value);
     put!(
         svg,
-        "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"1\" y2=\"13\" stroke=\"var(--c0)\" stroke-width=\"2\"/></svg>"
+        "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"1\" y2=\"13\" stroke=\"var(--c0)\" stroke-width=\"2\"/></svg>",
+        x,
+        x
     );
     svg
 }
 
 /// The beginning of a drawing from 0 to 1 on both sides.
-fn square() -> String {
+fn square() -> Html {
     let size = CHART + 2.0 * MARGIN;
-    let mut svg = format!("<svg viewBox=\"0 0 {size} {size}\" role=\"img\">");
+    let mut svg = html!("<svg viewBox=\"0 0 {} {}\" role=\"img\">", size, size);
     put!(
         svg,
-        "<rect x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{CHART}\" height=\"{CHART}\" fill=\"none\" stroke=\"var(--line)\"/>"
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"var(--line)\"/>",
+        MARGIN,
+        MARGIN,
+        CHART,
+        CHART
     );
     for (value, text) in [(0.0, "0"), (1.0, "1")] {
         let (x, y) = place(Point { x: value, y: value });
-        put!(svg, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>", size - 2.0);
-        put!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>", MARGIN - 3.0, y + 3.0);
+        put!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>", x, size - 2.0, text);
+        put!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", MARGIN - 3.0, y + 3.0, text);
     }
     svg
 }
@@ -100,16 +105,20 @@ fn place(point: Point) -> (f64, f64) {
     (MARGIN + CHART * point.x.clamp(0.0, 1.0), MARGIN + CHART * (1.0 - point.y.clamp(0.0, 1.0)))
 }
 
-fn diagonal(svg: &mut String) {
+fn diagonal(svg: &mut Html) {
     let ((left, bottom), (right, top)) = (place(Point { x: 0.0, y: 0.0 }), place(Point { x: 1.0, y: 1.0 }));
     put!(
         svg,
-        "<line x1=\"{left}\" y1=\"{bottom}\" x2=\"{right}\" y2=\"{top}\" stroke=\"var(--dim)\" stroke-dasharray=\"3 3\"/>"
+        "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"var(--dim)\" stroke-dasharray=\"3 3\"/>",
+        left,
+        bottom,
+        right,
+        top
     );
 }
 
 /// A line through points.
-pub(super) fn curve(points: &[Point], with_diagonal: bool) -> String {
+pub(super) fn curve(points: &[Point], with_diagonal: bool) -> Html {
     let mut svg = square();
     if with_diagonal {
         diagonal(&mut svg);
@@ -117,14 +126,14 @@ pub(super) fn curve(points: &[Point], with_diagonal: bool) -> String {
     svg.push_str("<polyline fill=\"none\" stroke=\"var(--c0)\" stroke-width=\"1.6\" points=\"");
     for point in points {
         let (x, y) = place(*point);
-        put!(svg, "{x:.1},{y:.1} ");
+        put!(svg, "{:.1},{:.1} ", x, y);
     }
     svg.push_str("\"/></svg>");
     svg
 }
 
 /// A point with its interval for each bin; the size of the point tells how many rows it has.
-pub(super) fn calibration(bins: &[CalibrationBin]) -> String {
+pub(super) fn calibration(bins: &[CalibrationBin]) -> Html {
     let mut svg = square();
     diagonal(&mut svg);
     let most = bins.iter().map(|bin| bin.observed.support).max().unwrap_or(1).max(1) as f64;
@@ -134,13 +143,20 @@ pub(super) fn calibration(bins: &[CalibrationBin]) -> String {
             let (below, above) = (place(Point { x: 0.0, y: low }).1, place(Point { x: 0.0, y: high }).1);
             put!(
                 svg,
-                "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{below:.1}\" y2=\"{above:.1}\" stroke=\"var(--c0)\" opacity=\".5\" stroke-width=\"2\"/>"
+                "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{:.1}\" y2=\"{:.1}\" stroke=\"var(--c0)\" opacity=\".5\" stroke-width=\"2\"/>",
+                x,
+                x,
+                below,
+                above
             );
         }
         let radius = 2.0 + 3.0 * (bin.observed.support as f64 / most).sqrt();
         put!(
             svg,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"var(--c0)\"><title>{} rows</title></circle>",
+            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\" fill=\"var(--c0)\"><title>{} rows</title></circle>",
+            x,
+            y,
+            radius,
             bin.observed.support
         );
     }

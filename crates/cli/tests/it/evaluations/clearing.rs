@@ -71,7 +71,7 @@ fn a_run_that_is_evaluated_or_registered_stays() {
     assert!(why().starts_with("a checkpoint is pinned as `evl_"), "{}", why());
     let pin = pins(&home).remove(0);
     assert_eq!(home.trackway(&["checkpoint", "unpin", &pin, "last"]).code, 0);
-    assert_eq!(why(), format!("evaluation {pin} goes on"));
+    assert_eq!(why(), format!("evaluation {pin} is still running"));
     home.write("go", "");
     let (code, receipt) = ended(child);
     assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");

@@ -88,7 +88,7 @@ impl NearRows {
         };
         let chance = match explained {
             true => format!(
-                "; so are {:.2} % of the training rows among themselves: any random split shares as many",
+                "; so are {:.2} % of the training rows among themselves: a random split would overlap as much",
                 by_chance * 100.0
             ),
             false => format!("; of the training rows among themselves, {:.2} % are", by_chance * 100.0),
@@ -120,9 +120,9 @@ impl NearRows {
 }
 
 impl Near {
-    /// `leakage.near_duplicates`. `train` and `test` are the sources that were read.
+    /// `leakage.near_duplicates`. `rows` are those of the smaller side; `train` and `test` are the sources that were read.
     #[must_use]
-    pub fn result(&self, train: &Source, test: &Source) -> CheckResult {
+    pub fn result(&self, rows: u64, train: &Source, test: &Source) -> CheckResult {
         const NAME: &str = "leakage.near_duplicates";
         if self.found.is_empty() {
             return CheckResult::not_applicable(NAME, self.not_compared.join("; "));
@@ -136,6 +136,6 @@ impl Near {
             format!("{part} by {}", it.compared)
         });
         let why = looked_up.chain(self.not_compared.iter().cloned()).collect::<Vec<_>>().join("; ");
-        CheckResult { why: Some(why), ..CheckResult::of(NAME, findings) }
+        CheckResult::of_rows(NAME, rows, findings).because(why)
     }
 }

@@ -114,7 +114,7 @@ impl Plan {
         let most: f64 = measures.iter().map(|measure| measure.exact_bits).sum();
         if most < bits_min {
             return Err(format!(
-                "rows hold {most:.0} bits, and {bits_min:.0} would be needed to tell a near-duplicate from chance"
+                "rows carry {most:.0} bits of information, but {bits_min:.0} are needed to tell a near-duplicate from chance"
             ));
         }
         let bands =

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row};
 
 use super::{end_of, take_tag, value_of};
 use crate::error::LedgerError;
@@ -12,10 +12,53 @@ use crate::import::{ForeignPoint, ForeignRun, ForeignStore, at_millis};
 pub(super) fn read(path: &Path) -> Result<ForeignStore, LedgerError> {
     let failed = |error: rusqlite::Error| LedgerError::Import {
         path: path.into(),
-        why: format!("it is no SQLite store of MLflow: {error}"),
+        why: format!("it is not a SQLite store of MLflow: {error}"),
     };
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
-    read_tables(&connection, path).map_err(failed)
+    let refused = |why: String| LedgerError::Import { path: path.into(), why };
+    if let Some(name) = computed_table(&connection).map_err(failed)? {
+        return Err(refused(format!(
+            "`{name}` is a view, but MLflow's stores have tables: a view may never end"
+        )));
+    }
+    limited(&connection, path, STEPS)
+}
+
+/// How much an import may compute, in steps of SQLite's virtual machine.
+#[derive(Clone, Copy)]
+struct Steps {
+    max: u32,
+    /// How often it is looked whether that many were made.
+    between_looks: u32,
+}
+
+/// A store takes some ten for each of its values.
+const STEPS: Steps = Steps { max: 4_000_000_000, between_looks: 1_000_000 };
+
+/// Reads the tables, and not for ever.
+fn limited(connection: &Connection, path: &Path, steps: Steps) -> Result<ForeignStore, LedgerError> {
+    let refused = |why: String| LedgerError::Import { path: path.into(), why };
+    let failed = |error: rusqlite::Error| refused(format!("it is not a SQLite store of MLflow: {error}"));
+    let mut left = steps.max / steps.between_looks;
+    let is_too_long = move || {
+        left = left.saturating_sub(1);
+        left == 0
+    };
+    connection.progress_handler(steps.between_looks as i32, Some(is_too_long)).map_err(failed)?;
+    read_tables(connection, path).map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => refused(format!(
+            "reading it takes more than {} steps of SQLite: split it, or import its runs one by one",
+            steps.max
+        )),
+        _ => failed(error),
+    })
+}
+
+/// The first name that is read here and is something else than a table.
+fn computed_table(connection: &Connection) -> Result<Option<String>, rusqlite::Error> {
+    let computed = "SELECT name FROM sqlite_master WHERE type <> 'table' AND name COLLATE NOCASE IN \
+                    ('experiments', 'runs', 'tags', 'params', 'metrics') ORDER BY name";
+    connection.query_row(computed, [], |row| row.get(0)).optional()
 }
 
 fn read_tables(connection: &Connection, path: &Path) -> Result<ForeignStore, rusqlite::Error> {
@@ -84,4 +127,51 @@ fn each(
         take(row)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEW: Steps = Steps { max: 100_000, between_looks: 1_000 };
+
+    /// A store with a run of that many tags.
+    fn store(tags: u32) -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        let sql = format!(
+            "CREATE TABLE experiments (experiment_id INTEGER, name TEXT);
+             CREATE TABLE runs (run_uuid TEXT, name TEXT, status TEXT, start_time INTEGER, end_time INTEGER, user_id TEXT,
+                 lifecycle_stage TEXT, experiment_id INTEGER);
+             CREATE TABLE tags (run_uuid TEXT, key TEXT, value TEXT);
+             CREATE TABLE params (run_uuid TEXT, key TEXT, value TEXT);
+             CREATE TABLE metrics (run_uuid TEXT, key TEXT, value REAL, timestamp INTEGER, step INTEGER, is_nan BOOLEAN);
+             INSERT INTO runs VALUES ('a', 'first', 'FINISHED', 1, 2, 'ana', 'active', 1);
+             WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t LIMIT {tags})
+             INSERT INTO tags SELECT 'a', 'tag' || n, 'x' FROM t;"
+        );
+        connection.execute_batch(&sql).unwrap();
+        connection
+    }
+
+    fn refusal(connection: &Connection) -> String {
+        let error =
+            limited(connection, Path::new("mlflow.db"), FEW).map(|store| store.runs.len()).unwrap_err();
+        error.to_string()
+    }
+
+    /// Proves that a store which takes too many steps, and one that would never end, are refused with the limit and what to do, and
+    /// that a small one is read within it.
+    #[test]
+    fn an_import_ends() {
+        let small = limited(&store(10), Path::new("mlflow.db"), FEW).unwrap();
+        assert_eq!(small.runs[0].tags.len(), 10);
+        let large = refusal(&store(50_000));
+        assert!(large.contains("mlflow.db") && large.contains("more than 100000 steps"), "{large}");
+        assert!(large.contains("split it"), "{large}");
+        let endless = store(1);
+        let view = "DROP TABLE tags; CREATE VIEW tags AS WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t)
+                    SELECT 'a' AS run_uuid, 'x' AS key, 'y' AS value FROM t;";
+        endless.execute_batch(view).unwrap();
+        assert_eq!(refusal(&endless), large);
+    }
 }

@@ -1,4 +1,5 @@
-"""Callbacks that record a training under the names that Trackway's detectors know, at most three lines in a script.
+"""Callbacks that record a training under the metric names of Trackway's detectors, with at most three lines in a
+script.
 
     watch = trackway.callbacks.TorchLoop(run, optimizer)      # a loop in PyTorch
     watch = trackway.callbacks.JaxLoop(run)                   # a loop in JAX, Flax, optax
@@ -9,7 +10,8 @@
     xgboost.train(..., callbacks=[trackway.callbacks.XGBoostCallback()])
     lightgbm.train(..., callbacks=[trackway.callbacks.LightGBMCallback()])
 
-They never raise into the training and never wait for a device. A framework is imported when its callback is asked for.
+They never raise into the training and never wait for a device. A framework is imported only when its callback is
+used.
 """
 
 from __future__ import annotations

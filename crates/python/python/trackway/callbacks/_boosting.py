@@ -1,4 +1,4 @@
-"""What XGBoost and LightGBM have in common: evaluations of named data by named metrics, after each round."""
+"""Shared by XGBoost and LightGBM: evaluations of named data by named metrics, after each round."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ TRAINING_NAMES = frozenset({"train", "training", "dtrain", "validation_0"})
 
 
 def named_alike(told: Iterable[tuple[str, str, float, bool]], only_data: bool) -> dict[str, float]:
-    """Metrics from `(data, metric, value, whether more is better)`. Each is recorded as `DATA_METRIC`; the first of
-    which less is better also as `loss`, of the data that is trained on, or as `val_loss`, of the first other data.
-    `only_data`: there is one data set, and its name does not say what it is."""
+    """Metrics from `(data, metric, value, higher_is_better)`. Each is recorded as `DATA_METRIC`; the first metric for
+    which lower is better is also recorded as `loss` for the training data, or as `val_loss` for the first other data.
+    `only_data`: there is one data set, and its name does not say which it is."""
     values: dict[str, float] = {}
     validation: str | None = None
     for data, metric, value, more_is_better in told:

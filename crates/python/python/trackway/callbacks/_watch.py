@@ -1,5 +1,5 @@
-"""What all callbacks share: a run, failures that are told and never raised, the seconds of steps, and values that a
-device still computes."""
+"""Shared by all callbacks: a run, failures that are recorded and never raised, step times, and values that a device is
+still computing."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MEMORY_SECONDS = 1.0
 
 
 class Flight(Protocol):
-    """Values of one step that a device still computes."""
+    """Values of one step that a device is still computing."""
 
     def landed(self) -> bool:
         """Whether `values` returns at once."""
 
     def values(self) -> Mapping[str, float]:
-        """The values; waits for them when they have not landed."""
+        """The values; waits until they are available."""
 
 
 def quiet(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """What a framework calls: does nothing outside an attempt, and what fails in it is an event, told once by hook."""
+    """Wraps a framework hook: it does nothing outside an attempt, and a failure becomes an event, once per hook."""
 
     @functools.wraps(hook)
     def guarded(self: Watch, *arguments: Any, **named: Any) -> Any:
@@ -50,7 +50,7 @@ def quiet(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Watch:
-    """The watch over one training. `run` is what `trackway.attach()` gave; without it the watch attaches itself."""
+    """Observes one training. `run` is the result of `trackway.attach()`; without it the callback attaches by itself."""
 
     def __init__(self, run: Run | None = None):
         self._run = run
@@ -81,27 +81,27 @@ class Watch:
     # Time
 
     def begin(self) -> None:
-        """The step is counted from here: at the start, and behind what is no part of a step."""
+        """Starts timing the step: at the start, and after anything that is not part of a step."""
         self._began = time.perf_counter()
 
     def pause(self) -> None:
-        """What comes now is no part of a step: an evaluation, a save. Of the step around it no seconds are told."""
+        """What follows is not part of a step: an evaluation, a save. No time is recorded for the step around it."""
         self._began = None
 
     def waited(self) -> None:
-        """The batch is there, and since `begin` or the last step there was nothing but waiting for it."""
+        """The batch has arrived, and since `begin` or the last step the loop did nothing but wait for it."""
         if self._began is not None:
             self._waited = (self._waited or 0.0) + time.perf_counter() - self._began
 
     def take(self, batch: Any) -> None:
-        """Counts the samples of a batch, and remembers what it is told apart by."""
+        """Counts the samples of a batch, and computes its digest."""
         found = leaves(batch)
         self._samples += next((int(value.shape[0]) for _, value in found if getattr(value, "shape", None)), 0)
         self._digest = digest(value for _, value in found)
         self._input_digest = digest([inputs]) if (inputs := largest(value for _, value in found)) is not None else None
 
     def measured(self, samples: int | None = None) -> dict[str, float]:
-        """What was measured of the step that ends now; the next one begins."""
+        """The measurements of the step that ends now; the next one begins."""
         now = time.perf_counter()
         values: dict[str, float] = {}
         if self._began is not None:
@@ -121,7 +121,7 @@ class Watch:
         return values
 
     def measured_batches(self, batches: Iterable[Batch], batch_of: Callable[[Batch], Any]) -> Iterator[Batch]:
-        """The same batches; the seconds that each one is waited for are kept."""
+        """The same batches; the time spent waiting for each is measured."""
         iterator = iter(batches)
         while True:
             began = time.perf_counter()
@@ -143,7 +143,7 @@ class Watch:
             self.failed("batches", error)
 
     def memory_is_due(self) -> bool:
-        """Whether to look at the device's memory again."""
+        """Whether to read the memory of the device again."""
         now = time.perf_counter()
         due = now - self._memory_at >= MEMORY_SECONDS
         if due:
@@ -153,7 +153,7 @@ class Watch:
     # Values
 
     def record(self, step: int, values: Mapping[str, Any], flight: Flight | None = None) -> None:
-        """Records what is known of a step, and what is known by now of those before it."""
+        """Records what is known of a step, and what has become known of earlier ones."""
         if values:
             self.run.log(step, values)
         if flight is not None:
@@ -165,7 +165,7 @@ class Watch:
         self.land()
 
     def land(self) -> None:
-        """Records the values that have landed, in the order of their steps. Waits for nothing."""
+        """Records the values that have arrived, in step order, without waiting."""
         while self._flights and self._flights[0][1].landed():
             step, flight = self._flights.popleft()
             self.run.log(step, flight.values())
@@ -181,8 +181,8 @@ class Watch:
 
 
 def digest(values: Iterable[Any]) -> int | None:
-    """What two batches are told apart by: the CRC-32 of up to 1,024 elements of each of the first four tensors that are
-    in the memory of the host. None where there are none."""
+    """A digest that identifies a batch: the CRC-32 of up to 1,024 elements of each of the first four tensors in host
+    memory. None if there are none."""
     from zlib import crc32
 
     found: int | None = None
@@ -193,8 +193,8 @@ def digest(values: Iterable[Any]) -> int | None:
 
 
 def largest(values: Iterable[Any]) -> Any | None:
-    """The tensor that holds most, of equal ones the first: what the model is given. None unless there are others, such as
-    labels, to tell it from."""
+    """The largest tensor, the first of equal ones: the model input. None unless there are others, such as labels, to
+    distinguish it from."""
     tensors = [value for value in values if _arrays.is_tensor(value)][:DIGEST_TENSORS]
     return max(tensors, key=_size_bytes) if len(tensors) > 1 else None
 

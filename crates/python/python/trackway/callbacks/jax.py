@@ -1,4 +1,4 @@
-"""A training loop in JAX, with Flax, optax or neither."""
+"""Training loops in JAX, with Flax, optax or neither."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def gradient_metrics(gradients: Any) -> dict[str, jax.Array]:
-    """`grad_norm`, the norm of all gradients together, and `nonfinite_gradients`, how many arrays of them hold NaN or
-    infinities. To be called within the jitted step, which returns it: `watch.step(step, loss=loss, **metrics)`."""
+    """`grad_norm`, the global norm of the gradients, and `nonfinite_gradients`, the number of gradient arrays with NaN
+    or infinities. Call it within the jitted step, and return the result: `watch.step(step, loss=loss, **metrics)`."""
     squares = [jnp.sum(jnp.square(jnp.abs(one).astype(jnp.float32))) for one in jax.tree_util.tree_leaves(gradients)]
     if not squares:
         return {}
@@ -25,21 +25,21 @@ def gradient_metrics(gradients: Any) -> dict[str, jax.Array]:
 
 
 class JaxLoop(Watch):
-    """Watches a loop in JAX.
+    """Observes a training loop in JAX.
 
         watch = trackway.callbacks.JaxLoop(run)
         for step, batch in watch.batches(loader, steps=10_000):
             params, state, loss, metrics = update(params, state, batch)
             watch.step(step, loss=loss, **metrics)
 
-    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest` and what is
-    given to `step`; `gradient_metrics(gradients)` within the jitted `update` makes `grad_norm` and
-    `nonfinite_gradients`. Once a second `memory_allocated_bytes` and `memory_reserved_bytes` of a device that tells
+    Records at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest` and
+    the values passed to `step`; `gradient_metrics(gradients)` within the jitted `update` computes `grad_norm` and
+    `nonfinite_gradients`. Once a second `memory_allocated_bytes` and `memory_reserved_bytes`, if the device reports
     them.
 
-    Arrays are copied to the host behind the loop and recorded when they are ready: the loop never waits for them. JAX
-    runs ahead of the device, so that a step's seconds are its device's only on the average of many. `every`: of how
-    many steps one has its values recorded."""
+    Arrays are copied to the host in the background and recorded when they are ready: the loop never waits for them. JAX
+    runs ahead of the device, so step times match those of the device only on average over many steps. `every`: record
+    the values only every so many steps."""
 
     def __init__(self, run: Run | None = None, *, every: int = 1):
         super().__init__(run)
@@ -47,13 +47,13 @@ class JaxLoop(Watch):
         self._steps = 0
 
     def batches(self, loader: Iterable[Batch], **options: Any) -> Iterator[tuple[int, Batch]]:
-        """`run.batches(loader, ...)`, with the seconds that each batch is waited for."""
+        """`run.batches(loader, ...)`, with the time spent waiting for each batch."""
         return self.measured_batches(self.run.batches(loader, **options), lambda pair: pair[1])
 
     @quiet
     def step(self, step: int, *, samples: int | None = None, **values: Any) -> None:
-        """The step is done. `values` are numbers or arrays of one element. `samples`: how many it was trained on, where
-        the first axis of the batch does not say."""
+        """Ends the step. `values` are numbers or one-element arrays. `samples`: the number of samples, if the first
+        axis of the batch does not give it."""
         found: dict[str, Any] = self.measured(samples)
         if self._steps % self._every == 0:
             found |= values
@@ -64,21 +64,21 @@ class JaxLoop(Watch):
 
 
 def device_memory() -> dict[str, float]:
-    """What the allocator of the first device tells; nothing on a CPU. Asks the host only."""
+    """The memory reported by the allocator of the first device; nothing on a CPU. Does not wait for the device."""
     told = jax.local_devices()[0].memory_stats() or {}
     names = {"bytes_in_use": "memory_allocated_bytes", "pool_bytes": "memory_reserved_bytes"}
     return {name: told[stat] for stat, name in names.items() if stat in told}
 
 
 def apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], JaxFlight | None]:
-    """What is known at once, and what a device still computes."""
+    """Values that are known at once, and values that a device is still computing."""
     arrays = {name: value for name, value in values.items() if isinstance(value, jax.Array) and value.size == 1}
     known = {name: value for name, value in values.items() if name not in arrays and value is not None}
     return known, JaxFlight(arrays) if arrays else None
 
 
 class JaxFlight:
-    """Arrays of one element on their way to the host."""
+    """One-element arrays on their way to the host."""
 
     def __init__(self, arrays: Mapping[str, jax.Array]):
         self._arrays: dict[str, Any] = {name: _here(array) for name, array in arrays.items()}
@@ -93,5 +93,5 @@ class JaxFlight:
 
 
 def _here(array: jax.Array) -> jax.Array:
-    """Of an array that several processes hold, this one's copy."""
+    """The local copy of an array that several processes hold."""
     return array if array.is_fully_addressable else array.addressable_data(0)

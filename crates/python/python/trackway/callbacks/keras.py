@@ -19,11 +19,11 @@ _PREFIX = "trackway_"
 class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     """Records a training with Keras 3: `model.fit(..., callbacks=[trackway.callbacks.KerasCallback()])`.
 
-    With the JAX backend at each step: `loss` of its batch, `grad_norm`, `nonfinite_gradients`, `step_seconds`,
-    `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`. The gradients are looked at within the compiled step,
-    and what it returns is recorded when it has arrived: the loop never waits for the device. With every backend at
-    the end of an epoch what Keras tells of it, such as `val_loss` and, as `epoch_loss`, the mean of the epoch, and
-    `learning_rate`. The step is that of the optimizer. Ends the training when Trackway asks for a stop."""
+    With the JAX backend, at each step: the batch `loss`, `grad_norm`, `nonfinite_gradients`, `step_seconds`,
+    `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`. The gradients are inspected within the
+    compiled step, and its result is recorded when it has arrived: the loop never waits for the device. With every
+    backend, at the end of an epoch: the logs of Keras, such as `val_loss` and, as `epoch_loss`, the mean of the epoch,
+    and `learning_rate`. The step is that of the optimizer. Ends the training when Trackway requests a stop."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
@@ -67,8 +67,8 @@ class KerasCallback(Watch, keras.callbacks.Callback):  # type: ignore[misc]
     # Within the compiled step. In an epoch `self.model` would bring the state back from JAX; `self._model` does not.
 
     def _look_into_steps(self) -> None:
-        """Has the compiled step return the loss of its batch and what its gradients are like, and takes these out of
-        what it returns before Keras sees it."""
+        """Makes the compiled step also return the loss of its batch and its gradient metrics, and removes these from
+        the result before Keras sees it."""
         model = self.model
         step, apply, tracker = model.train_step, model.optimizer.stateless_apply, model._loss_tracker
         update = tracker.update_state

@@ -14,9 +14,9 @@ class LightGBMCallback(Watch):
     """Records a training with LightGBM: `lightgbm.train(..., valid_sets=[train, test], valid_names=["train", "test"],
     callbacks=[trackway.callbacks.LightGBMCallback()])`.
 
-    After each round: `step_seconds`, each evaluation as `DATA_METRIC`, and the first metric of which less is better
-    as `loss` (data called `training` or `train`) and `val_loss` (the first other data); `learning_rate`. Ends the
-    training when Trackway asks for a stop, as an early stop does."""
+    After each round: `step_seconds`, each evaluation as `DATA_METRIC`, and the first metric for which lower is better
+    as `loss` (data named `training` or `train`) and `val_loss` (the first other data); `learning_rate`. Ends the
+    training when Trackway requests a stop, as early stopping does."""
 
     # After LightGBM's own callbacks that change parameters, before the one that stops early.
     order = 20

@@ -1,4 +1,4 @@
-"""Lightning, under either of its names."""
+"""Lightning, as `lightning` or `pytorch_lightning`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class LightningCallback(Watch, Callback):  # type: ignore[misc]
     """Records a training with Lightning: `Trainer(callbacks=[trackway.callbacks.LightningCallback()])`.
 
     At each update: `loss`, `learning_rate`, `grad_norm` (before clipping), `nonfinite_gradients`, `step_seconds`,
-    `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`; with fp16 `loss_scale`; of a CUDA device once a second
-    `memory_allocated_bytes` and `memory_reserved_bytes`; after a validation what `self.log` was given in it. The step
-    is `trainer.global_step`. Ends the training when Trackway asks for a stop. The loop never waits for the device."""
+    `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`; with fp16 `loss_scale`; on a CUDA
+    device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`; after a validation, the values passed
+    to `self.log` in it. The step is `trainer.global_step`. Ends the training when Trackway requests a stop. The loop
+    never waits for the device."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)

@@ -1,4 +1,4 @@
-"""scikit-learn: estimators with callbacks (1.9 or newer), and boosting with `monitor`."""
+"""scikit-learn: estimators with callbacks (1.9 or newer), and gradient boosting with `monitor`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class SklearnCallback(Watch):
         LogisticRegression().set_callbacks(trackway.callbacks.SklearnCallback()).fit(x, y)
         GradientBoostingClassifier().fit(x, y, monitor=trackway.callbacks.SklearnCallback())
 
-    Of an estimator with callbacks (scikit-learn 1.9 or newer): each innermost task of the fit, such as an iteration
-    of a solver, is a step with its `step_seconds`; each outer one, such as a candidate of a search or a part of a
+    For an estimator with callbacks (scikit-learn 1.9 or newer), each innermost task of the fit, such as an iteration of
+    a solver, is a step with its `step_seconds`; each outer task, such as a candidate of a search or a part of a
     pipeline, is an event `fit_task`. As a `monitor`: `step_seconds`, `loss` and, with `subsample` below 1,
-    `oob_improvement` of each tree. Both end the fit when Trackway asks for a stop. Estimators with `partial_fit` have
-    a loop of the script's own: `run.log`."""
+    `oob_improvement` of each tree. Both end the fit when Trackway requests a stop. For estimators with `partial_fit`,
+    call `run.log` in your loop."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
@@ -38,7 +38,7 @@ class SklearnCallback(Watch):
 
     @quiet
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Nothing is recorded here; the protocol wants the method."""
+        """Records nothing; the protocol requires the method."""
 
     @quiet
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
@@ -54,7 +54,7 @@ class SklearnCallback(Watch):
 
     @quiet
     def __call__(self, number: int, estimator: Any, names: Any) -> bool:
-        """After each tree. `names` are the local ones of the fit."""
+        """Called after each tree. `names` are the local variables of the fit."""
         values = self.measured(samples=len(names["X"]) if "X" in names else None)
         values["loss"] = estimator.train_score_[number]
         if hasattr(estimator, "oob_improvement_"):

@@ -1,4 +1,4 @@
-"""A training loop in PyTorch."""
+"""Training loops in PyTorch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TorchLoop(Watch):
-    """Watches a loop in PyTorch.
+    """Observes a training loop in PyTorch.
 
         watch = trackway.callbacks.TorchLoop(run, optimizer)
         for step, batch in watch.batches(loader, start=start, steps=10_000):
@@ -22,16 +22,15 @@ class TorchLoop(Watch):
             watch.step(step, loss=loss)
             run.checkpoint(step)
 
-    Recorded at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`,
-    `learning_rate`, what is given to `step`, and of the gradients that `optimizer.step()` meets `grad_norm` (their
-    norm taken together) and `nonfinite_gradients` (how many of them hold NaN or infinities); with a `scaler` also
-    `loss_scale`; of a CUDA device once a second `memory_allocated_bytes` and `memory_reserved_bytes`.
+    Records at each step: `step_seconds`, `batch_wait_seconds`, `samples_per_second`, `batch_digest`, `input_digest`,
+    `learning_rate`, the values passed to `step`, and for the gradients at `optimizer.step()` `grad_norm` (their global
+    norm) and `nonfinite_gradients` (the number of tensors with NaN or infinities); with a `scaler` also `loss_scale`;
+    on a CUDA device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`.
 
-    `optimizer` is one or several. `every`: of how many steps one has its gradients and its `step` values looked at.
-    Values on a device are copied behind the loop and recorded when they have arrived, a step or two later: the loop
-    never waits for the device. Gradients that were clipped before `optimizer.step()` have the norm they were clipped
-    to: give what `clip_grad_norm_` returned as `grad_norm=`, which is taken instead; likewise where gradients are
-    sharded."""
+    `optimizer` is one or several. `every`: inspect gradients and `step` values only every so many steps. Values on a
+    device are copied in the background and recorded when they have arrived, a step or two later: the loop never waits
+    for the device. Gradients that were clipped before `optimizer.step()` have the clipped norm: pass the result of
+    `clip_grad_norm_` as `grad_norm=`, which is used instead; do the same for sharded gradients."""
 
     def __init__(
         self,
@@ -53,13 +52,13 @@ class TorchLoop(Watch):
                 one.register_step_pre_hook(self._before_update)
 
     def batches(self, loader: Iterable[Batch], **options: Any) -> Iterator[tuple[int, Batch]]:
-        """`run.batches(loader, ...)`, with the seconds that each batch is waited for."""
+        """`run.batches(loader, ...)`, with the time spent waiting for each batch."""
         return self.measured_batches(self.run.batches(loader, **options), lambda pair: pair[1])
 
     @quiet
     def step(self, step: int, *, samples: int | None = None, **values: Any) -> None:
-        """The step is done. `values` are numbers, or tensors of one element on any device: `loss=loss`. `samples`:
-        how many it was trained on, where the first axis of the batch does not say."""
+        """Ends the step. `values` are numbers, or one-element tensors on any device: `loss=loss`. `samples`: the number
+        of samples, if the first axis of the batch does not give it."""
         looked_at = self._looks()
         self._steps += 1
         found: dict[str, Any] = {**self.measured(samples), **self._gradients}
@@ -95,8 +94,8 @@ def gradients_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 
 
 def gradient_metrics(gradients: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The norm of all gradients together, and how many tensors of them hold what is not finite. Stays on the device. Of
-    gradients that are spread over processes (DTensor) only the second, of the part that is here."""
+    """The global norm of the gradients, and the number of tensors with non-finite values. Stays on the device. For
+    gradients distributed over processes (DTensor) only the second, for the local part."""
     if not gradients:
         return {}
     here = [one.to_local() if hasattr(one, "to_local") else one for one in gradients]
@@ -116,7 +115,7 @@ def _by_device(tensors: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
 
 
 def _norms(tensors: list[torch.Tensor]) -> torch.Tensor:
-    """The norm of each tensor, on the device of the first; narrow floats are added up as float32."""
+    """The norm of each tensor, on the device of the first; narrow floats are summed as float32."""
     wide = torch.float64 if tensors[0].dtype == torch.float64 else torch.float32
     each = getattr(torch, "_foreach_norm", None)  # one launch for all of them
     if each is not None:
@@ -125,7 +124,7 @@ def _norms(tensors: list[torch.Tensor]) -> torch.Tensor:
 
 
 def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics of the gradients of two optimizers, as if they were one's."""
+    """The gradient metrics of two optimizers, combined as if they were one."""
     found = {**before, **now}
     if "grad_norm" in before and "grad_norm" in now:
         found["grad_norm"] = torch.hypot(before["grad_norm"], now["grad_norm"].to(before["grad_norm"].device))
@@ -136,18 +135,18 @@ def joined(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def learning_rate(optimizer: Any) -> Any:
-    """Of the first group: a number, or a tensor where the optimizer keeps it on the device."""
+    """The learning rate of the first group: a number, or a tensor if the optimizer keeps it on the device."""
     return optimizer.param_groups[0].get("lr")
 
 
 def loss_scale(scaler: Any) -> Any:
-    """The scale, as a tensor where the scaler keeps one: `get_scale()` would wait for the device."""
+    """The scale, as a tensor if the scaler keeps one: `get_scale()` would wait for the device."""
     scale = getattr(scaler, "_scale", None)
     return scaler.get_scale() if scale is None else scale
 
 
 def device_memory(watch: Watch) -> dict[str, float]:
-    """When it is time to look again: what PyTorch's allocator holds on the current CUDA device. Asks the host only."""
+    """If due, the memory held by PyTorch's allocator on the current CUDA device. Does not wait for the device."""
     if not torch.cuda.is_initialized() or not watch.memory_is_due():  # type: ignore[no-untyped-call]
         return {}
     return {
@@ -157,7 +156,7 @@ def device_memory(watch: Watch) -> dict[str, float]:
 
 
 def apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], TorchFlight | None]:
-    """What is known at once, and what a device still computes."""
+    """Values that are known at once, and values that a device is still computing."""
     known: dict[str, Any] = {}
     on_device: dict[str, torch.Tensor] = {}
     for name, value in values.items():
@@ -169,7 +168,7 @@ def apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], TorchFlight | None
 
 
 class TorchFlight:
-    """Tensors of one element, copied into pinned memory behind everything that was launched so far."""
+    """One-element tensors, copied into pinned memory after everything that was launched so far."""
 
     def __init__(self, tensors: Mapping[str, torch.Tensor]):
         # A copy is made in any case: the optimizer and the loop go on changing theirs.
@@ -193,7 +192,7 @@ class TorchFlight:
 
 
 def _send(packed: torch.Tensor) -> tuple[torch.Tensor, Any]:
-    """Where the values will be, and what tells that they are there."""
+    """Where the values will be, and an event that signals their arrival."""
     if packed.device.type not in ("cuda", "xpu"):
         return packed, _Later()
     host = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=True)
@@ -202,8 +201,8 @@ def _send(packed: torch.Tensor) -> tuple[torch.Tensor, Any]:
 
 
 class _Later:
-    """For devices without an event that a copy can be waited with: the values are read two steps later, when the device
-    is most likely through with them."""
+    """For devices without events to wait for a copy: the values are read two steps later, when the device has most
+    likely finished them."""
 
     def __init__(self) -> None:
         self._asked = 0

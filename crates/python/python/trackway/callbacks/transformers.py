@@ -1,4 +1,4 @@
-"""The Trainer of Hugging Face's transformers."""
+"""The Trainer of Hugging Face Transformers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 class TransformersCallback(Watch, TrainerCallback):
     """Records a training with the Trainer: `Trainer(..., callbacks=[trackway.callbacks.TransformersCallback()])`.
 
-    At each update: `learning_rate`, `nonfinite_gradients`, `step_seconds`, `batch_wait_seconds`,
-    `samples_per_second`; of a CUDA device once a second `memory_allocated_bytes` and `memory_reserved_bytes`. At
-    `logging_steps`, where the Trainer waits for the device by itself, what it logs: `loss`, `grad_norm` (before
-    clipping) and others; of an evaluation `val_loss` and `val_…` for `eval_loss` and `eval_…`. When Trackway asks for
-    a stop, the Trainer saves and ends. The loop is never made to wait for the device."""
+    At each update: `learning_rate`, `nonfinite_gradients`, `step_seconds`, `batch_wait_seconds`, `samples_per_second`;
+    on a CUDA device, once a second, `memory_allocated_bytes` and `memory_reserved_bytes`. At `logging_steps`, where the
+    Trainer waits for the device anyway, its logs: `loss`, `grad_norm` (before clipping) and others; after an
+    evaluation, `val_loss` and `val_…` for `eval_loss` and `eval_…`. When Trackway requests a stop, the Trainer saves
+    and ends. The callback never makes the loop wait for the device."""
 
     def __init__(self, run: Run | None = None):
         super().__init__(run)
@@ -73,7 +73,7 @@ class TransformersCallback(Watch, TrainerCallback):
 
 
 def named_alike(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """What the Trainer logs, under the names that other frameworks have for it; its rate is recorded already."""
+    """The Trainer's logs, under the names used for other frameworks; the learning rate is recorded already."""
     return {
         f"val_{name.removeprefix('eval_')}" if name.startswith("eval_") else name: value
         for name, value in logs.items()

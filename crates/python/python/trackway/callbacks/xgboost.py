@@ -17,11 +17,11 @@ MORE_IS_BETTER = ("auc", "aucpr", "pre", "pre@", "map", "ndcg", "auc@", "aucpr@"
 
 
 class XGBoostCallback(Watch, TrainingCallback):
-    """Records a training with XGBoost: `xgboost.train(..., evals=[(dtrain, "train"), (dtest, "test")],
-    callbacks=[…])`, or `XGBClassifier(callbacks=[…])`.
+    """Records a training with XGBoost: `xgboost.train(..., evals=[(dtrain, "train"), (dtest, "test")], callbacks=[…])`,
+    or `XGBClassifier(callbacks=[…])`.
 
-    After each round: `step_seconds`, each evaluation as `DATA_METRIC`, and the first metric of which less is better
-    as `loss` (data called `train`) and `val_loss` (the first other data). Ends the training when Trackway asks for a
+    After each round: `step_seconds`, each evaluation as `DATA_METRIC`, and the first metric for which lower is better
+    as `loss` (data named `train`) and `val_loss` (the first other data). Ends the training when Trackway requests a
     stop."""
 
     def __init__(self, run: Run | None = None):
@@ -46,5 +46,5 @@ class XGBoostCallback(Watch, TrainingCallback):
 
 
 def _value(told: Any) -> float:
-    """Of a cross-validation the mean, without its deviation."""
+    """For cross-validation the mean, without the standard deviation."""
     return float(told[0] if isinstance(told, tuple) else told)

@@ -1,0 +1,74 @@
+//! `trackway doctor` and `trackway ledger rebuild`: whether a home and its ledger know the same, and how they do again.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use trackway_app::doctor::{Diagnosis, LedgerState, examine};
+use trackway_app::home::Home;
+use trackway_app::rebuild::{Rebuilt, rebuild as rebuild_ledger};
+
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+/// Something is wrong, or could not be put back.
+const INTEGRITY: u8 = 7;
+
+pub fn doctor(home: &Home, printer: Printer) -> Result<u8, Failure> {
+    let diagnosis = examine(home)?;
+    if printer.is_json() {
+        printer.document(&diagnosis);
+    } else {
+        show(&diagnosis, printer);
+    }
+    Ok(if diagnosis.healthy { 0 } else { INTEGRITY })
+}
+
+pub fn rebuild(home: &Home, binary: PathBuf, printer: Printer) -> Result<u8, Failure> {
+    let rebuilt = rebuild_ledger(home, binary)?;
+    if printer.is_json() {
+        printer.document(&rebuilt);
+    } else {
+        show_rebuilt(&rebuilt, printer);
+    }
+    Ok(if rebuilt.failed.is_empty() { 0 } else { INTEGRITY })
+}
+
+fn show(diagnosis: &Diagnosis, printer: Printer) {
+    let rows: Vec<Vec<String>> = diagnosis
+        .findings
+        .iter()
+        .map(|finding| vec![word(&json!(finding.kind)), finding.subject.clone(), finding.why.clone()])
+        .collect();
+    if !rows.is_empty() {
+        printer.table(&["finding", "subject", "why"], rows);
+    }
+    if diagnosis.unlisted_count > 0 {
+        printer.note(format!("{} more findings of the same kinds", diagnosis.unlisted_count));
+    }
+    let how = match diagnosis.ledger_state {
+        LedgerState::Sound if diagnosis.healthy => "no problems found".to_owned(),
+        LedgerState::Sound => "can be read".to_owned(),
+        state => word(&json!(state)),
+    };
+    printer.note(format!(
+        "ledger `{}`: {how}; attempt folders in the home: {}",
+        diagnosis.ledger, diagnosis.attempt_folder_count
+    ));
+    diagnosis.hints.iter().for_each(|hint| printer.note(format!("hint: {hint}")));
+}
+
+fn show_rebuilt(rebuilt: &Rebuilt, printer: Printer) {
+    printer.line(format!(
+        "{}: runs in the files {}, receipts put back {}, computed again {}, other rows {}",
+        rebuilt.ledger, rebuilt.run_count, rebuilt.receipt_count, rebuilt.computed_count, rebuilt.other_count
+    ));
+    if let Some(old) = &rebuilt.old_ledger {
+        printer.note(format!("the old ledger is kept as {}", old.display()));
+    }
+    rebuilt.failed.iter().for_each(|what| printer.note(format!("not restored: {what}")));
+    rebuilt.missing.iter().for_each(|what| printer.note(format!("missing: {what}")));
+}
+
+fn word(json: &serde_json::Value) -> String {
+    json.as_str().unwrap_or_default().replace('_', " ")
+}

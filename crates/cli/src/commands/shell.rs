@@ -1,0 +1,28 @@
+//! Shell completions and man pages, generated from the description of the command line.
+
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::exit::Failure;
+use crate::printer::Printer;
+
+pub fn completions(args: &CompletionsArgs, printer: Printer) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "trackway", &mut script);
+    printer.file(&script);
+    0
+}
+
+pub fn man(args: &ManArgs, printer: Printer) -> Result<u8, Failure> {
+    let folder = args.folder.display();
+    let written = std::fs::create_dir_all(&args.folder)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
+    written.map_err(|error| {
+        Failure::usage(
+            format!("cannot write man pages to `{folder}`: {error}"),
+            "name a folder that can be written",
+        )
+    })?;
+    printer.note(format!("man pages are in `{folder}`: man -l {}", args.folder.join("trackway.1").display()));
+    Ok(0)
+}

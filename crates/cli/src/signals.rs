@@ -1,0 +1,38 @@
+//! Signals become requests to end what is being done.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+use trackway_system::Cancel;
+
+/// SIGINT and SIGTERM ask for a stop, the second time for a kill; SIGHUP (the terminal was closed) leaves the script running
+/// without a supervisor.
+pub fn supervise(cancel: &Cancel) {
+    for signal in [SIGINT, SIGTERM] {
+        let cancel = cancel.clone();
+        on(signal, move || cancel.stop(signal));
+    }
+    let cancel = cancel.clone();
+    on(SIGHUP, move || cancel.detach());
+}
+
+/// For a command that only reads: the first SIGINT or SIGTERM asks it to end, the second ends it at once. The flag becomes true when
+/// it was asked.
+pub fn interruptible() -> Arc<AtomicBool> {
+    let cancel = Cancel::default();
+    for signal in [SIGINT, SIGTERM] {
+        let registered = flag::register_conditional_default(signal, cancel.is_stopped().clone());
+        debug_assert!(registered.is_ok(), "this signal may be handled");
+        let cancel = cancel.clone();
+        on(signal, move || cancel.stop(signal));
+    }
+    cancel.is_stopped().clone()
+}
+
+fn on(signal: i32, action: impl Fn() + Send + Sync + 'static) {
+    // SAFETY: every action here only touches atomics, which is async-signal-safe.
+    let registered = unsafe { low_level::register(signal, action) };
+    debug_assert!(registered.is_ok(), "this signal may be handled");
+}

@@ -1,0 +1,205 @@
+//! Files of a user: who may read and write them, whom Trackway believes, and homes that may only be read.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::{Mode, umask};
+use nix::unistd::{Pid, geteuid};
+
+use crate::evaluations::{GOOD, write_job};
+use crate::harness::{Answer, BINARY, Home, answer, eventually, files_below, signal};
+
+/// The user that a root plays who may not write.
+const NOBODY: u32 = 65_534;
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+fn set(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// As a user with this umask.
+fn with_umask(home: &Home, mask: u32, arguments: &[&str]) -> Answer {
+    let mut command = home.command(arguments);
+    let set = move || {
+        umask(Mode::from_bits_truncate(mask));
+        Ok(())
+    };
+    // SAFETY: the closure makes one async-signal-safe call.
+    unsafe { command.pre_exec(set) };
+    answer(command.output().unwrap())
+}
+
+/// As a user who may read the home and not write it. What root built may lie where no other user gets to: they are given
+/// a binary of their own.
+fn as_reader(home: &Home, arguments: &[&str]) -> Answer {
+    let mut command = home.command(arguments);
+    if geteuid().is_root() {
+        let binary = home.path().join("trackway");
+        if !binary.exists() {
+            fs::copy(BINARY, &binary).unwrap();
+            set(&binary, 0o755);
+        }
+        command = Command::new(binary);
+        command
+            .args(arguments)
+            .current_dir(home.path())
+            .env("TRACKWAY_HOME", home.state())
+            .env_remove("TRACKWAY_LEDGER");
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    answer(command.output().unwrap())
+}
+
+/// Every file and folder below one, and itself.
+fn all_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(all_below(&path)),
+            false => found.push(path),
+        }
+    }
+    found
+}
+
+/// Proves that no umask opens a file of the home to others, written by Trackway or by a training process, and that scripts
+/// and outputs have the umask of the user.
+#[test]
+fn the_home_is_the_users_whatever_the_umask() {
+    for mask in [0o000, 0o022] {
+        let home = Home::new();
+        write_job(&home, GOOD, "", "after = false");
+        let run = with_umask(&home, mask, &["run", "job.toml"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let run = with_umask(&home, mask, &["run", "--", "sh", "-c", "umask; echo made > made"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let all = all_below(&home.state());
+        assert!(all.len() > 20 && all.iter().any(|path| path.ends_with("weights.bin")), "{all:?}");
+        for path in all {
+            let most = if path.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode(&path) & !most, 0, "umask {mask:o}: {} is {:o}", path.display(), mode(&path));
+        }
+        let printed = files_below(&home.state()).into_iter().filter(|path| path.ends_with("stdout.log"));
+        let printed: Vec<String> = printed.map(|path| fs::read_to_string(path).unwrap()).collect();
+        assert!(printed.contains(&format!("{mask:04o}\n")), "{printed:?}");
+        assert_eq!(mode(&home.path().join("made")), 0o666 & !mask);
+        home.write("t.csv", "a,b\n1,2\n3,4\n");
+        let saved = with_umask(&home, mask, &["data", "profile", "t.csv", "--save", "profile.json"]);
+        assert_eq!(
+            (saved.code, mode(&home.path().join("profile.json"))),
+            (0, 0o666 & !mask),
+            "{}",
+            saved.stderr
+        );
+    }
+}
+
+/// Proves that a home which others could read is closed once, with a word, and that a folder of somebody else is left alone.
+#[test]
+fn an_open_home_is_closed() {
+    let home = Home::new();
+    assert_eq!(home.trackway(&["run", "--", "true"]).code, 0);
+    set(&home.state(), 0o755);
+    set(&home.state().join("attempts"), 0o777);
+    set(&home.state().join("ledger.db"), 0o666);
+    let told = home.trackway(&["runs"]);
+    assert!(told.stderr.contains("their permissions were removed"), "{}", told.stderr);
+    let modes = ["", "attempts", "ledger.db"].map(|name| mode(&home.state().join(name)));
+    assert_eq!(modes, [0o700, 0o700, 0o600]);
+    assert_eq!(home.trackway(&["runs"]).stderr, "");
+
+    fs::create_dir_all(home.state().join("thesis")).unwrap();
+    fs::create_dir_all(home.state().join("data")).unwrap();
+    for path in ["", "thesis", "data"] {
+        set(&home.state().join(path), 0o755);
+    }
+    assert_eq!(home.trackway(&["runs"]).code, 0);
+    assert_eq!(["", "thesis", "data"].map(|name| mode(&home.state().join(name))), [0o755; 3]);
+}
+
+/// Proves that an exit record which another user can have written seals nothing and is named, and that the attempt goes on
+/// once it is gone.
+#[test]
+fn a_record_that_others_can_write_is_not_believed() {
+    let home = Home::new();
+    assert_eq!(home.trackway(&["run", "--", "true"]).code, 0);
+    let ended = |path: &PathBuf| path.ends_with("exit.json");
+    let record = files_below(&home.state()).into_iter().find(ended).unwrap();
+    let forged = fs::read(&record).unwrap();
+    let mut supervisor = home.spawn(&["run", "--name", "long", "--", "sleep", "60"]);
+    let begun = |path: &PathBuf| path.ends_with("shim.json") && path.parent() != record.parent();
+    let folder = eventually("the shim", || {
+        let found = files_below(&home.state()).into_iter().find(begun)?;
+        fs::read_to_string(&found).is_ok_and(|text| text.contains("\"child\"")).then_some(found)
+    });
+    let folder = folder.parent().unwrap().to_owned();
+    signal(&supervisor, Signal::SIGKILL);
+    supervisor.wait().unwrap();
+    let forgery = folder.join("exit.json");
+    fs::write(&forgery, forged).unwrap();
+    set(&forgery, 0o666);
+    let stop = home.trackway(&["stop", "long", "--kill"]);
+    assert!(stop.stderr.contains("not trusted"), "{}", stop.stderr);
+    assert_eq!(home.sql("select state from runs where name = 'long'")[0]["state"], "running");
+    fs::remove_file(&forgery).unwrap();
+    assert_eq!(home.trackway(&["stop", "long", "--kill"]).code, 0);
+    eventually("the end", || {
+        let state = home.sql("select state from runs where name = 'long'")[0]["state"].clone();
+        (state != "running").then_some(())
+    });
+}
+
+/// Proves that a home that may only be read answers every question that needs no writing, and stays as it is.
+#[test]
+fn a_home_that_may_only_be_read_is_read() {
+    let home = Home::for_other_users();
+    assert_eq!(home.run_script(&["--name", "first"], "echo hello").0, 0);
+    let all = all_below(&home.state());
+    set(home.path(), 0o755);
+    for path in &all {
+        set(path, if path.is_dir() { 0o555 } else { 0o444 });
+    }
+    for arguments in [
+        &["runs"][..],
+        &["attempts", "first"],
+        &["explain", "first"],
+        &["logs", "first"],
+        &["sql", "select name from runs"],
+        &["sql", "select * from metrics"],
+        &["evaluations"],
+        &["registry", "ls"],
+    ] {
+        let read = as_reader(&home, arguments);
+        assert_eq!(read.code, 0, "{arguments:?}: {}", read.stderr);
+    }
+    assert_eq!(as_reader(&home, &["run", "--", "true"]).code, 1);
+    assert_eq!(all_below(&home.state()), all);
+    for path in &all {
+        set(path, if path.is_dir() { 0o700 } else { 0o600 });
+    }
+}
+
+/// Proves that `stop --kill` ends an attempt whose shim somebody stopped.
+#[test]
+fn a_stopped_shim_hears_the_stop() {
+    let home = Home::new();
+    let mut supervisor = home.spawn(&["run", "--name", "long", "--", "sleep", "60"]);
+    let shim = eventually("the shim", || {
+        let found = files_below(&home.state()).into_iter().find(|path| path.ends_with("shim.json"))?;
+        let record: serde_json::Value = serde_json::from_slice(&fs::read(found).ok()?).ok()?;
+        record["child"]["pid"].as_i64()?;
+        record["shim"]["pid"].as_i64()
+    });
+    kill(Pid::from_raw(i32::try_from(shim).unwrap()), Signal::SIGSTOP).unwrap();
+    assert_eq!(home.trackway(&["stop", "long", "--kill"]).code, 0);
+    eventually("the end", || supervisor.try_wait().unwrap());
+    assert_ne!(home.sql("select state from runs where name = 'long'")[0]["state"], "running");
+}

@@ -1,0 +1,126 @@
+//! A ledger that was lost is made again from the files of its home.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::harness::{Home, UNTIL_GO, files_below};
+
+const RECEIPTS: &str = "select attempt_id, receipt_sha256, exit_code, termination_reason, attempt_number from training_attempts order by attempt_id";
+const RUNS: &str =
+    "select run_id, name, state, attempt_count, config_sha256, wall_seconds from runs order by run_id";
+const DECISIONS: &str = "select attempt_id, decision, rule, next_attempt_id from retries order by attempt_id";
+const METRICS: &str =
+    "select attempt_id, name, last_value, mean_value from metric_summaries order by attempt_id, name";
+
+fn three_runs() -> Home {
+    let home = Home::new();
+    assert_eq!(
+        home.run_script(
+            &["--name", "good"],
+            "echo '{\"step\": 1, \"loss\": 0.1}'; echo '{\"step\": 2, \"loss\": 0.3333333333333333}'"
+        )
+        .0,
+        0
+    );
+    assert_eq!(
+        home.run_script(&["--name", "bad"], "echo 'RuntimeError: CUDA out of memory' >&2; exit 3").0,
+        4
+    );
+    let plan = "[run]\nname = \"again\"\ncommand = [\"sh\", \"-c\", \"[ \\\"$BATCH\\\" = 16 ] && exit 0; echo 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.' >&2; exit 1\"]\n[retry]\ndevice_oom = { plan = [{ set = { BATCH = \"16\" } }] }\n";
+    home.write("again.toml", plan);
+    assert_eq!(home.trackway(&["run", "again.toml"]).code, 0);
+    home
+}
+
+fn lose(home: &Home) -> PathBuf {
+    let ledger = home.state().join("ledger.db");
+    for part in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{part}", ledger.display()));
+    }
+    ledger
+}
+
+fn snapshot(home: &Home) -> Vec<Vec<Value>> {
+    [RECEIPTS, RUNS, DECISIONS, METRICS].iter().map(|query| home.sql(query)).collect()
+}
+
+/// Proves that a ledger that is missing is made again with the same digests, and that a second rebuild changes nothing.
+#[test]
+fn a_missing_ledger_is_made_again_with_the_same_digests() {
+    let home = three_runs();
+    let before = snapshot(&home);
+    lose(&home);
+    let rebuilt = home.json(&["ledger", "rebuild"]);
+    assert_eq!(rebuilt["failed"].as_array().map(Vec::len), Some(0), "{rebuilt}");
+    assert_eq!((&rebuilt["run_count"], &rebuilt["receipt_count"]), (&3.into(), &4.into()), "{rebuilt}");
+    assert!(!rebuilt["missing"].as_array().unwrap().is_empty(), "what only a ledger knows is named");
+    assert_eq!(snapshot(&home), before);
+    assert_eq!(home.json(&["doctor"])["healthy"], true);
+    let again = home.json(&["ledger", "rebuild"]);
+    assert_eq!((&again["found"], &again["receipt_count"]), (&"sound".into(), &0.into()), "{again}");
+    assert_eq!(snapshot(&home), before);
+    assert_eq!(home.trackway(&["run", "--", "true"]).code, 0, "the ledger takes new runs");
+}
+
+/// Proves that receipts are computed from the attempts' folders where nothing was kept of them, with the same reasons.
+#[test]
+fn receipts_are_computed_from_folders() {
+    let home = three_runs();
+    let reasons =
+        "select attempt_id, termination_reason, exit_code from training_attempts order by attempt_id";
+    let before = home.sql(reasons);
+    for file in files_below(&home.state().join("runs")) {
+        if file.parent().is_some_and(|folder| folder.ends_with("ledger")) {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    lose(&home);
+    let rebuilt = home.json(&["ledger", "rebuild"]);
+    assert_eq!(rebuilt["computed_count"], 4, "{rebuilt}");
+    assert_eq!(home.sql(reasons), before);
+    assert_eq!(home.sql("select name from runs order by name")[0]["name"], "again");
+}
+
+/// Proves that a damaged ledger is kept beside the new one, and that a kept receipt that somebody changed is not taken.
+#[test]
+fn a_damaged_ledger_is_kept_and_a_changed_receipt_is_refused() {
+    let home = three_runs();
+    let ledger = lose(&home);
+    std::fs::write(&ledger, "this is no database ".repeat(1000)).unwrap();
+    assert_eq!(home.json(&["doctor"])["ledger_state"], "damaged");
+    let receipt = files_below(&home.state().join("runs"))
+        .into_iter()
+        .find(|path| path.file_name().unwrap().to_string_lossy().starts_with("receipt-"))
+        .unwrap();
+    let text = std::fs::read_to_string(&receipt).unwrap();
+    std::fs::write(&receipt, text.replace("\"exit_code\":", "\"exit_code\":9")).unwrap();
+    let answer = home.trackway(&["ledger", "rebuild", "--json"]);
+    assert_eq!(answer.code, 7, "{}", answer.stderr);
+    let rebuilt: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert!(
+        rebuilt["failed"][0].as_str().unwrap().contains("differs from the one it was sealed with"),
+        "{rebuilt}"
+    );
+    let old = rebuilt["old_ledger"].as_str().unwrap();
+    assert!(std::fs::read_to_string(old).unwrap().starts_with("this is no database"));
+    // The truth is in the attempt's folder.
+    assert_eq!(home.sql("select * from training_attempts where exit_code >= 90").len(), 0);
+    assert_eq!(home.sql("select * from training_attempts where sealed_at is null").len(), 0);
+}
+
+/// Proves that a ledger that is open in a supervisor is not replaced under it.
+#[test]
+fn a_ledger_is_not_replaced_under_a_supervisor() {
+    let home = Home::new();
+    let mut supervisor = home.spawn(&["run", "--", "sh", "-c", &format!("touch begun; {}", UNTIL_GO)]);
+    crate::harness::eventually("the script", || home.path().join("begun").exists().then_some(()));
+    lose(&home);
+    let answer = home.trackway(&["ledger", "rebuild"]);
+    assert_eq!(answer.code, 1, "{} {}", answer.stdout, answer.stderr);
+    assert!(answer.stderr.contains("has a supervisor"), "{}", answer.stderr);
+    home.go();
+    supervisor.wait().unwrap();
+    assert_eq!(home.trackway(&["ledger", "rebuild"]).code, 0);
+    assert_eq!(home.sql("select * from training_attempts where sealed_at is not null").len(), 1);
+}

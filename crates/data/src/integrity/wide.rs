@@ -1,0 +1,218 @@
+//! Facts of tables of very many columns, in bounded memory: the columns are read in groups, and of each row a fingerprint is
+//! kept until all groups were read.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::facts::{ColumnFacts, Facts, marks, spread};
+use super::groups::{Grouping, value_keys};
+use super::repeats::{RowCounts, Thinning};
+use super::{EXAMPLES_MAX, Read};
+use crate::error::DataError;
+use crate::pass::{Pass, Watch, scan};
+use crate::profile::Sampling;
+use crate::profile::wide::{Beside, scan_beside, scan_in_groups};
+use crate::read::{Chunk, Place, Source};
+
+/// The most rows of which a fingerprint is kept. Of longer tables, and of texts, whose rows are not counted beforehand, all columns are
+/// read at the same time.
+const ROWS_MAX: u64 = 2 << 20;
+
+/// Rows one after the other in a file.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    /// Rows before it.
+    before: usize,
+    first: Place,
+}
+
+/// What is kept of each row while groups of columns are read. The order of the columns changes nothing.
+#[derive(Debug, Default)]
+struct Rows {
+    /// Fingerprints without the label.
+    features: Vec<u64>,
+    /// Of the label; empty where it is none of the columns.
+    label: Vec<u64>,
+    /// Whether a column has a value there.
+    filled: Vec<bool>,
+    stretches: Vec<Stretch>,
+}
+
+impl Rows {
+    fn observe(&mut self, chunk: &Chunk) {
+        let begin = self.features.len();
+        for row in 0..chunk.batch.num_rows() {
+            let place = chunk.place(row);
+            let goes_on = self.stretches.last().is_some_and(|last| {
+                last.first.file == place.file
+                    && last.first.row + (begin + row - last.before) as u64 == place.row
+            });
+            if !goes_on {
+                self.stretches.push(Stretch { before: begin + row, first: place });
+            }
+        }
+        self.features.resize(begin + chunk.batch.num_rows(), 0);
+        self.filled.resize(begin + chunk.batch.num_rows(), false);
+        for array in chunk.batch.columns() {
+            let filled = &mut self.filled[begin..];
+            match array.logical_nulls() {
+                None => filled.fill(true),
+                Some(nulls) => filled.iter_mut().enumerate().for_each(|(row, it)| *it |= nulls.is_valid(row)),
+            }
+        }
+    }
+
+    fn append(&mut self, later: Self) {
+        let before = self.features.len();
+        let moved = later.stretches.into_iter().map(|it| Stretch { before: before + it.before, ..it });
+        self.stretches.extend(moved);
+        self.features.extend(later.features);
+        self.label.extend(later.label);
+        self.filled.extend(later.filled);
+    }
+
+    /// Adds other columns of the same rows.
+    fn add(&mut self, columns: Self) {
+        if self.features.is_empty() {
+            *self = columns;
+            return;
+        }
+        let sums = self.features.iter_mut().zip(columns.features);
+        sums.for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+        self.filled.iter_mut().zip(columns.filled).for_each(|(known, more)| *known |= more);
+        if self.label.is_empty() {
+            self.label = columns.label;
+        }
+    }
+
+    fn place(&self, row: usize) -> Place {
+        let index = self.stretches.partition_point(|it| it.before <= row) - 1;
+        let Stretch { before, first } = self.stretches[index];
+        Place { row: first.row + (row - before) as u64, ..first }
+    }
+
+    fn counts(&self, keys: &[u64]) -> RowCounts {
+        let mut counts = RowCounts::new(&Thinning::default());
+        counts.observe(keys, |row| self.place(row));
+        counts
+    }
+}
+
+/// The pass of one group.
+struct GroupFacts {
+    /// Of the whole table.
+    indexes: Vec<usize>,
+    label: Option<usize>,
+    columns: Vec<ColumnFacts>,
+    rows: Rows,
+}
+
+impl Pass for GroupFacts {
+    fn observe(&mut self, chunk: &Chunk) {
+        let row_marks = marks(chunk);
+        let begin = self.rows.features.len();
+        self.rows.observe(chunk);
+        let columns = self.columns.iter_mut().zip(&self.indexes).zip(chunk.batch.columns());
+        for ((facts, index), array) in columns {
+            let keys = value_keys(array);
+            facts.observe(array, &keys, chunk, &row_marks);
+            let seed = spread(*index as u64);
+            let mixed = keys.iter().map(|key| spread(key ^ seed));
+            if self.label == Some(*index) {
+                self.rows.label.extend(mixed);
+            } else {
+                let sums = self.rows.features[begin..].iter_mut();
+                sums.zip(mixed).for_each(|(sum, more)| *sum = sum.wrapping_add(more));
+            }
+        }
+    }
+
+    fn merge(&mut self, later: Self) {
+        self.columns.iter_mut().zip(later.columns).for_each(|(facts, later)| facts.merge(later));
+        self.rows.append(later.rows);
+    }
+}
+
+/// Collects the groups.
+struct Gathering {
+    label: Option<usize>,
+    rows: Mutex<Rows>,
+}
+
+impl Beside for Gathering {
+    type Pass = GroupFacts;
+    type Found = Vec<ColumnFacts>;
+
+    fn begin(&self, columns: &[usize], _: &Source) -> GroupFacts {
+        GroupFacts {
+            indexes: columns.to_vec(),
+            label: self.label,
+            columns: columns.iter().map(|_| ColumnFacts::new()).collect(),
+            rows: Rows::default(),
+        }
+    }
+
+    fn end(&self, mut read: GroupFacts) -> Vec<ColumnFacts> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).add(read.rows);
+        read.columns.iter_mut().for_each(ColumnFacts::close);
+        read.columns
+    }
+}
+
+/// Reads a table of very many columns.
+pub(super) fn gather(
+    source: &mut Source,
+    label: Option<&str>,
+    group_by: &[String],
+    watch: &Watch<'_>,
+) -> Result<Read, DataError> {
+    if source.rows().is_none_or(|rows| rows > ROWS_MAX) {
+        // One after the other, facts and profile take the memory of the larger one.
+        let thinned = Thinning::default();
+        let make = |source: &Source| Facts::new(source, label, group_by, &thinned);
+        let (facts, coverage) = scan(source, &make, &Watch { units_in_flight: 1, ..*watch })?;
+        return Ok((scan_in_groups(source, (None, Sampling::None), watch)?.0, facts, coverage));
+    }
+    let label_index = label.map(|label| source.index_of(label, "label")).transpose()?;
+    let gathering = Gathering { label: label_index, rows: Mutex::default() };
+    let (profiler, found, coverage) = scan_beside(source, (None, Sampling::None), &gathering, watch)?;
+    let rows = gathering.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let empty: Vec<usize> = (0..rows.filled.len()).filter(|row| !rows.filled[*row]).collect();
+    let with_label: Vec<u64> = rows
+        .features
+        .iter()
+        .zip(&rows.label)
+        .map(|(features, label)| features.wrapping_add(*label))
+        .collect();
+    let facts = Facts {
+        columns: found.into_iter().flatten().collect(),
+        empty_rows: empty.len() as u64,
+        empty_examples: empty.iter().take(EXAMPLES_MAX).map(|row| rows.place(*row)).collect(),
+        groupings: groupings(source, label, group_by, watch)?,
+        label: label_index,
+        by_features: rows.counts(&rows.features),
+        with_label: label_index.map(|_| rows.counts(&with_label)),
+    };
+    Ok((profiler, facts, coverage))
+}
+
+/// Groups are of few columns, which are read by themselves.
+fn groupings(
+    source: &Source,
+    label: Option<&str>,
+    group_by: &[String],
+    watch: &Watch<'_>,
+) -> Result<Vec<Grouping>, DataError> {
+    if group_by.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = group_by.iter().map(String::as_str).chain(label);
+    let mut columns = names.map(|name| source.index_of(name, "group")).collect::<Result<Vec<_>, _>>()?;
+    columns.sort_unstable();
+    columns.dedup();
+    let thinned = Thinning::default();
+    let make = |source: &Source| Facts::new(source, label, group_by, &thinned);
+    let (facts, _) = scan(&mut source.only(&columns), &make, watch)?;
+    let mut groupings = facts.groupings;
+    groupings.iter_mut().flat_map(|it| &mut it.columns).for_each(|index| *index = columns[*index]);
+    Ok(groupings)
+}

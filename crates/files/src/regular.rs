@@ -1,0 +1,66 @@
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Opens a regular file for reading, and never waits: a pipe or a device under that name is an error.
+///
+/// # Errors
+/// `InvalidInput` for what is not a regular file, with its kind; when the disk refuses.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Without the flag, opening a pipe waits for a writer, for ever.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(path)?;
+    let kind = file.metadata()?.file_type();
+    let name = match () {
+        () if kind.is_file() => return Ok(file),
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a named pipe",
+        () if kind.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}, not a regular file")))
+}
+
+/// Reads a regular file whole.
+///
+/// # Errors
+/// As [`open_regular`].
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that a pipe, a folder, a device, a dangling link and a loop are errors at once, and that a file and a link to
+    /// one are not.
+    #[test]
+    fn only_a_regular_file_is_opened() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let pipe = std::ffi::CString::new(at("pipe").as_os_str().as_bytes()).unwrap();
+        // SAFETY: the text ends with NUL and lives through the call.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        for (link, to) in [("loop", "loop"), ("dangling", "nothing"), ("link", "file")] {
+            std::os::unix::fs::symlink(to, at(link)).unwrap();
+        }
+        std::fs::write(at("file"), "x").unwrap();
+        assert!(open_regular(&at("file")).is_ok() && open_regular(&at("link")).is_ok());
+        for (path, why) in [
+            (at("pipe"), "a named pipe"),
+            (home.path().to_owned(), "a folder"),
+            ("/dev/null".into(), "a device"),
+            (at("loop"), "symbolic links"),
+            (at("dangling"), "No such file"),
+        ] {
+            let error = open_regular(&path).unwrap_err().to_string();
+            assert!(error.contains(why), "{}: {error}", path.display());
+            assert!(read_regular(&path).is_err());
+        }
+    }
+}

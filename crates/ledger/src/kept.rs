@@ -1,0 +1,536 @@
+//! Rows as files: what a home keeps of its receipts beside the ledger, so that a ledger that was lost can be made again with the
+//! same digests.
+//!
+//! Rows pass the door for text before they are kept, as they do before a database gets them. A value is written by the kind of its column: text, JSON, reals and timestamps so that they are read bit for bit.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use trackway_core::{AttemptId, RunId, Timestamp};
+
+use crate::backend::Backend;
+use crate::error::LedgerError;
+use crate::evaluations::{EvaluationEnd, use_of};
+use crate::ledger::{Ledger, update_run};
+use crate::records::{
+    ApprovalRow, AttemptRow, AttemptState, DataSnapshotRow, DetectionRow, EvaluationRow, EvaluationState,
+    GateReceiptRow, GateTestRow, LAUNCHES, ModelChangeRow, ModelRow, ModelVersionRow, PreflightCheckRow,
+    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, TABLES,
+};
+use crate::seal::{AttemptSeal, seal_rows, sealed_receipt};
+use crate::text::StoredText;
+use crate::value::{ColumnKind, Field as _, Record, Table, Value};
+
+/// The version of the files.
+const VERSION: u32 = 1;
+
+/// Rows of several tables, as a file holds them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeptRows {
+    version: u32,
+    rows: Vec<KeptRow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KeptRow {
+    table: String,
+    values: Map<String, Json>,
+}
+
+/// An attempt that a ledger knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownAttempt {
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// Its run.
+    pub run_id: RunId,
+    /// Its folder, as it was when it was launched.
+    pub log_directory: String,
+    /// Whether its receipt is sealed.
+    pub sealed: bool,
+}
+
+impl Default for KeptRows {
+    fn default() -> Self {
+        Self { version: VERSION, rows: Vec::new() }
+    }
+}
+
+impl KeptRows {
+    fn with<R: Record>(mut self, table: &Table, rows: &[R]) -> Self {
+        self.rows.extend(rows.iter().map(|row| kept_row(table, row.values())));
+        self
+    }
+
+    /// A new run with the data sets it reads.
+    #[must_use]
+    pub fn of_run(run: &RunRow, data: &[RunDataRow], snapshots: &[DataSnapshotRow]) -> Self {
+        Self::default()
+            .with(DataSnapshotRow::TABLE, snapshots)
+            .with(RunRow::TABLE, std::slice::from_ref(run))
+            .with(RunDataRow::TABLE, data)
+    }
+
+    /// An attempt that is not sealed.
+    #[must_use]
+    pub fn of_attempt(attempt: &AttemptRow) -> Self {
+        Self::default().with(AttemptRow::table_of(attempt.kind), std::slice::from_ref(attempt))
+    }
+
+    fn of_receipt(
+        seal: &AttemptSeal,
+        sealed_at: Timestamp,
+        retry: &RetryRow,
+        detections: &[DetectionRow],
+    ) -> Self {
+        let attempt = AttemptRow {
+            state: AttemptState::Sealed,
+            sealed_at: Some(sealed_at),
+            receipt_sha256: Some(seal.receipt_sha256()),
+            ..seal.attempt.clone()
+        };
+        Self::of_attempt(&attempt)
+            .with(RunRow::TABLE, seal.run.as_slice())
+            .of(&seal.metric_summaries)
+            .of(&seal.parameters)
+            .of(&seal.tags)
+            .of(&seal.artifacts)
+            .of(&seal.segments)
+            .of(&seal.costs)
+            .of(&seal.events)
+            .of(&seal.checkpoints)
+            .of(seal.stage.as_slice())
+            .of(std::slice::from_ref(retry))
+            .of(detections)
+    }
+
+    /// What was checked before a run was launched.
+    #[must_use]
+    pub fn of_checks(checks: &[PreflightCheckRow]) -> Self {
+        Self::default().of(checks)
+    }
+
+    /// A run that went back.
+    #[must_use]
+    pub fn of_roll_back(roll_back: &RollBackRow) -> Self {
+        Self::default().of(std::slice::from_ref(roll_back))
+    }
+
+    fn of_evaluation(end: &EvaluationEnd) -> Self {
+        let receipt_sha256 = Some(end.receipt_sha256());
+        Self::default()
+            .of(&[EvaluationRow { receipt_sha256, ..end.evaluation.clone() }])
+            .of(&end.metrics)
+            .of(&end.slices)
+            .of(end.gate_receipt.as_slice())
+    }
+
+    /// A change of a model, where the model stands after it, and the version it registers.
+    #[must_use]
+    pub fn of_change(
+        change: &ModelChangeRow,
+        standing: &ModelRow,
+        version: Option<&ModelVersionRow>,
+    ) -> Self {
+        Self::default()
+            .of(std::slice::from_ref(change))
+            .of(std::slice::from_ref(standing))
+            .of(version.map(std::slice::from_ref).unwrap_or_default())
+    }
+
+    /// What gates said.
+    #[must_use]
+    pub fn of_gate_receipt(receipt: &GateReceiptRow) -> Self {
+        Self::default().of(std::slice::from_ref(receipt))
+    }
+
+    /// What gates said of bad models.
+    #[must_use]
+    pub fn of_gate_tests(tests: &[GateTestRow]) -> Self {
+        Self::default().of(tests)
+    }
+
+    /// An approval.
+    #[must_use]
+    pub fn of_approval(approval: &ApprovalRow) -> Self {
+        Self::default().of(std::slice::from_ref(approval))
+    }
+
+    fn of<R: Record>(self, rows: &[R]) -> Self {
+        self.with(R::TABLE, rows)
+    }
+
+    fn all<R: Record>(&self, table: &Table) -> Result<Vec<R>, LedgerError> {
+        let rows = self.rows.iter().filter(|row| row.table == table.name);
+        rows.map(|row| {
+            let values =
+                table.columns.iter().map(|column| from_json(row.values.get(column.name), column.kind));
+            values.collect::<Result<_, _>>().and_then(R::from_values).map_err(|why| damaged(table, &why))
+        })
+        .collect()
+    }
+
+    /// The attempts, sealed or not.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when a row is not what its table holds.
+    pub fn attempts(&self) -> Result<Vec<AttemptRow>, LedgerError> {
+        let mut found = self.all(AttemptRow::TABLE)?;
+        found.extend(self.all::<AttemptRow>(LAUNCHES)?);
+        Ok(found)
+    }
+
+    fn seal_of(&self, attempt: &AttemptRow) -> Result<AttemptSeal, LedgerError> {
+        Ok(AttemptSeal {
+            metric_summaries: self.rows_of()?,
+            parameters: self.rows_of()?,
+            tags: self.rows_of()?,
+            artifacts: self.rows_of()?,
+            segments: self.rows_of()?,
+            costs: self.rows_of()?,
+            events: self.rows_of()?,
+            checkpoints: self.rows_of()?,
+            run: self.rows_of()?.pop(),
+            stage: self.rows_of()?.pop(),
+            ..AttemptSeal::of(attempt.clone())
+        })
+    }
+
+    fn rows_of<R: Record>(&self) -> Result<Vec<R>, LedgerError> {
+        self.all(R::TABLE)
+    }
+}
+
+impl Ledger {
+    /// The rows as this ledger holds them: without secrets, and with texts that both databases take.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when a row is not what its table holds.
+    pub fn kept(&self, rows: &KeptRows) -> Result<KeptRows, LedgerError> {
+        let backend = self.backend();
+        let through = |row: &KeptRow| -> Result<KeptRow, LedgerError> {
+            let table = table_named(&row.table)?;
+            let values =
+                table.columns.iter().map(|column| from_json(row.values.get(column.name), column.kind));
+            let values = values.collect::<Result<_, _>>().map_err(|why| damaged(table, &why))?;
+            let stored = backend.door().row(table, values).into_iter();
+            let values = stored.map(|value| value.map(StoredText::into_string)).collect();
+            Ok(kept_row(table, values))
+        };
+        let rows = rows.rows.iter().map(through).collect::<Result<_, _>>()?;
+        Ok(KeptRows { version: VERSION, rows })
+    }
+
+    /// A sealed receipt as it is kept, with the decision that followed and what detectors found.
+    ///
+    /// # Errors
+    /// As [`Ledger::kept`].
+    pub fn kept_receipt(
+        &self,
+        seal: &AttemptSeal,
+        sealed_at: Timestamp,
+        retry: &RetryRow,
+        detections: &[DetectionRow],
+    ) -> Result<KeptRows, LedgerError> {
+        let seal = seal.as_stored(&self.backend())?;
+        self.kept(&KeptRows::of_receipt(&seal, sealed_at, retry, detections))
+    }
+
+    /// An evaluation that ended, as it is kept.
+    ///
+    /// # Errors
+    /// As [`Ledger::kept`].
+    pub fn kept_evaluation(&self, end: &EvaluationEnd) -> Result<KeptRows, LedgerError> {
+        let end = end.as_stored(&self.backend())?;
+        self.kept(&KeptRows::of_evaluation(&end))
+    }
+
+    /// Puts kept rows back, all or nothing and durably. What the ledger knows already stays as it is. True when something was
+    /// added.
+    ///
+    /// # Errors
+    /// [`LedgerError::Integrity`] when a receipt does not have the digest that it was sealed with, or a row is damaged.
+    pub fn restore(&self, kept: &KeptRows) -> Result<bool, LedgerError> {
+        if kept.version > VERSION {
+            return Err(LedgerError::Query(format!(
+                "rows of version {} are newer than this program",
+                kept.version
+            )));
+        }
+        self.backend().transaction(true, |backend| {
+            let mut added = absent(backend, &kept.rows_of::<DataSnapshotRow>()?)?;
+            let attempts = kept.attempts()?;
+            for run in kept.rows_of::<RunRow>()? {
+                added |= restore_run(backend, &run, attempts.is_empty())?;
+            }
+            added |= absent(backend, &kept.rows_of::<RunDataRow>()?)?;
+            for attempt in attempts {
+                added |= restore_attempt(backend, kept, &attempt)?;
+            }
+            added |= absent(backend, &kept.rows_of::<RetryRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<DetectionRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<RollBackRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<PreflightCheckRow>()?)?;
+            for evaluation in kept.rows_of::<EvaluationRow>()? {
+                added |= restore_evaluation(backend, kept, &evaluation)?;
+            }
+            added |= absent(backend, &kept.rows_of::<GateReceiptRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<GateTestRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<ModelVersionRow>()?)?;
+            added |= absent(backend, &kept.rows_of::<ModelChangeRow>()?)?;
+            for standing in kept.rows_of::<ModelRow>()? {
+                restore_standing(backend, &standing)?;
+            }
+            added |= absent(backend, &kept.rows_of::<ApprovalRow>()?)?;
+            Ok(added)
+        })
+    }
+
+    /// Every attempt of any kind, by id.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn known_attempts(&self) -> Result<Vec<KnownAttempt>, LedgerError> {
+        let mut found = Vec::new();
+        for table in [AttemptRow::TABLE, LAUNCHES] {
+            let sql = format!(
+                "SELECT attempt_id, run_id, log_directory, sealed_at FROM {} ORDER BY attempt_id",
+                table.name
+            );
+            let kinds = [ColumnKind::Text, ColumnKind::Text, ColumnKind::Text, ColumnKind::Timestamp];
+            let mut backend = self.backend();
+            let location = backend.location().to_owned();
+            backend.query("listing attempts", &sql, &[], &kinds, &mut |values| {
+                let fault = |why| LedgerError::Database {
+                    location: location.clone(),
+                    doing: "listing attempts".into(),
+                    why,
+                };
+                found.push(known(values).map_err(fault)?);
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// The ids of all evaluations.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn evaluation_ids(&self) -> Result<Vec<String>, LedgerError> {
+        let mut found = Vec::new();
+        let sql = "SELECT evaluation_id FROM evaluations ORDER BY evaluation_id";
+        self.backend().query("listing evaluations", sql, &[], &[ColumnKind::Text], &mut |values| {
+            found.extend(values.into_iter().filter_map(|value| String::from_value(value).ok()));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Reads the structure of a SQLite file; a server does so by itself.
+    ///
+    /// # Errors
+    /// [`LedgerError::Database`] with the first damage.
+    pub fn check_integrity(&self) -> Result<(), LedgerError> {
+        let mut backend = self.backend();
+        if !matches!(*backend, Backend::Sqlite(_)) {
+            return Ok(());
+        }
+        let mut damage = None;
+        let doing = "checking its structure";
+        backend.query(doing, "PRAGMA quick_check(1)", &[], &[ColumnKind::Text], &mut |values| {
+            damage = values
+                .into_iter()
+                .find_map(|value| String::from_value(value).ok())
+                .filter(|told| told != "ok");
+            Ok(())
+        })?;
+        let location = backend.location().to_owned();
+        damage.map_or(Ok(()), |why| Err(LedgerError::Database { location, doing: doing.into(), why }))
+    }
+
+    /// Whether the ledger holds no run at all.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn is_empty(&self) -> Result<bool, LedgerError> {
+        let mut empty = true;
+        let sql = "SELECT run_id FROM runs LIMIT 1";
+        self.backend().query("looking for runs", sql, &[], &[ColumnKind::Text], &mut |_| {
+            empty = false;
+            Ok(())
+        })?;
+        Ok(empty)
+    }
+}
+
+fn known(values: Vec<Value>) -> Result<KnownAttempt, String> {
+    let mut values = values.into_iter();
+    let mut next = || values.next().unwrap_or(Value::Null);
+    Ok(KnownAttempt {
+        attempt_id: AttemptId::from_value(next())?,
+        run_id: RunId::from_value(next())?,
+        log_directory: Option::from_value(next())?.unwrap_or_default(),
+        sealed: next() != Value::Null,
+    })
+}
+
+fn absent<R: Record>(backend: &mut Backend, rows: &[R]) -> Result<bool, LedgerError> {
+    rows.iter().try_fold(false, |added, row| Ok(backend.insert_if_absent(row)? || added))
+}
+
+/// A run, and where `stands` the state it came to after as many attempts as the ledger knows. A state from before the last attempt
+/// is older than that attempt's receipt.
+fn restore_run(backend: &mut Backend, run: &RunRow, stands: bool) -> Result<bool, LedgerError> {
+    if backend.insert_if_absent(run)? {
+        return Ok(true);
+    }
+    let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[run.run_id.to_value()])?;
+    let moved = |stored: &RunRow| stored.attempt_count == run.attempt_count && stored.state != run.state;
+    if stands && run.state != RunState::Planned && stored.first().is_some_and(moved) {
+        update_run(backend, run)?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+fn restore_attempt(
+    backend: &mut Backend,
+    kept: &KeptRows,
+    attempt: &AttemptRow,
+) -> Result<bool, LedgerError> {
+    let table = AttemptRow::table_of(attempt.kind);
+    let open = AttemptRow {
+        state: if attempt.sealed_at.is_some() { AttemptState::Ended } else { attempt.state },
+        sealed_at: None,
+        receipt_sha256: None,
+        ..attempt.clone()
+    };
+    // Looked up first: the database refuses to add to a sealed attempt, even to leave it as it is.
+    let id = [attempt.attempt_id.to_value()];
+    let stored: Vec<AttemptRow> = backend.select_from(table, "WHERE attempt_id = ?", &id)?;
+    let added = stored.is_empty() && backend.insert_if_absent_into(table, &open)?;
+    if let Some(parent) = attempt.parent_attempt_id {
+        let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ? AND next_attempt_id IS NULL";
+        backend.execute(
+            "noting the next attempt",
+            sql,
+            &[attempt.attempt_id.to_value(), parent.to_value()],
+        )?;
+    }
+    if attempt.sealed_at.is_none() || sealed_receipt(backend, attempt)?.is_some() {
+        return Ok(added);
+    }
+    let mut seal = kept.seal_of(attempt)?;
+    if attempt.receipt_sha256.as_deref() != Some(seal.receipt_sha256().as_str()) {
+        let why = format!(
+            "the digest of the kept receipt of {} differs from the one it was sealed with",
+            attempt.attempt_id
+        );
+        return Err(backend.refuse("restoring a receipt", why));
+    }
+    // The ledger may know of a later attempt.
+    let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[attempt.run_id.to_value()])?;
+    let known = stored.first().map_or(0, |run| run.attempt_count);
+    seal.run = seal.run.filter(|run| run.attempt_count >= known);
+    seal_rows(backend, &seal)?;
+    backend.update_in(table, attempt, &["run_id", "kind"])?;
+    Ok(true)
+}
+
+fn restore_evaluation(
+    backend: &mut Backend,
+    kept: &KeptRows,
+    ended: &EvaluationRow,
+) -> Result<bool, LedgerError> {
+    let begun = EvaluationRow {
+        state: EvaluationState::Running,
+        ended_at: None,
+        receipt_sha256: None,
+        ..ended.clone()
+    };
+    let added = backend.insert_if_absent(&begun)?;
+    let id = [Value::from(ended.evaluation_id.as_str())];
+    let stored: Vec<EvaluationRow> = backend.select("WHERE evaluation_id = ?", &id)?;
+    if stored.iter().any(|stored| stored.state != EvaluationState::Running) {
+        return Ok(added);
+    }
+    let end = EvaluationEnd {
+        evaluation: EvaluationRow { receipt_sha256: None, ..ended.clone() },
+        metrics: kept.rows_of()?,
+        slices: kept.rows_of()?,
+        gate_receipt: None,
+    };
+    if ended.receipt_sha256.as_deref() != Some(end.receipt_sha256().as_str()) {
+        let why = format!(
+            "the digest of the kept receipt of {} differs from the one it ended with",
+            ended.evaluation_id
+        );
+        return Err(backend.refuse("restoring an evaluation", why));
+    }
+    absent(backend, use_of(&begun).as_slice())?;
+    absent(backend, &end.metrics)?;
+    absent(backend, &end.slices)?;
+    backend.update_in(EvaluationRow::TABLE, ended, &["run_id"])
+}
+
+/// The newest standing counts.
+fn restore_standing(backend: &mut Backend, standing: &ModelRow) -> Result<(), LedgerError> {
+    let stored: Vec<ModelRow> = backend.select("WHERE model = ?", &[standing.model.to_value()])?;
+    if stored.first().is_none_or(|stored| stored.change_number < standing.change_number) {
+        backend.upsert(standing, &["created_at"])?;
+    }
+    Ok(())
+}
+
+fn kept_row(table: &Table, values: Vec<Value>) -> KeptRow {
+    let columns = table.columns.iter().zip(values);
+    let values = columns
+        .filter(|(_, value)| *value != Value::Null)
+        .map(|(column, value)| (column.name.to_owned(), to_json(value)))
+        .collect();
+    KeptRow { table: table.name.into(), values }
+}
+
+fn table_named(name: &str) -> Result<&'static Table, LedgerError> {
+    let known = TABLES.iter().find(|table| table.name == name);
+    known.copied().ok_or_else(|| LedgerError::Query(format!("`{name}` is not a table of the ledger")))
+}
+
+fn damaged(table: &Table, why: &str) -> LedgerError {
+    LedgerError::Integrity {
+        location: "kept rows".into(),
+        doing: format!("reading a row of {}", table.name),
+        why: why.into(),
+    }
+}
+
+fn to_json(value: Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Text(text) => text.into(),
+        Value::Integer(number) => number.into(),
+        // As text: not every reader of JSON gives the last bit back.
+        Value::Real(number) => format!("{number:?}").into(),
+        Value::Boolean(truth) => truth.into(),
+        Value::Timestamp(at) => at.as_micros().into(),
+    }
+}
+
+fn from_json(json: Option<&Json>, kind: ColumnKind) -> Result<Value, String> {
+    let unfit = |json: &Json| format!("{json} is not a valid {}", kind.title());
+    Ok(match (json, kind) {
+        (None | Some(Json::Null), _) => Value::Null,
+        (Some(Json::String(text)), ColumnKind::Text | ColumnKind::Json | ColumnKind::Word) => {
+            Value::Text(text.clone())
+        }
+        (Some(json @ Json::String(text)), ColumnKind::Real) => {
+            Value::Real(text.parse().map_err(|_| unfit(json))?)
+        }
+        (Some(Json::Bool(truth)), ColumnKind::Boolean) => Value::Boolean(*truth),
+        (Some(json), ColumnKind::Integer) => Value::Integer(json.as_i64().ok_or_else(|| unfit(json))?),
+        (Some(json), ColumnKind::Timestamp) => {
+            Value::Timestamp(Timestamp::from_micros(json.as_i64().ok_or_else(|| unfit(json))?))
+        }
+        (Some(json), _) => return Err(unfit(json)),
+    })
+}

@@ -1,0 +1,319 @@
+//! Takes secrets out of everything that is stored: environment by an allow-list, arguments and settings by name and
+//! pattern, log bytes by pattern while they stream. What is taken out is replaced by `[redacted:kind]`.
+//!
+//! Two sources decide what a secret is: the shapes and names of `shapes.toml`, and the values of the launching process's own
+//! variables whose names say that they are secret. The latter are searched for literally. Both are found behind colour codes and
+//! within the escapes of JSON, `repr` and URLs.
+//!
+//! Everything that Trackway stores passes here: the log streams of a script, the flight record, and every text of a ledger.
+
+mod names;
+mod racy;
+mod rules;
+mod search;
+mod shapes;
+mod stream;
+mod view;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use stream::StreamRedactor;
+
+use racy::Racy;
+use search::Search;
+
+/// Shorter values of secret variables are not searched for: they would be found everywhere by chance.
+pub const LITERAL_BYTES_MIN: usize = 8;
+/// Longer values are searched for in pieces of this size.
+pub const LITERAL_BYTES_MAX: usize = 1024;
+
+/// Removes secrets. Cheap to make: patterns are compiled when first needed. `Send + Sync`.
+///
+/// ```
+/// let redactor = trackway_redact::Redactor::from_environment([("DB_PASSWORD", "correct-horse")]);
+/// assert_eq!(redactor.text("using correct-horse"), "using [redacted:environment]");
+/// assert_eq!(redactor.text("step 17 loss 0.31"), "step 17 loss 0.31");
+/// ```
+pub struct Redactor {
+    search: Search,
+}
+
+impl std::fmt::Debug for Redactor {
+    /// Says how much it knows and nothing of what.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Redactor").field("literals", &self.search.literals().len()).finish()
+    }
+}
+
+impl Redactor {
+    /// A redactor that knows the shapes of secrets, and the values of those of these variables whose names say that
+    /// they are secret (at least [`LITERAL_BYTES_MIN`] bytes long).
+    pub fn from_environment<N: AsRef<str>, V: AsRef<str>>(
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        Self::from_literals(Vec::new(), variables)
+    }
+
+    fn from_literals<N: AsRef<str>, V: AsRef<str>>(
+        mut literals: Vec<Vec<u8>>,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        for (name, value) in variables {
+            collect_literals(name.as_ref(), value.as_ref(), &mut literals);
+        }
+        literals.sort_unstable_by(|left: &Vec<u8>, right| right.len().cmp(&left.len()).then(left.cmp(right)));
+        literals.dedup();
+        Self { search: Search::new(literals) }
+    }
+
+    /// A redactor for this process's own environment. Variables that are no UTF-8 are passed over.
+    #[must_use]
+    pub fn from_own_environment() -> Self {
+        let text = |value: std::ffi::OsString| value.into_string().ok();
+        Self::from_environment(
+            std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))),
+        )
+    }
+
+    /// The one redactor for this process's own environment, as it was when it was first asked for.
+    #[must_use]
+    pub fn of_this_process() -> Arc<Self> {
+        static OWN: Racy<Arc<Redactor>> = Racy::new(|| Arc::new(Redactor::from_own_environment()));
+        Arc::clone(&OWN)
+    }
+
+    /// The text without its secrets; borrowed when there were none.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.search.spans(text.as_bytes()).is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = Vec::with_capacity(text.len());
+        let mut stream = self.stream();
+        stream.push(text.as_bytes(), &mut clean);
+        stream.finish(&mut clean);
+        if clean == text.as_bytes() {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(String::from_utf8_lossy(&clean).into_owned())
+    }
+
+    /// The value of a named setting: taken out when the name or its own look says that it is secret.
+    #[must_use]
+    pub fn value<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
+        let strong = names::is_secret(name)
+            && rules::present(value.as_bytes())
+            && !names::is_count(name, value.as_bytes());
+        let weak = names::may_be_secret(name) && rules::random(value.as_bytes());
+        if (strong || weak) && !value.is_empty() {
+            return Cow::Borrowed(NAMED);
+        }
+        self.text(value)
+    }
+
+    /// Arguments as they may be stored: `--api-key X`, `--token=X`, `db.password=X`, `MY_TOKEN=X`, `-u USER:X` and everything
+    /// [`Self::text`] finds.
+    #[must_use]
+    pub fn argv(&self, argv: &[String]) -> Vec<String> {
+        let mut named: Option<&str> = None;
+        argv.iter()
+            .map(|argument| {
+                if let Some(name) = named.take().filter(|_| !is_flag(argument)) {
+                    return self.flag_value(name, argument);
+                }
+                let Some((name, value)) = argument.split_once('=') else {
+                    named = argument.starts_with('-').then_some(argument.trim_start_matches('-'));
+                    return self.text(argument).into_owned();
+                };
+                if is_plain_name(name) {
+                    let kept = match name.strip_prefix('-') {
+                        Some(name) => self.flag_value(name.trim_start_matches('-'), value),
+                        None => self.variable(name, value),
+                    };
+                    if kept != value {
+                        return format!("{name}={kept}");
+                    }
+                }
+                self.text(argument).into_owned()
+            })
+            .collect()
+    }
+
+    /// The value of a flag: `--auth X` and `-u USER:X` are secret, too.
+    fn flag_value(&self, name: &str, value: &str) -> String {
+        let word = value.bytes().all(|byte| byte.is_ascii_lowercase());
+        match (name, value.split_once(':')) {
+            ("auth" | "pass" | "pw" | "pwd", _) if !word && rules::present(value.as_bytes()) => NAMED.into(),
+            ("u" | "user" | "proxy-user", Some((user, _))) if !value.contains("//") => {
+                format!("{user}:{NAMED}")
+            }
+            _ => self.value(name, value).into_owned(),
+        }
+    }
+
+    /// The value of a variable of an environment.
+    fn variable(&self, name: &str, value: &str) -> String {
+        if !value.is_empty()
+            && names::is_secret_variable(name)
+            && rules::present(value.as_bytes())
+            && !name.contains(char::is_lowercase)
+        {
+            return NAMED.to_owned();
+        }
+        self.value(name, value).into_owned()
+    }
+
+    /// The part of an environment that may be stored: allowed names only, values still checked.
+    #[must_use]
+    pub fn environment<N: AsRef<str>, V: AsRef<str>>(
+        &self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> BTreeMap<String, String> {
+        variables
+            .into_iter()
+            .filter(|(name, _)| names::is_allowed(name.as_ref()))
+            .map(|(name, value)| {
+                (name.as_ref().to_owned(), self.value(name.as_ref(), value.as_ref()).into_owned())
+            })
+            .collect()
+    }
+
+    /// Variables that somebody set on purpose (a run file's `set`): every name stays; values go when the name or their
+    /// look says that they are secret.
+    #[must_use]
+    pub fn settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let clean = |name: &str, value: &str| {
+            if names::is_secret_variable(name) && rules::present(value.as_bytes()) {
+                return NAMED.to_owned();
+            }
+            self.value(name, value).into_owned()
+        };
+        settings.iter().map(|(name, value)| (name.clone(), clean(name, value))).collect()
+    }
+
+    /// The same redactor, which knows the secret values among these variables as well.
+    #[must_use]
+    pub fn extended<N: AsRef<str>, V: AsRef<str>>(
+        &self,
+        variables: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        Self::from_literals(self.search.literals().to_vec(), variables)
+    }
+
+    /// Every text in a JSON document, by the name of its field and by its look.
+    pub fn json(&self, document: &mut serde_json::Value) {
+        self.json_field("", document);
+    }
+
+    fn json_field(&self, name: &str, value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::String(text) => *text = self.value(name, text).into_owned(),
+            serde_json::Value::Array(items) if items.iter().all(serde_json::Value::is_string) => {
+                let argv: Vec<String> =
+                    items.iter().filter_map(|item| Some(item.as_str()?.to_owned())).collect();
+                *items = self.argv(&argv).into_iter().map(serde_json::Value::String).collect();
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| self.json_field(name, item)),
+            serde_json::Value::Object(fields) => {
+                fields.iter_mut().for_each(|(name, field)| self.json_field(name, field));
+            }
+            _ => {}
+        }
+    }
+
+    /// A redactor for bytes that arrive in pieces.
+    #[must_use]
+    pub fn stream(&self) -> StreamRedactor<'_> {
+        StreamRedactor::new(&self.search)
+    }
+}
+
+/// What stands for the value of a secret name.
+const NAMED: &str = "[redacted:named]";
+
+/// Whether an argument is the next flag rather than a value that begins with a dash.
+fn is_flag(argument: &str) -> bool {
+    argument.starts_with("--") || (argument.starts_with('-') && argument.len() <= 2)
+}
+
+fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.+".contains(&byte))
+}
+
+/// The literal secrets in one variable. A value of several lines (a PEM key) gives one literal per long line, because
+/// the search goes line by line; a list or a JSON document gives its parts, too.
+fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
+    if names::is_secret_variable(name) && rules::present(value.as_bytes()) {
+        let several = value.contains('\n');
+        for line in value.lines().map(str::trim).filter(|line| line.len() >= LITERAL_BYTES_MIN) {
+            // The first and last line of a PEM block are no secret; a path that exists is where a secret lies.
+            let marker = several && line.starts_with("-----");
+            let path = !several && line.starts_with('/') && std::path::Path::new(line).exists();
+            if !marker && !path {
+                push_literal(line, literals);
+            }
+        }
+        match serde_json::from_str(value) {
+            Ok(document) => collect_json("", &document, literals),
+            Err(_) if value.contains([',', ';']) => collect_list(value, literals),
+            Err(_) => {}
+        }
+    }
+    if let Some((_, rest)) = value.split_once("://")
+        && let Some((user, _)) = rest.rsplit_once('@')
+        && let Some((_, password)) = user.split_once(':')
+    {
+        push_literal(password, literals);
+        // What is encoded in the URL is plain where the script uses it.
+        for view in view::View::of(password.as_bytes()) {
+            push_literal(&String::from_utf8_lossy(&view.bytes), literals);
+        }
+    }
+}
+
+/// The secrets in a JSON document: by the names of its fields, by their look, and every item of a list.
+fn collect_json(name: &str, document: &serde_json::Value, literals: &mut Vec<Vec<u8>>) {
+    match document {
+        serde_json::Value::String(text) => {
+            let random = rules::random(text.as_bytes()) && !text.contains("://");
+            if random || names::is_secret(name) || name == LIST_ITEM {
+                text.lines().for_each(|line| push_literal(line, literals));
+            }
+        }
+        serde_json::Value::Array(items) => {
+            items.iter().for_each(|item| collect_json(LIST_ITEM, item, literals))
+        }
+        serde_json::Value::Object(fields) => {
+            fields.iter().for_each(|(name, field)| collect_json(name, field, literals));
+        }
+        _ => {}
+    }
+}
+
+/// Stands for the name that an item of a list lacks.
+const LIST_ITEM: &str = "[]";
+
+/// The secrets in `a,b` and in `name=a;name=b`.
+fn collect_list(value: &str, literals: &mut Vec<Vec<u8>>) {
+    for item in value.split([',', ';']).map(str::trim) {
+        match item.split_once('=').filter(|(_, value)| !value.is_empty() && !value.starts_with('=')) {
+            Some((name, value)) if names::is_secret(name) || rules::random(value.as_bytes()) => {
+                push_literal(value, literals)
+            }
+            Some(_) => {}
+            None => push_literal(item, literals),
+        }
+    }
+}
+
+fn push_literal(text: &str, literals: &mut Vec<Vec<u8>>) {
+    let pieces = text.as_bytes().chunks(LITERAL_BYTES_MAX);
+    literals.extend(pieces.filter(|piece| piece.len() >= LITERAL_BYTES_MIN).map(<[u8]>::to_vec));
+}
+
+#[cfg(test)]
+mod recall_tests;
+#[cfg(test)]
+mod tests;

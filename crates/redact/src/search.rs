@@ -1,0 +1,210 @@
+//! Finds secrets in bytes: one pass of an automaton over all beginnings, trigger words and literal values, then a closer look where
+//! one stood. The same again on the views of lines with escapes.
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use once_cell::race::OnceBox;
+use regex::bytes::Regex;
+
+use super::rules::RULES;
+use super::shapes::SHAPES;
+use super::view::{View, first_escape};
+
+/// Where a secret stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: usize,
+    pub end: usize,
+    pub kind: &'static str,
+    /// The block has begun and its end was not in the bytes: it goes on after `end`.
+    pub open: bool,
+    /// Smaller means more telling, for the name of merged spans.
+    rank: usize,
+}
+
+/// The shape of the first line of a private key in PEM armour (RFC 7468 and the older OpenSSL and PGP forms).
+const PEM_BEGIN: &str = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----";
+const PEM_END: &str = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----";
+const PEM_TRIGGER: &str = "-----begin ";
+const PEM_KIND: &str = "private-key";
+const LITERAL_KIND: &str = "environment";
+
+/// Automata over more pattern bytes than this stay compact instead of fast.
+const DENSE_PATTERN_BYTES_MAX: usize = 16 * 1024;
+
+pub(super) fn pem_begin() -> &'static Regex {
+    static REGEX: OnceBox<Regex> = OnceBox::new();
+    REGEX.get_or_init(|| Box::new(Regex::new(PEM_BEGIN).expect("a fixed pattern, compiled by the tests")))
+}
+
+pub(super) fn pem_end() -> &'static Regex {
+    static REGEX: OnceBox<Regex> = OnceBox::new();
+    REGEX.get_or_init(|| Box::new(Regex::new(PEM_END).expect("a fixed pattern, compiled by the tests")))
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Meaning {
+    Shape(usize),
+    Rule(usize),
+    Pem,
+    Literal(usize),
+}
+
+struct Automaton {
+    words: AhoCorasick,
+    meanings: Vec<Meaning>,
+}
+
+pub(super) struct Search {
+    literals: Vec<Vec<u8>>,
+    automaton: OnceBox<Automaton>,
+}
+
+impl Search {
+    pub fn new(literals: Vec<Vec<u8>>) -> Self {
+        Self { literals, automaton: OnceBox::new() }
+    }
+
+    pub fn literals(&self) -> &[Vec<u8>] {
+        &self.literals
+    }
+
+    /// Every secret, in order, none overlapping another.
+    pub fn spans(&self, bytes: &[u8]) -> Vec<Span> {
+        if bytes.is_empty() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        self.scan(bytes, &mut found);
+        let mut at = 0;
+        while let Some(escape) = first_escape(&bytes[at..]) {
+            let line = line_around(bytes, at + escape);
+            self.scan_views(&bytes[line.clone()], line.start, &mut found);
+            at = line.end;
+        }
+        merge(found)
+    }
+
+    /// Secrets in the views of a line that begins at `offset`.
+    fn scan_views(&self, line: &[u8], offset: usize, found: &mut Vec<Span>) {
+        for view in View::of(line) {
+            let mut seen = Vec::new();
+            self.scan(&view.bytes, &mut seen);
+            // A block that goes on is found in the line as it is.
+            found.extend(seen.into_iter().filter(|span| !span.open && span.start < span.end).map(|span| {
+                let (start, end) = view.in_line(span.start, span.end);
+                Span { start: offset + start, end: offset + end, ..span }
+            }));
+        }
+    }
+
+    fn scan(&self, bytes: &[u8], found: &mut Vec<Span>) {
+        let automaton = self.automaton();
+        let mut tried: Vec<Option<usize>> = vec![None; RULES.len()];
+        for hit in automaton.words.find_overlapping_iter(bytes) {
+            match automaton.meanings[hit.pattern().as_usize()] {
+                Meaning::Literal(index) => {
+                    // The automaton ignores case; a literal does not.
+                    if bytes[hit.start()..hit.end()] == self.literals[index][..] {
+                        found.push(span(hit.start(), hit.end(), LITERAL_KIND, usize::MAX));
+                    }
+                }
+                Meaning::Pem => found.extend(pem_block(bytes, hit.start())),
+                Meaning::Shape(index) => {
+                    if let Some((start, end)) = SHAPES[index].find(bytes, hit.start()) {
+                        found.push(span(start, end, SHAPES[index].kind, index));
+                    }
+                }
+                Meaning::Rule(index) => {
+                    if tried[index].is_none_or(|line_end| hit.start() >= line_end) {
+                        let line = line_around(bytes, hit.start());
+                        tried[index] = Some(line.end);
+                        rule_spans(index, bytes, line, found);
+                    }
+                }
+            }
+        }
+    }
+
+    fn automaton(&self) -> &Automaton {
+        self.automaton.get_or_init(|| {
+            let mut words: Vec<&[u8]> = Vec::new();
+            let mut meanings = Vec::new();
+            for (index, shape) in SHAPES.iter().enumerate() {
+                words.push(shape.anchor());
+                meanings.push(Meaning::Shape(index));
+            }
+            for (index, rule) in RULES.iter().enumerate() {
+                for trigger in &rule.triggers {
+                    words.push(trigger.as_bytes());
+                    meanings.push(Meaning::Rule(index));
+                }
+            }
+            words.push(PEM_TRIGGER.as_bytes());
+            meanings.push(Meaning::Pem);
+            for (index, literal) in self.literals.iter().enumerate() {
+                words.push(literal);
+                meanings.push(Meaning::Literal(index));
+            }
+            let dense = words.iter().map(|word| word.len()).sum::<usize>() <= DENSE_PATTERN_BYTES_MAX;
+            let kind = if dense { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA };
+            let words = AhoCorasick::builder()
+                .ascii_case_insensitive(true)
+                .match_kind(MatchKind::Standard)
+                .kind(Some(kind))
+                .build(words)
+                .expect("what an environment may hold stays far below the automaton's 2^31 states");
+            Box::new(Automaton { words, meanings })
+        })
+    }
+}
+
+fn span(start: usize, end: usize, kind: &'static str, rank: usize) -> Span {
+    Span { start, end, kind, open: false, rank }
+}
+
+fn line_around(bytes: &[u8], at: usize) -> std::ops::Range<usize> {
+    let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
+    let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline);
+    start..end
+}
+
+fn rule_spans(index: usize, bytes: &[u8], line: std::ops::Range<usize>, found: &mut Vec<Span>) {
+    let rule = &RULES[index];
+    let mut end = line.end;
+    for _ in 1..rule.lines {
+        let next = (end + 1).min(bytes.len());
+        end = memchr::memchr(b'\n', &bytes[next..]).map_or(bytes.len(), |newline| next + newline);
+    }
+    for captures in rule.regex().captures_iter(&bytes[line.start..end]) {
+        let secret = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0));
+        if let Some(secret) = secret.filter(|secret| (rule.accept)(secret.as_bytes())) {
+            let rank = SHAPES.len() + index;
+            found.push(span(line.start + secret.start(), line.start + secret.end(), rule.kind, rank));
+        }
+    }
+}
+
+/// The block that begins at `at`; open when its end is not there.
+fn pem_block(bytes: &[u8], at: usize) -> Option<Span> {
+    let begin = pem_begin().find_at(bytes, at).filter(|begin| begin.start() == at)?;
+    let end = pem_end().find_at(bytes, begin.end()).map(|end| end.end());
+    Some(Span { start: at, end: end.unwrap_or(begin.end()), kind: PEM_KIND, open: end.is_none(), rank: 0 })
+}
+
+fn merge(mut found: Vec<Span>) -> Vec<Span> {
+    found.sort_unstable_by_key(|span| (span.start, span.rank));
+    let mut merged: Vec<Span> = Vec::with_capacity(found.len());
+    for span in found {
+        match merged.last_mut().filter(|last| span.start < last.end) {
+            Some(last) => {
+                last.open = if span.end > last.end { span.open } else { last.open && span.end < last.end };
+                last.end = last.end.max(span.end);
+                if span.rank < last.rank {
+                    (last.kind, last.rank) = (span.kind, span.rank);
+                }
+            }
+            None => merged.push(span),
+        }
+    }
+    merged
+}

@@ -1,0 +1,211 @@
+//! The shapes of `shapes.toml`: literal text with classes of letters between, matched by hand around the literal that was found.
+
+use serde::Deserialize;
+
+use crate::racy::Racy;
+
+/// The data file, as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Data {
+    pub names: NameData,
+    pub shape: Vec<ShapeData>,
+    /// Read by the tests.
+    #[cfg_attr(not(test), allow(dead_code, reason = "examples for the tests"))]
+    pub named: Vec<NamedData>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NameData {
+    pub strong: Vec<String>,
+    pub prose: Vec<String>,
+    pub parts: Vec<String>,
+    pub weak: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShapeData {
+    pub id: String,
+    pub like: Vec<String>,
+    #[serde(default)]
+    pub need: Option<Need>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(not(test), allow(dead_code, reason = "examples for the tests"))]
+pub(super) struct NamedData {
+    pub like: String,
+    pub names: Vec<String>,
+}
+
+/// What the rest of a shape must have beside its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Need {
+    /// Letters and digits.
+    Mixed,
+}
+
+pub(super) static DATA: Racy<Data> =
+    Racy::new(|| toml::from_str(include_str!("shapes.toml")).expect("the file is read by the tests"));
+
+/// A class of letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Digit,
+    Hex,
+    UpperDigit,
+    LowerDigit,
+    Base62,
+    Word,
+    Base64,
+    UrlBase64,
+    Dotted,
+}
+
+impl Class {
+    fn named(name: &str) -> Self {
+        match name {
+            "digit" => Self::Digit,
+            "hex" => Self::Hex,
+            "upnum" => Self::UpperDigit,
+            "lownum" => Self::LowerDigit,
+            "base62" => Self::Base62,
+            "word" => Self::Word,
+            "b64" => Self::Base64,
+            "b64u" => Self::UrlBase64,
+            "dotted" => Self::Dotted,
+            other => panic!("`{other}` is not a class of shapes.toml"),
+        }
+    }
+
+    pub fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Digit => byte.is_ascii_digit(),
+            Self::Hex => byte.is_ascii_hexdigit(),
+            Self::UpperDigit => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Self::LowerDigit => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
+            Self::Base62 => byte.is_ascii_alphanumeric(),
+            Self::Word => byte.is_ascii_alphanumeric() || byte == b'_',
+            Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Self::UrlBase64 => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
+            Self::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
+        }
+    }
+}
+
+/// A piece of a shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Literal(Vec<u8>),
+    Class { class: Class, min: usize, max: usize },
+}
+
+/// One shape of secret.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// The word shown in `[redacted:kind]`.
+    pub kind: &'static str,
+    pub pieces: Vec<Piece>,
+    /// Which piece is looked for.
+    anchor: usize,
+    need: Option<Need>,
+}
+
+pub(super) static SHAPES: Racy<Vec<Shape>> = Racy::new(|| {
+    let all = DATA.shape.iter();
+    all.flat_map(|data| data.like.iter().map(|like| Shape::new(&data.id, like, data.need))).collect()
+});
+
+impl Shape {
+    fn new(kind: &'static str, like: &str, need: Option<Need>) -> Self {
+        let pieces = pieces(like);
+        // The first text where the shape begins with one: a class before a text may swallow it when it is read backwards.
+        let length = |piece: &Piece| if let Piece::Literal(text) = piece { text.len() } else { 0 };
+        let anchor = match pieces.first() {
+            Some(Piece::Literal(_)) => 0,
+            _ => (0..pieces.len()).max_by_key(|at| length(&pieces[*at])).unwrap_or(0),
+        };
+        Self { kind, pieces, anchor, need }
+    }
+
+    /// The literal text to look for.
+    pub fn anchor(&self) -> &[u8] {
+        match &self.pieces[self.anchor] {
+            Piece::Literal(text) => text,
+            Piece::Class { .. } => panic!("a shape without literal text cannot be looked for"),
+        }
+    }
+
+    /// Where the secret stands whose literal text was found at `at`; the letters around it must end there.
+    pub fn find(&self, bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+        let literal = self.anchor();
+        if !bytes[at..].starts_with(literal)
+            || (self.anchor == 0 && !free(at.checked_sub(1).map(|before| &bytes[before])))
+        {
+            return None;
+        }
+        let mut start = at;
+        for piece in self.pieces[..self.anchor].iter().rev() {
+            start = match piece {
+                Piece::Literal(text) => bytes[..start].ends_with(text).then(|| start - text.len())?,
+                Piece::Class { class, min, max } => {
+                    let run =
+                        bytes[..start].iter().rev().take(*max).take_while(|byte| class.has(**byte)).count();
+                    (run >= *min).then(|| start - run)?
+                }
+            };
+        }
+        let mut end = at + literal.len();
+        for piece in &self.pieces[self.anchor + 1..] {
+            end = match piece {
+                Piece::Literal(text) => bytes[end..].starts_with(text).then(|| end + text.len())?,
+                Piece::Class { class, min, max } => {
+                    let run = bytes[end..].iter().take(*max).take_while(|byte| class.has(**byte)).count();
+                    (run >= *min).then(|| end + run)?
+                }
+            };
+        }
+        let alone = free(start.checked_sub(1).map(|before| &bytes[before]))
+            && (self.may_go_on() || free(bytes.get(end)));
+        let looks = self.need.is_none()
+            || super::rules::mixed(&bytes[start..at])
+            || super::rules::mixed(&bytes[at + literal.len()..end]);
+        (alone && looks).then_some((start, end))
+    }
+
+    /// Whether a longer text is a secret, too: where only the beginning counts.
+    fn may_go_on(&self) -> bool {
+        matches!(self.pieces.last(), Some(Piece::Class { min, max, .. }) if min != max)
+    }
+}
+
+/// Whether a shape may begin or end beside this byte.
+fn free(byte: Option<&u8>) -> bool {
+    byte.is_none_or(|byte| !byte.is_ascii_alphanumeric())
+}
+
+/// `ghp_{base62:36}` as its pieces.
+pub(super) fn pieces(like: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = like;
+    while let Some((literal, tail)) = rest.split_once('{') {
+        let (class, tail) = tail.split_once('}').unwrap_or_else(|| panic!("`{like}` lacks a brace"));
+        let (class, length) = class.split_once(':').unwrap_or_else(|| panic!("`{like}` lacks a length"));
+        let (min, max) = length.split_once("..").unwrap_or((length, length));
+        let number =
+            |text: &str| text.parse().unwrap_or_else(|_| panic!("`{like}`: `{text}` is not a number"));
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(literal.into()));
+        }
+        pieces.push(Piece::Class { class: Class::named(class), min: number(min), max: number(max) });
+        rest = tail;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Literal(rest.into()));
+    }
+    pieces
+}

@@ -1,0 +1,273 @@
+//! Redaction of bytes that arrive in pieces, in bounded memory.
+//!
+//! Whole lines go through at once. Of an unfinished line the last word is held back, because it may be the first half
+//! of a secret; so is a private key's block until its end. What was let through of the unfinished line stays as
+//! context, so that `password = ` and its value are seen together even when they arrive apart.
+
+use super::search::{Search, Span, pem_end};
+
+/// An unfinished word longer than this is let through; no secret without a recognisable beginning is longer.
+pub const HELD_BYTES_MAX: usize = 4096;
+/// An unfinished line is let through by itself, but for its last word, when it is longer than this.
+const PARTIAL_BYTES_MAX: usize = 32 * 1024;
+/// How much of the unfinished line is kept as context.
+const CONTEXT_BYTES: usize = 256;
+/// No first line of a private key's block is longer.
+const ARMOUR_BYTES_MAX: usize = 80;
+/// A private key's block that did not end after this many bytes is no block.
+const BLOCK_BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Swallow {
+    Nothing,
+    /// The rest of a word whose beginning was a secret.
+    Word,
+    /// The lines of a private key; `left` bytes may still belong to it.
+    Block {
+        left: usize,
+    },
+}
+
+/// Takes secrets out of a stream of bytes. All other bytes come out unaltered and in order.
+pub struct StreamRedactor<'a> {
+    search: &'a Search,
+    /// Context (already let through), then what is held back: an unfinished line, and the one before it where its value may stand here.
+    line: Vec<u8>,
+    context_bytes: usize,
+    swallow: Swallow,
+}
+
+impl std::fmt::Debug for StreamRedactor<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StreamRedactor").field("held_bytes", &self.held_bytes()).finish()
+    }
+}
+
+impl<'a> StreamRedactor<'a> {
+    pub(super) fn new(search: &'a Search) -> Self {
+        Self { search, line: Vec::new(), context_bytes: 0, swallow: Swallow::Nothing }
+    }
+
+    /// How many bytes wait for the rest of their line.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.line.len() - self.context_bytes
+    }
+
+    /// Takes the next bytes and appends to `clean` what may be stored.
+    pub fn push(&mut self, bytes: &[u8], clean: &mut Vec<u8>) {
+        let mut bytes = bytes;
+        while !bytes.is_empty() {
+            bytes = match self.swallow {
+                Swallow::Nothing => self.take(bytes, clean),
+                Swallow::Word => self.swallow_word(bytes),
+                Swallow::Block { left } => self.swallow_block(bytes, left, clean),
+            };
+        }
+        if self.swallow == Swallow::Nothing && self.held_bytes() > PARTIAL_BYTES_MAX {
+            self.flush(clean);
+        }
+    }
+
+    /// Lets the unfinished line through but for its last word. For lines that stay unfinished: prompts, progress bars.
+    pub fn flush(&mut self, clean: &mut Vec<u8>) {
+        if self.held_bytes() == 0 || matches!(self.swallow, Swallow::Block { .. }) {
+            return;
+        }
+        let cut = self.safe_cut();
+        if cut > self.context_bytes {
+            let line = std::mem::take(&mut self.line);
+            let (end, rest) = self.emit(&line, self.context_bytes, cut, clean);
+            self.keep(&line, end);
+            if let Some(rest) = rest {
+                self.reenter(&line[rest..], clean);
+            }
+        }
+    }
+
+    /// Lets everything through. Nothing comes after it.
+    pub fn finish(&mut self, clean: &mut Vec<u8>) {
+        if let Swallow::Block { .. } = self.swallow {
+            let rest = self.take_line();
+            if !is_block_line(&rest) {
+                self.swallow = Swallow::Nothing;
+                self.push(&rest, clean);
+            }
+        }
+        let line = self.take_line_with_context();
+        let (_, rest) = self.emit(&line.0, line.1, line.0.len(), clean);
+        if let Some(rest) = rest.filter(|rest| *rest < line.0.len()) {
+            self.reenter(&line.0[rest..], clean);
+            self.finish(clean);
+        }
+    }
+
+    /// Emits the whole lines in `bytes`, keeps the rest, and gives back what a swallowed block must look at first.
+    fn take<'b>(&mut self, bytes: &'b [u8], clean: &mut Vec<u8>) -> &'b [u8] {
+        let Some(newline) = memchr::memrchr(b'\n', bytes) else {
+            self.line.extend_from_slice(bytes);
+            return &[];
+        };
+        let (whole, rest) = bytes.split_at(newline + 1);
+        if self.line.is_empty() {
+            let (_, reenter) = self.emit(whole, 0, whole.len(), clean);
+            return reenter.map_or_else(|| self.start_line(whole, rest), |at| &bytes[at..]);
+        }
+        let (mut line, context_bytes) = self.take_line_with_context();
+        let before = line.len();
+        line.extend_from_slice(whole);
+        let (_, reenter) = self.emit(&line, context_bytes, line.len(), clean);
+        match reenter {
+            // The block's beginning may stand in what was held; only new bytes are given back.
+            Some(at) if at < before => {
+                let held = line[at..before].to_vec();
+                self.reenter(&held, clean);
+                bytes
+            }
+            Some(at) => &bytes[at - before..],
+            None => self.start_line(&line, rest),
+        }
+    }
+
+    /// Begins the next line. A line before it that ends with the name of a value stays as context: in YAML the value may stand below.
+    fn start_line<'b>(&mut self, whole: &[u8], rest: &[u8]) -> &'b [u8] {
+        let last = whole[..whole.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let waits = matches!(last.trim_ascii_end().last(), Some(b':' | b'|' | b'>' | b'-'));
+        if waits && last.len() < CONTEXT_BYTES {
+            self.line.extend_from_slice(&whole[whole.len() - 1 - last.len()..]);
+            self.context_bytes = self.line.len();
+        }
+        self.line.extend_from_slice(rest);
+        &[]
+    }
+
+    /// Writes `line[from..cut]` without its secrets. Gives back where the line really was cut (a secret is never cut)
+    /// and, when a private key's block goes on, where the bytes begin that belong to it.
+    fn emit(&mut self, line: &[u8], from: usize, cut: usize, clean: &mut Vec<u8>) -> (usize, Option<usize>) {
+        let mut at = from;
+        for Span { start, end, kind, open, .. } in self.search.spans(line) {
+            if end <= at || start >= cut.max(at) {
+                continue;
+            }
+            clean.extend_from_slice(&line[at..start.max(at)]);
+            clean.extend_from_slice(b"[redacted:");
+            clean.extend_from_slice(kind.as_bytes());
+            clean.push(b']');
+            at = end;
+            if open && is_block_line(rest_of_line(line, end)) {
+                self.swallow = Swallow::Block { left: BLOCK_BYTES_MAX };
+                return (end, Some(end));
+            }
+        }
+        let end = at.max(cut);
+        clean.extend_from_slice(&line[at..end]);
+        if at == line.len() && at > from && line.last() != Some(&b'\n') {
+            self.swallow = Swallow::Word;
+        }
+        (end, None)
+    }
+
+    /// Pushes bytes that were held before the bytes now being pushed.
+    fn reenter(&mut self, held: &[u8], clean: &mut Vec<u8>) {
+        self.line.clear();
+        self.context_bytes = 0;
+        let held = held.to_vec();
+        self.push(&held, clean);
+    }
+
+    /// Keeps a little of `line[..end]` as context and all of `line[end..]` as held back.
+    fn keep(&mut self, line: &[u8], end: usize) {
+        let context_from = end.saturating_sub(CONTEXT_BYTES);
+        self.line = line[context_from..].to_vec();
+        self.context_bytes = end - context_from;
+    }
+
+    fn take_line(&mut self) -> Vec<u8> {
+        self.take_line_with_context().0
+    }
+
+    fn take_line_with_context(&mut self) -> (Vec<u8>, usize) {
+        (std::mem::take(&mut self.line), std::mem::take(&mut self.context_bytes))
+    }
+
+    /// Up to where the unfinished line cannot be part of a secret that is still arriving.
+    fn safe_cut(&self) -> usize {
+        let word = self.line.iter().rposition(u8::is_ascii_whitespace).map_or(0, |blank| blank + 1);
+        let literal =
+            self.search.literals().iter().filter_map(|literal| unfinished_literal(&self.line, literal));
+        let wanted = literal.chain(unfinished_armour(&self.line)).chain([word]).min().unwrap_or(word);
+        wanted.max(self.line.len().saturating_sub(HELD_BYTES_MAX)).max(self.context_bytes)
+    }
+
+    fn swallow_word<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let end = bytes.iter().position(|byte| byte.is_ascii_whitespace() || b"\"'`,;".contains(byte));
+        match end {
+            Some(end) => {
+                self.swallow = Swallow::Nothing;
+                self.line.clear();
+                self.context_bytes = 0;
+                &bytes[end..]
+            }
+            None => &[],
+        }
+    }
+
+    /// Drops the lines of a private key, up to its last line or the first line that cannot belong to it.
+    fn swallow_block<'b>(&mut self, bytes: &'b [u8], left: usize, clean: &mut Vec<u8>) -> &'b [u8] {
+        let newline = memchr::memchr(b'\n', bytes);
+        let (part, rest) = bytes.split_at(newline.map_or(bytes.len(), |newline| newline + 1));
+        self.line.extend_from_slice(part);
+        if newline.is_none() && self.line.len() <= HELD_BYTES_MAX && pem_end().find(&self.line).is_none() {
+            return rest;
+        }
+        let line = self.take_line();
+        if let Some(end) = pem_end().find(&line) {
+            self.swallow = Swallow::Nothing;
+            let after = line[end.end()..].to_vec();
+            self.push(&after, clean);
+        } else if is_block_line(&line) && line.len() <= left {
+            self.swallow = Swallow::Block { left: left - line.len() };
+        } else {
+            self.swallow = Swallow::Nothing;
+            if left < BLOCK_BYTES_MAX {
+                clean.push(b'\n');
+            }
+            self.push(&line, clean);
+        }
+        rest
+    }
+}
+
+/// Where the line ends in the beginning of a literal that has blanks in it (others are held back as a word).
+fn unfinished_literal(line: &[u8], literal: &[u8]) -> Option<usize> {
+    literal.iter().any(u8::is_ascii_whitespace).then_some(())?;
+    let from = line.len().saturating_sub(literal.len() - 1);
+    (from..line.len()).find(|at| literal.starts_with(&line[*at..]))
+}
+
+/// Where the line ends in the beginning of a private key's first line, which has blanks in it.
+fn unfinished_armour(line: &[u8]) -> Option<usize> {
+    let from = line.len().saturating_sub(ARMOUR_BYTES_MAX);
+    (from..line.len()).rfind(|at| line[*at..].starts_with(b"-----BEGIN "))
+}
+
+fn rest_of_line(line: &[u8], from: usize) -> &[u8] {
+    let newline = memchr::memchr(b'\n', &line[from..]);
+    &line[from..newline.map_or(line.len(), |newline| from + newline)]
+}
+
+/// Whether the line may stand inside a private key's armour: base64, a header, nothing, or either behind the prefix
+/// that a logger puts before each line.
+fn is_block_line(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let base64 = |word: &[u8]| {
+        word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\\'))
+    };
+    let last = line.rsplit(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    base64(line)
+        || (last.len() >= 40 && base64(last))
+        || line.starts_with(b"Proc-Type:")
+        || line.starts_with(b"DEK-Info:")
+        || line.starts_with(b"Version:")
+        || line.starts_with(b"Comment:")
+}

@@ -1,0 +1,344 @@
+use super::*;
+
+/// Secrets of every kind, put together here so that no scanner takes this file for a leak.
+fn planted() -> Vec<(&'static str, String)> {
+    let filler = |count: usize| "a1B2c3D4e5".chars().cycle().take(count).collect::<String>();
+    let hex = |count: usize| "0f1e2d3c4b".chars().cycle().take(count).collect::<String>();
+    vec![
+        ("aws-key", format!("AKI{}", "AIOSFODNN7EXAMPLE")),
+        ("github-token", format!("ghp{}{}", "_", filler(36))),
+        ("github-token", format!("github{}{}", "_pat_", filler(40))),
+        ("gitlab-token", format!("glpat{}{}", "-", filler(20))),
+        ("huggingface-token", format!("hf{}{}", "_", "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh")),
+        ("anthropic-key", format!("sk{}{}", "-ant-api03-", filler(60))),
+        ("openai-key", format!("sk{}{}", "-proj-", filler(48))),
+        ("slack-token", format!("xox{}{}", "b-1234567890-", filler(24))),
+        ("google-key", format!("AIz{}{}", "a", filler(35))),
+        ("npm-token", format!("npm{}{}", "_", filler(36))),
+        ("databricks-token", format!("dap{}{}", "i", hex(32))),
+        ("nvidia-key", format!("nvapi{}{}", "-", filler(60))),
+        ("jwt", format!("eyJ{}.eyJ{}.{}", filler(30), filler(60), filler(43))),
+    ]
+}
+
+fn redactor() -> Redactor {
+    Redactor::from_environment([
+        ("DB_PASSWORD", "correct horse battery"),
+        ("LAB_TOKEN", "plain-looking-value"),
+        ("SHORT_KEY", "short"),
+        ("EDITOR", "not-a-secret-at-all"),
+        ("DATABASE_URL", "postgres://ana:swordfish-99@db/ledger"),
+    ])
+}
+
+/// Proves that every kind of secret is found in plain text, in JSON, in an argument and in a URL.
+#[test]
+fn every_kind_is_found_in_every_place() {
+    let redactor = redactor();
+    for (kind, secret) in planted() {
+        for text in [
+            format!("using {secret} now"),
+            format!("{{\"value\":\"{secret}\",\"step\":3}}"),
+            format!("--x={secret}"),
+            format!("https://host/path?x={secret}&y=1"),
+        ] {
+            let clean = redactor.text(&text);
+            assert!(!clean.contains(&secret), "{kind}: {clean}");
+            assert!(clean.contains(&format!("[redacted:{kind}]")), "{kind}: {clean}");
+        }
+    }
+}
+
+/// Proves that values are recognised by the name before them, in the notations logs and shells use.
+#[test]
+fn named_values_are_found() {
+    for (text, clean) in [
+        ("password=hunter2", "password=[redacted:secret]"),
+        ("{'api_key': 'abcdef', 'step': 1}", "{'api_key': '[redacted:secret]', 'step': 1}"),
+        (r#"{"client_secret":"a b c d"}"#, r#"{"client_secret":"[redacted:secret]"}"#),
+        ("+ train.py --api-key abcd1234 --lr 0.1", "+ train.py --api-key [redacted:secret] --lr 0.1"),
+        ("['train.py', '--password', 'abcd1234']", "['train.py', '--password', '[redacted:secret]']"),
+        ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG", "AWS_SECRET_ACCESS_KEY=[redacted:secret]"),
+        ("postgres://ana:p@ss@db/x", "postgres://ana:[redacted:url-password]@db/x"),
+        ("Authorization: Bearer abc.def-123", "Authorization: Bearer [redacted:authorization]"),
+        ("AccountKey=Zm9vYmFyYmF6cXV4;Endpoint=x", "AccountKey=[redacted:secret];Endpoint=x"),
+        ("GET /c?sv=1&sig=Zm9vYmFyYmF6cXV4Zm9v%3D", "GET /c?sv=1&sig=[redacted:signature]"),
+        ("Server=db;Uid=ana;Pwd=hunter2;", "Server=db;Uid=ana;Pwd=[redacted:secret];"),
+        ("MY_TOKEN=a1b2c3d4e5f6a7b8c9", "MY_TOKEN=[redacted:secret]"),
+        ("value is plain-looking-value.", "value is [redacted:environment]."),
+        ("the horse is correct horse battery", "the horse is [redacted:environment]"),
+        ("swordfish-99", "[redacted:environment]"),
+        (
+            "\x1b[36mpassword\x1b[0m=\x1b[35mhunter2\x1b[0m",
+            "\x1b[36mpassword\x1b[0m=\x1b[35m[redacted:secret]\x1b[0m",
+        ),
+        ("{'password': b'hunter2'}", "{'password': b'[redacted:secret]'}"),
+        ("('password', 'hunter2')", "('password', '[redacted:secret]')"),
+        ("password=SecretStr('hunter2')", "password=SecretStr('[redacted:secret]')"),
+        ("db:\n  password:\n    hunter2\n  x: 1", "db:\n  password:\n    [redacted:secret]\n  x: 1"),
+        ("Cookie: sid=a1b2c3; theme=dark", "Cookie: [redacted:cookie]"),
+        ("$ curl -s -u ana:hunter2 https://h/", "$ curl -s -u ana:[redacted:secret] https://h/"),
+        ("mysql -h db -phunter2 shop", "mysql -h db -p[redacted:secret] shop"),
+        ("machine h login ana password hunter2", "machine h login ana password [redacted:secret]"),
+        ("https://a1b2c3d4e5f6a7b8c9@github.com/x", "https://[redacted:url-password]@github.com/x"),
+        ("postgres://ana:hun/ter2@db/x", "postgres://ana:[redacted:url-password]@db/x"),
+        (r#"sh -c 'train --password \"a b c\"'"#, r#"sh -c 'train --password \"[redacted:secret]\"'"#),
+    ] {
+        assert_eq!(redactor().text(text), clean, "{text}");
+    }
+}
+
+/// Proves that what training logs are full of stays as it is.
+#[test]
+fn ordinary_output_survives() {
+    let base64_image: String = (0..40_000u32)
+        .map(|index| {
+            let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+            char::from(letters[(index.wrapping_mul(2_654_435_761) >> 16) as usize % 64])
+        })
+        .collect();
+    for text in [
+        "commit 857e6cd2b1a0f9e8d7c6b5a4938271605f4e3d2c",
+        "wandb: git commit 857e6cd2b1a0f9e8d7c6b5a4938271605f4e3d2c",
+        "run 6ba7b810-9dad-11d1-80b4-00c04fd430c8 sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "tokens: 4096 tokens/s=18231 num_key_value_heads=8 pad_token='<pad>' eos_token: <|im_end|>",
+        "KeyError: 'image_key'  tokenizer=bert-base-uncased-2024-long-name  key=household",
+        "password=None api_key=null secret: ****",
+        "forward_pass: 12.3456789ms max_api_tokens=4096 eos token id: 50256",
+        "columns ['password', 'username', 'last login']  use_auth: basic",
+        "basic understanding of bearer bonds; PWD=/srv/project",
+        "http://localhost:6006/#scalars  http://host:8080/path?email=a@b",
+        "step 1000/20000 loss=0.1234 lr=1e-4 https://wandb.ai/team/project/runs/2x9k3j1a",
+        "task-force-on-something-that-is-long-enough sk-learn-contrib-is-a-very-long-name",
+        "SHORT_KEY is short, EDITOR is not-a-secret-at-all",
+        base64_image.as_str(),
+    ] {
+        assert!(
+            matches!(redactor().text(text), Cow::Borrowed(_)),
+            "{} became {}",
+            text,
+            redactor().text(text)
+        );
+    }
+}
+
+/// Proves that cutting the stream anywhere, with or without a flush at the cut, never lets a secret through, and that
+/// the result is the same as for the whole text.
+#[test]
+fn a_secret_split_anywhere_is_caught() {
+    let redactor = redactor();
+    let mut lines: Vec<(String, String)> =
+        planted().into_iter().map(|(_, secret)| (format!("step 1 {secret} end\n"), secret)).collect();
+    lines.push(("say password = hunter2hunter2 end\n".into(), "hunter2hunter2".into()));
+    lines.push(("x correct horse battery y\n".into(), "correct horse battery".into()));
+    lines.push(("Authorization: Bearer abc.def-123 end\n".into(), "abc.def-123".into()));
+    lines.push(("db:\n  password:\n    hunter2hunter2\nend\n".into(), "hunter2hunter2".into()));
+    for (line, secret) in lines {
+        let whole = redactor.text(&line).into_owned();
+        for cut in 0..=line.len() {
+            for flush in [false, true] {
+                let mut clean = Vec::new();
+                let mut stream = redactor.stream();
+                for piece in [&line.as_bytes()[..cut], &line.as_bytes()[cut..]] {
+                    stream.push(piece, &mut clean);
+                    if flush {
+                        stream.flush(&mut clean);
+                    }
+                }
+                stream.finish(&mut clean);
+                let clean = String::from_utf8(clean).unwrap();
+                assert!(!clean.contains(&secret), "cut {cut} flush {flush}: {clean}");
+                assert_eq!(clean, whole, "cut {cut} flush {flush}");
+            }
+        }
+    }
+}
+
+/// Proves that a private key is taken out however it arrives, that what follows stays, and that a mere mention of the
+/// first line takes nothing else with it.
+#[test]
+fn private_keys_are_taken_out_as_blocks() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n".repeat(24);
+    let begin = format!("-----BEGIN RSA {} KEY-----", "PRIVATE");
+    let end = format!("-----END RSA {} KEY-----", "PRIVATE");
+    let text = format!("before\n{begin}\n{body}{end}\nafter\n");
+    let redactor = redactor();
+    for size in [1, 7, 64, 100_000] {
+        let mut clean = Vec::new();
+        let mut stream = redactor.stream();
+        text.as_bytes().chunks(size).for_each(|piece| {
+            stream.push(piece, &mut clean);
+            stream.flush(&mut clean);
+        });
+        stream.finish(&mut clean);
+        assert_eq!(
+            String::from_utf8(clean).unwrap(),
+            "before\n[redacted:private-key]\nafter\n",
+            "pieces of {size}"
+        );
+    }
+    let mention = format!("expected {begin}\nTraceback (most recent call last):\n  File \"x.py\", line 3\n");
+    let clean = redactor.text(&mention);
+    assert_eq!(
+        clean,
+        "expected [redacted:private-key]\nTraceback (most recent call last):\n  File \"x.py\", line 3\n"
+    );
+}
+
+/// Proves that a log made of nothing but beginnings of keys costs neither the stack nor much time.
+#[test]
+fn hostile_beginnings_of_keys_are_survived() {
+    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
+    let redactor = redactor();
+    for text in [format!("{begin} ").repeat(5_000), format!("{begin}x\n").repeat(5_000), begin.repeat(5_000)]
+    {
+        for size in [100, text.len()] {
+            let (mut clean, mut stream) = (Vec::new(), redactor.stream());
+            text.as_bytes().chunks(size).for_each(|piece| stream.push(piece, &mut clean));
+            stream.finish(&mut clean);
+            assert!(!String::from_utf8(clean).unwrap().contains(&begin));
+        }
+    }
+}
+
+/// Proves that bytes of any kind come out as they went in, whatever the pieces, and that little is held back.
+#[test]
+fn binary_streams_are_unaltered_and_held_back_little() {
+    let bytes: Vec<u8> =
+        (0..300_000u32).map(|index| (index.wrapping_mul(2_246_822_519) >> 11) as u8).collect();
+    let no_newline: Vec<u8> = bytes.iter().map(|byte| if *byte == b'\n' { 0 } else { *byte }).collect();
+    for input in [bytes, no_newline] {
+        for size in [1_000, 65_536] {
+            let mut clean = Vec::new();
+            let redactor = redactor();
+            let mut stream = redactor.stream();
+            for piece in input.chunks(size) {
+                stream.push(piece, &mut clean);
+                assert!(stream.held_bytes() <= 40_000, "{} bytes held", stream.held_bytes());
+                stream.flush(&mut clean);
+                assert!(stream.held_bytes() <= stream::HELD_BYTES_MAX);
+            }
+            stream.finish(&mut clean);
+            assert!(clean == input, "altered with pieces of {size}");
+        }
+    }
+}
+
+/// Proves that arguments are judged by name and by look, and that harmless ones stay.
+#[test]
+fn argv_keeps_everything_but_secrets() {
+    let argv: Vec<String> = [
+        "train.py",
+        "--api-key",
+        "abc",
+        "--token=a1b2c3d4e5f6a7b8c9",
+        "db.password=x1",
+        "--pad-token",
+        "<pad>",
+        "--label-key",
+        "household",
+        "--lr",
+        "0.1",
+        "--password",
+        "--verbose",
+        "--password",
+        "-dashed",
+        "--auth",
+        "X1-y2",
+        "-u",
+        "ana:hunter2",
+        "MY_TOKEN=short1",
+        "--url=https://u:pw@host/",
+    ]
+    .map(String::from)
+    .to_vec();
+    let expected = [
+        "train.py",
+        "--api-key",
+        "[redacted:named]",
+        "--token=[redacted:named]",
+        "db.password=[redacted:named]",
+        "--pad-token",
+        "<pad>",
+        "--label-key",
+        "household",
+        "--lr",
+        "0.1",
+        "--password",
+        "--verbose",
+        "--password",
+        "[redacted:named]",
+        "--auth",
+        "[redacted:named]",
+        "-u",
+        "ana:[redacted:named]",
+        "MY_TOKEN=[redacted:named]",
+        "--url=https://u:[redacted:url-password]@host/",
+    ];
+    assert_eq!(redactor().argv(&argv), expected);
+}
+
+/// Proves that the environment is an allow-list and that settings and JSON lose their secrets only.
+#[test]
+fn environment_settings_and_json_are_cleaned() {
+    let kept = redactor().environment([
+        ("CUDA_VISIBLE_DEVICES", "0,1"),
+        ("MY_VARIABLE", "x"),
+        ("SLURM_JWT", "abcdefgh"),
+        ("PYTHONPATH", "plain-looking-value"),
+    ]);
+    assert_eq!(kept.len(), 2);
+    assert_eq!(kept["PYTHONPATH"], "[redacted:environment]");
+    let mut document =
+        serde_json::json!({"api_key": "k", "argv": ["x", "--secret", "y"], "lr": 0.1, "n": {"p": "ok"}});
+    redactor().json(&mut document);
+    assert_eq!(
+        document,
+        serde_json::json!({"api_key": "[redacted:named]", "argv": ["x", "--secret", "[redacted:named]"], "lr": 0.1, "n": {"p": "ok"}})
+    );
+}
+
+/// Proves that however many variables are secret, each is found, and so are the parts of lists, of JSON and of encoded URLs.
+#[test]
+fn every_secret_variable_is_searched_for() {
+    let many: Vec<(String, String)> = (0..2_000)
+        .map(|number| (format!("S{number}_PASSWORD"), format!("plain-words-{number}-end")))
+        .collect();
+    let redactor = Redactor::from_environment(many.clone());
+    for (_, value) in &many {
+        assert_eq!(redactor.text(value), "[redacted:environment]");
+    }
+    let redactor = Redactor::from_environment([
+        ("OPENAI_KEYS", "first-of-them,second-of-them"),
+        ("DB_CREDS", r#"{"user": "ana-maria", "password": "horse-battery", "more": ["staple-guns"]}"#),
+        ("DATABASE_URL", "postgres://ana:pass%2Fwords%40x@db/t"),
+    ]);
+    for (text, clean) in [
+        ("uses second-of-them", "uses [redacted:environment]"),
+        ("uses horse-battery", "uses [redacted:environment]"),
+        ("uses staple-guns", "uses [redacted:environment]"),
+        ("uses pass/words@x", "uses [redacted:environment]"),
+        ("uses ana-maria", "uses ana-maria"),
+        (r#"{"m":"first-of\u002dthem"}"#, r#"{"m":"[redacted:environment]"}"#),
+    ] {
+        assert_eq!(redactor.text(text), clean);
+    }
+}
+
+/// Proves that what was cleaned once stays as it is, so that a text may pass several doors.
+#[test]
+fn cleaning_twice_changes_nothing() {
+    let redactor = redactor();
+    for (_, secret) in planted() {
+        for text in [
+            format!("password={secret}"),
+            format!("{{'api_key': '{secret}'}}"),
+            format!("--token {secret} {secret}"),
+        ] {
+            let once = redactor.text(&text).into_owned();
+            assert_eq!(redactor.text(&once), once);
+            let named = redactor.value("api_key", &once).into_owned();
+            assert_eq!(redactor.value("api_key", &named), named);
+        }
+    }
+}

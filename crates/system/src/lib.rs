@@ -1,0 +1,8 @@
+//! What only the operating system knows: the time, randomness, and a request to stop. Everything else takes these as parameters, so
+//! that it can be tested and replayed.
+
+mod cancel;
+mod clock;
+
+pub use cancel::Cancel;
+pub use clock::{SystemClock, SystemIds, system_rng};
