@@ -15,6 +15,8 @@ pub enum ErrorKind {
     NotFound,
     /// A hash, a fence or a sealed receipt did not hold: look before going on.
     Integrity,
+    /// Another process changed the same at the same time: read it again and try again.
+    Changed,
     /// Wait until another process lets go of the ledger, and try again.
     Locked,
     /// Wait until the ledger's server answers again.
@@ -29,7 +31,7 @@ impl ErrorKind {
     /// Whether the same will do later, with nothing changed by anybody.
     #[must_use]
     pub fn is_passing(self) -> bool {
-        matches!(self, Self::Locked | Self::Unavailable | Self::Cancelled)
+        matches!(self, Self::Changed | Self::Locked | Self::Unavailable | Self::Cancelled)
     }
 }
 

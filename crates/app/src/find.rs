@@ -116,11 +116,17 @@ impl App {
         Ok(budgets)
     }
 
+    /// Changes a run as the ledger has it now.
+    pub(crate) fn change_run(&self, run_id: RunId, change: impl Fn(&mut RunRow)) -> Result<RunRow, AppError> {
+        self.ledger_write(|ledger| ledger.change_run(run_id, &change))
+    }
+
     pub(crate) fn set_run_state(&self, run_id: RunId, state: RunState) -> Result<(), AppError> {
-        let mut run = self.run_by_id(run_id)?;
-        run.state = state;
-        run.ended_at = state.is_final().then(|| self.clock.now());
-        self.ledger_write(|ledger| ledger.update_run(&run))?;
+        let now = self.clock.now();
+        let run = self.change_run(run_id, |run| {
+            run.state = state;
+            run.ended_at = state.is_final().then_some(now);
+        })?;
         self.keep(run_id, Kept::State, &KeptRows::of_run(&run, &[], &[]));
         Ok(())
     }

@@ -202,6 +202,7 @@ pub(crate) fn ledger_error(error: &LedgerError) -> AppError {
         trackway_ledger::ErrorKind::Integrity => ErrorKind::Integrity,
         trackway_ledger::ErrorKind::Locked => ErrorKind::Locked,
         trackway_ledger::ErrorKind::Unavailable => ErrorKind::Unavailable,
+        trackway_ledger::ErrorKind::Changed => ErrorKind::Changed,
         trackway_ledger::ErrorKind::Newer | trackway_ledger::ErrorKind::Fault => ErrorKind::Fault,
     };
     let shown = AppError::new(kind, error.to_string());

@@ -8,6 +8,7 @@ use crate::App;
 use crate::error::AppError;
 use crate::home::changed_at;
 use crate::run::lock::RunLock;
+use crate::run::supervision::Taken;
 use crate::seal;
 
 impl App {
@@ -49,9 +50,9 @@ impl App {
         let open = self.ledger_read(trackway_ledger::Ledger::unsealed_attempts)?;
         let own = open.iter().filter(|attempt| self.home.attempt_folder(attempt.attempt_id).is_dir());
         let sealed = own.filter(|attempt| {
-            let _lock = match locks.is_empty() {
-                true => match RunLock::try_take(&self.home.run_folder(attempt.run_id)) {
-                    Ok(Some(lock)) => Some(lock),
+            let _supervision = match locks.is_empty() {
+                true => match self.try_supervise(attempt.run_id).map(Taken::mine) {
+                    Ok(Some(supervision)) => Some(supervision),
                     _ => return false,
                 },
                 false => None,
@@ -69,15 +70,18 @@ impl App {
 
     fn reconcile_one(&self, attempt: &AttemptRow) -> Option<String> {
         // A home on another machine's disk: the run's folder is there, the processes are not ours to judge.
-        let _lock = RunLock::try_take(&self.home.run_folder(attempt.run_id)).ok().flatten()?;
-        self.try_to_seal(&attempt.attempt_id.to_string(), || self.seal_if_ended(attempt))
+        let lock = RunLock::try_take(&self.home.run_folder(attempt.run_id)).ok().flatten()?;
+        self.try_to_seal(&attempt.attempt_id.to_string(), || self.seal_if_ended(attempt, lock))
     }
 
-    fn seal_if_ended(&self, attempt: &AttemptRow) -> Result<Option<String>, AppError> {
+    fn seal_if_ended(&self, attempt: &AttemptRow, lock: RunLock) -> Result<Option<String>, AppError> {
         let id = attempt.attempt_id;
         Ok(match self.has_ended(attempt)? {
             None => None,
             Some(true) => {
+                let Some(_supervision) = self.supervise_with(attempt.run_id, lock)?.mine() else {
+                    return Ok(None);
+                };
                 let reason = seal::seal(self, &id)?.row.termination_reason.map(|reason| reason.to_string());
                 Some(format!("attempt {id} had ended without a supervisor: {}", reason.unwrap_or_default()))
             }

@@ -8,8 +8,8 @@ use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
 use crate::App;
 use crate::actions::{self, ActionKind, OwnAction};
 use crate::error::{AppError, ErrorKind};
-use crate::run::lock::RunLock;
 use crate::run::roll_back::{Asked, AskedBy, Decided, go_back, place, rows, skipped, told};
+use crate::run::supervision::Taken;
 
 /// What a person asks for.
 #[derive(Debug, Clone)]
@@ -118,13 +118,14 @@ impl App {
         last: &AttemptRow,
         decided: &Decided,
     ) -> Result<String, AppError> {
-        let folder = self.home.run_folder(run.run_id);
-        let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
-        if lock.is_none() {
-            let message = format!("run `{}` waits for its next attempt", run.name);
-            return Err(AppError::new(ErrorKind::Usage, message)
-                .hint(format!("stop it first: trackway stop {}", run.run_id)));
-        }
+        let _supervision = match self.try_supervise(run.run_id)? {
+            Taken::Mine(supervision) => supervision,
+            Taken::By(holder) => {
+                let message = format!("run `{}` waits for its next attempt under {holder}", run.name);
+                return Err(AppError::new(ErrorKind::Usage, message)
+                    .hint(format!("stop it first: trackway stop {}", run.run_id)));
+            }
+        };
         let id = format!("{}:{}", last.attempt_id, rows(self, run.run_id)?.len() + 1);
         let told = go_back(self, run, last, id, decided)?;
         // What blocked it is what the person answers with this.

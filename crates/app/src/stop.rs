@@ -11,7 +11,7 @@ use crate::control::{self, Request};
 use crate::error::{AppError, ErrorKind};
 use crate::home::run_file;
 use crate::run::StoredJob;
-use crate::run::lock::RunLock;
+use crate::run::supervision::Taken;
 
 /// The answer to `trackway stop`.
 #[derive(Debug, Clone, Serialize)]
@@ -67,8 +67,7 @@ impl App {
         let folder = self.home.run_folder(run.run_id);
         let path = folder.join(run_file::STOP);
         std::fs::write(&path, b"").map_err(|error| AppError::file("write", &path, &error))?;
-        let lock = RunLock::try_take(&folder).map_err(|error| AppError::file("lock", &folder, &error))?;
-        if lock.is_some() {
+        if let Taken::Mine(_supervision) = self.try_supervise(run.run_id)? {
             self.set_run_state(run.run_id, RunState::Stopped)?;
             let _ = trackway_files::unlink(&path);
         }

@@ -34,7 +34,7 @@ impl Failure {
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Self {
         let code = match error.kind {
-            ErrorKind::Fault | ErrorKind::Locked | ErrorKind::Unavailable => 1,
+            ErrorKind::Fault | ErrorKind::Changed | ErrorKind::Locked | ErrorKind::Unavailable => 1,
             ErrorKind::Usage => USAGE,
             ErrorKind::Blocked => 3,
             ErrorKind::Cancelled => NOT_COMPLETED,

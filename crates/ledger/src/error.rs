@@ -13,6 +13,8 @@ pub enum ErrorKind {
     Usage,
     /// A sealed receipt, an append-only table or a hash did not hold: look before going on.
     Integrity,
+    /// Read again what was to be changed, and change that.
+    Changed,
     /// Use a newer Trackway.
     Newer,
     /// Try again, or report a fault.
@@ -90,6 +92,20 @@ pub enum LedgerError {
         /// Which rule did not hold.
         why: String,
     },
+    /// A run was changed between reading it and writing it back: read it again.
+    #[error("run {run_id} was changed by another process at the same time; nothing was written")]
+    Changed {
+        /// The run.
+        run_id: String,
+    },
+    /// The lease under which this process wrote about a run was granted to another one.
+    #[error("run {run_id} is now supervised by another process: {holder}; nothing was written")]
+    Superseded {
+        /// The run.
+        run_id: String,
+        /// Its supervisor, for people.
+        holder: String,
+    },
     /// The database failed.
     #[error("the ledger `{location}` failed at {doing}: {why}")]
     Database {
@@ -142,7 +158,8 @@ impl LedgerError {
             Self::Unavailable { .. } => ErrorKind::Unavailable,
             Self::Newer { .. } => ErrorKind::Newer,
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
-            Self::Integrity { .. } => ErrorKind::Integrity,
+            Self::Integrity { .. } | Self::Superseded { .. } => ErrorKind::Integrity,
+            Self::Changed { .. } => ErrorKind::Changed,
             Self::Query(_) | Self::Import { .. } => ErrorKind::Usage,
             Self::Open { .. } | Self::Database { .. } | Self::File { .. } | Self::Parquet { .. } => {
                 ErrorKind::Fault

@@ -387,7 +387,8 @@ fn restore_run(backend: &mut Backend, run: &RunRow, stands: bool) -> Result<bool
     let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[run.run_id.to_value()])?;
     let moved = |stored: &RunRow| stored.attempt_count == run.attempt_count && stored.state != run.state;
     if stands && run.state != RunState::Planned && stored.first().is_some_and(moved) {
-        update_run(backend, run)?;
+        let revision = stored.first().map_or(0, |stored| stored.revision);
+        update_run(backend, &RunRow { revision, ..run.clone() })?;
         return Ok(true);
     }
     Ok(false)
@@ -430,8 +431,8 @@ fn restore_attempt(
     }
     // The ledger may know of a later attempt.
     let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[attempt.run_id.to_value()])?;
-    let known = stored.first().map_or(0, |run| run.attempt_count);
-    seal.run = seal.run.filter(|run| run.attempt_count >= known);
+    let (known, revision) = stored.first().map_or((0, 0), |run| (run.attempt_count, run.revision));
+    seal.run = seal.run.filter(|run| run.attempt_count >= known).map(|run| RunRow { revision, ..run });
     seal_rows(backend, &seal)?;
     backend.update_in(table, attempt, &["run_id", "kind"])?;
     Ok(true)

@@ -9,6 +9,7 @@ use trackway_redact::Redactor;
 
 use crate::backend::{Backend, PostgresBackend, SqliteBackend};
 use crate::error::{ErrorKind, LedgerError};
+use crate::leases::{Leases, check_epoch};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, DataSnapshotFileRow, DataSnapshotRow,
     DetectionRow, EvaluationRow, EventRow, LAUNCHES, PreflightCheckRow, ResumeProofRow, RetryRow,
@@ -40,10 +41,11 @@ impl Default for OpenOptions {
     }
 }
 
-/// An open ledger. Clones share one connection; threads take turns.
+/// An open ledger. Clones share one connection, whose threads take turns, and the leases they were granted.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     backend: Arc<Mutex<Backend>>,
+    pub(crate) leases: Leases,
 }
 
 /// How a live attempt moves on; fields that are `None` stay as they are.
@@ -79,12 +81,15 @@ impl Ledger {
         for _ in 1..OPEN_TRIES {
             match backend.migrate() {
                 Err(error) if error.kind() == ErrorKind::Unavailable => std::thread::sleep(OPEN_PAUSE),
-                Err(error) => return Err(error),
-                Ok(()) => return Ok(Self { backend: Arc::new(Mutex::new(backend)) }),
+                done => return done.map(|()| Self::over(backend)),
             }
         }
         backend.migrate()?;
-        Ok(Self { backend: Arc::new(Mutex::new(backend)) })
+        Ok(Self::over(backend))
+    }
+
+    fn over(backend: Backend) -> Self {
+        Self { backend: Arc::new(Mutex::new(backend)), leases: Leases::default() }
     }
 
     /// The file or URL, without a password.
@@ -105,6 +110,23 @@ impl Ledger {
         self.backend.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Does all of `work`, a write about a run, or nothing of it: nothing when this handle lost the run's lease. `durable` as for
+    /// a transaction.
+    pub(crate) fn write_about<T>(
+        &self,
+        run_id: RunId,
+        durable: bool,
+        work: impl FnOnce(&mut Backend) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let epoch = self.leases.epoch(run_id);
+        self.backend().transaction(durable, |backend| {
+            if let Some(epoch) = epoch {
+                check_epoch(backend, run_id, epoch)?;
+            }
+            work(backend)
+        })
+    }
+
     /// Stores a new run and the data sets it reads, durably. The same again changes nothing.
     ///
     /// # Errors
@@ -116,13 +138,25 @@ impl Ledger {
         })
     }
 
-    /// Writes every column of a run that may change: all but config, seed and the time of its making.
+    /// Changes a run as it is stored now, durably, and gives it as it is then. Config, seed, kind and the time of its creation
+    /// stay as they are, whatever `change` does; it may be called again after a fault, on the row as it is then.
     ///
     /// # Errors
     /// [`LedgerError::NotFound`] when there is no such run; [`LedgerError::Integrity`] when its state and its end
-    /// do not fit.
-    pub fn update_run(&self, run: &RunRow) -> Result<(), LedgerError> {
-        update_run(&mut self.backend(), run)
+    /// do not fit; [`LedgerError::Superseded`] when this handle lost the run's lease.
+    pub fn change_run(&self, run_id: RunId, change: impl Fn(&mut RunRow)) -> Result<RunRow, LedgerError> {
+        self.write_about(run_id, true, |backend| {
+            let tail = match backend {
+                Backend::Sqlite(_) => "WHERE run_id = ?",
+                Backend::Postgres(_) => "WHERE run_id = ? FOR NO KEY UPDATE",
+            };
+            let mut run: RunRow =
+                backend.select(tail, &[run_id.to_value()])?.pop().ok_or_else(|| not_found("run", run_id))?;
+            change(&mut run);
+            update_run(backend, &run)?;
+            run.revision += 1;
+            Ok(run)
+        })
     }
 
     /// Stores a new attempt, durably, in the table of its kind. The same again changes nothing.
@@ -131,7 +165,7 @@ impl Ledger {
     /// [`LedgerError::Integrity`] when another attempt has its id or its number, or its run does not exist.
     pub fn insert_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
         let table = AttemptRow::table_of(attempt.kind);
-        self.backend().transaction(true, |backend| backend.insert_once_into(table, attempt).map(|_| ()))
+        self.write_about(attempt.run_id, true, |backend| backend.insert_once_into(table, attempt).map(|_| ()))
     }
 
     /// Stores a run and attempts of it in one go, durably: what an import needs.
@@ -150,8 +184,10 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when it is sealed; [`LedgerError::NotFound`] when it does not exist.
     pub fn update_attempt(&self, attempt: &AttemptRow) -> Result<(), LedgerError> {
-        let updated =
-            self.backend().update_in(AttemptRow::table_of(attempt.kind), attempt, &["run_id", "kind"])?;
+        let table = AttemptRow::table_of(attempt.kind);
+        let updated = self.write_about(attempt.run_id, false, |backend| {
+            backend.update_in(table, attempt, &["run_id", "kind"])
+        })?;
         if updated { Ok(()) } else { Err(not_found("attempt", attempt.attempt_id)) }
     }
 
@@ -162,8 +198,8 @@ impl Ledger {
     /// [`LedgerError::Locked`] and faults of the database.
     pub fn touch_attempt(
         &self,
-        attempt_id: AttemptId,
-        kind: LaunchKind,
+        run_id: RunId,
+        (attempt_id, kind): (AttemptId, LaunchKind),
         progress: &AttemptProgress,
     ) -> Result<bool, LedgerError> {
         let mut touch = Touch::default();
@@ -183,7 +219,9 @@ impl Ledger {
             touch.sets.join(", ")
         );
         touch.values.push(attempt_id.to_value());
-        Ok(self.backend().execute("noting progress", &sql, &touch.values)? == 1)
+        let touched = self
+            .write_about(run_id, false, |backend| backend.execute("noting progress", &sql, &touch.values))?;
+        Ok(touched == 1)
     }
 
     /// Adds an event. Telling the same event again changes nothing. True when it was new.
@@ -191,7 +229,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another event has its id, or its run does not exist.
     pub fn append_event(&self, event: &EventRow) -> Result<bool, LedgerError> {
-        self.backend().insert_once(event)
+        self.write_about(event.run_id, false, |backend| backend.insert_once(event))
     }
 
     /// Adds a decision. Telling the same one again changes nothing.
@@ -199,18 +237,24 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another decision was made after that attempt.
     pub fn insert_retry(&self, retry: &RetryRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(retry))
+        self.write_about(retry.run_id, true, |backend| backend.insert_once(retry))
     }
 
     /// Notes which attempt followed a decision; possible once. The same one again changes nothing.
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when another one is noted already.
-    pub fn set_next_attempt(&self, after: AttemptId, next: AttemptId) -> Result<(), LedgerError> {
+    pub fn set_next_attempt(
+        &self,
+        run_id: RunId,
+        after: AttemptId,
+        next: AttemptId,
+    ) -> Result<(), LedgerError> {
         let sql = "UPDATE retries SET next_attempt_id = ? WHERE attempt_id = ? AND (next_attempt_id IS NULL OR next_attempt_id <> ?)";
         let values = [next.to_value(), after.to_value(), next.to_value()];
-        self.backend().execute("noting the next attempt", sql, &values)?;
-        Ok(())
+        self.write_about(run_id, false, |backend| {
+            backend.execute("noting the next attempt", sql, &values).map(|_| ())
+        })
     }
 
     /// Adds a late fact beside a receipt.
@@ -247,8 +291,10 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when a checkpoint would change its identity.
     pub fn upsert_checkpoints(&self, checkpoints: &[CheckpointRow]) -> Result<(), LedgerError> {
-        self.backend().transaction(false, |backend| {
-            checkpoints.iter().try_for_each(|row| upsert_checkpoint(backend, row))
+        checkpoints.chunk_by(|one, next| one.run_id == next.run_id).try_for_each(|of_run| {
+            self.write_about(of_run[0].run_id, false, |backend| {
+                of_run.iter().try_for_each(|row| upsert_checkpoint(backend, row))
+            })
         })
     }
 
@@ -283,7 +329,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
     pub fn insert_detection(&self, detection: &DetectionRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(detection))
+        self.write_about(detection.run_id, true, |backend| backend.insert_once(detection))
     }
 
     /// Writes down that a run went back. The same row again changes nothing and answers `false`.
@@ -291,7 +337,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::Integrity`] when another one has its id, or the run does not exist.
     pub fn insert_roll_back(&self, roll_back: &RollBackRow) -> Result<bool, LedgerError> {
-        self.backend().transaction(true, |backend| backend.insert_once(roll_back))
+        self.write_about(roll_back.run_id, true, |backend| backend.insert_once(roll_back))
     }
 
     /// A run by its id.
@@ -346,10 +392,21 @@ impl Touch {
     }
 }
 
+/// The columns of a run that never change.
+const KEPT_OF_RUNS: [&str; 5] = ["config_sha256", "config_json", "created_at", "seed", "kind"];
+
+/// Writes a run as it was read and changed, unless another change came between: then its revision is another one.
 pub(crate) fn update_run(backend: &mut Backend, run: &RunRow) -> Result<(), LedgerError> {
-    let kept = ["config_sha256", "config_json", "created_at", "seed", "kind"];
-    let updated = backend.update_in(RunRow::TABLE, run, &kept)?;
-    if updated { Ok(()) } else { Err(not_found("run", run.run_id)) }
+    let next = RunRow { revision: run.revision + 1, ..run.clone() };
+    let unchanged = ("revision", Value::from(i64::try_from(run.revision).unwrap_or(i64::MAX)));
+    if backend.update_where(RunRow::TABLE, &next, &KEPT_OF_RUNS, Some(unchanged))? {
+        return Ok(());
+    }
+    let stored: Vec<RunRow> = backend.select("WHERE run_id = ?", &[run.run_id.to_value()])?;
+    Err(match stored.first() {
+        None => not_found("run", run.run_id),
+        Some(_) => LedgerError::Changed { run_id: run.run_id.to_string() },
+    })
 }
 
 pub(crate) fn upsert_checkpoint(backend: &mut Backend, row: &CheckpointRow) -> Result<(), LedgerError> {

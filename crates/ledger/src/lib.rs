@@ -20,6 +20,7 @@ mod evaluations;
 mod find;
 mod import;
 mod kept;
+mod leases;
 mod ledger;
 mod query;
 mod records;
@@ -27,6 +28,7 @@ mod registry;
 mod resolve;
 mod seal;
 mod search;
+mod supervision;
 mod text;
 mod value;
 
@@ -38,6 +40,7 @@ pub use evaluations::EvaluationEnd;
 pub use find::{AttemptFilter, EndCount, RunFilter};
 pub use import::{ForeignEnd, ForeignPoint, ForeignRun, ForeignStore, ForeignTool, Imported, read_foreign};
 pub use kept::{KeptRows, KnownAttempt};
+pub use leases::{Holder, LeaseAnswer};
 pub use ledger::{AttemptProgress, BUSY_TIMEOUT_MILLIS, Ledger, OpenOptions};
 pub use query::{Answer, QUERY_MEMORY_BYTES, QueryLimits, RowPredicate, sql, sql_within};
 pub use records::{
@@ -46,7 +49,7 @@ pub use records::{
     EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
     MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
     ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    StageRow, StageVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
+    StageRow, StageVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};

@@ -121,9 +121,10 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Integrity`] when it is sealed with another content, or has no termination reason;
-    /// [`LedgerError::NotFound`] when it was never inserted.
+    /// [`LedgerError::Changed`] when the run was changed since `seal.run` was read, and nothing is written then;
+    /// [`LedgerError::Superseded`] when this handle lost the run's lease; [`LedgerError::NotFound`] when it was never inserted.
     pub fn seal_attempt(&self, seal: &AttemptSeal, sealed_at: Timestamp) -> Result<Sealed, LedgerError> {
-        self.backend().transaction(true, |backend| {
+        self.write_about(seal.attempt.run_id, true, |backend| {
             let seal = &seal.as_stored(backend)?;
             let receipt_sha256 = seal.receipt_sha256();
             if let Some(before) = sealed_receipt(backend, &seal.attempt)? {

@@ -10,7 +10,6 @@ use super::collect::section_of;
 use crate::App;
 use crate::checkpoints::{CheckpointRef, Checkpoints, writable_again};
 use crate::error::{AppError, ErrorKind};
-use crate::run::lock::RunLock;
 
 /// How often finishing an evaluation is begun: one whose outputs bring every command down with it must not do so for ever.
 const FINISHES_MAX: u64 = 3;
@@ -48,7 +47,7 @@ impl App {
         if !folder.join("plan.json").exists() {
             return None;
         }
-        let _conductor = RunLock::try_take(&folder).ok().flatten()?;
+        let _supervision = self.try_supervise(launch_run_id).ok()?.mine()?;
         self.try_to_seal(&row.evaluation_id, || self.end_if_lost(row, launch_run_id))
     }
 

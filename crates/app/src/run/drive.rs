@@ -22,6 +22,7 @@ use super::remote::RemotePlan;
 use super::remote::replication::Replication;
 use super::stages::{Ladder, stage_of};
 use super::supervise::{Detection, Ended, Watched, supervise};
+use super::supervision::superseded;
 use super::watchdog::Limits;
 use crate::App;
 use crate::actions::{self, ActionKind};
@@ -91,6 +92,7 @@ pub fn drive(
                 return app.outcome(run_id);
             }
             Ended::OutOfSight(why) => return Err(out_of_sight(&launched, &why)),
+            Ended::Superseded(holder) => return Err(superseded(run_id, &holder)),
         }
         let sealed = seal_patiently(app, &launched)?;
         tell_other_resume(&launched.row, &sealed.row, reporter);
@@ -183,6 +185,7 @@ pub fn rehearse(
             Err(AppError::new(ErrorKind::Fault, "detached from the rehearsal before it ended"))
         }
         Ended::OutOfSight(why) => Err(out_of_sight(&launched, &why)),
+        Ended::Superseded(holder) => Err(superseded(prepared.run.run_id, &holder)),
     }
 }
 
@@ -252,6 +255,7 @@ fn watch(
         attached: launched.attached,
         running_seconds,
         fenced: &|| replication.and_then(|replication| replication.fenced(row)),
+        superseded_by: &|| prepared.supervision.superseded_by(),
         cancel: &app.cancel,
     };
     let mut told = false;
@@ -272,7 +276,9 @@ fn watch(
                 heartbeat_at: facts.heartbeat_at,
                 ..AttemptProgress::default()
             };
-            app.ledger_write_now(|ledger| ledger.touch_attempt(row.attempt_id, row.kind, &progress))
+            app.ledger_write_now(|ledger| {
+                ledger.touch_attempt(row.run_id, (row.attempt_id, row.kind), &progress)
+            })
         });
         // Progress in the ledger is a convenience; the flight record has it all.
         if let (Err(error), false) = (touched, told) {

@@ -122,17 +122,17 @@ pub fn launch_next(
     app.ledger_write(|ledger| ledger.insert_attempt(&row))?;
     app.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     if let Some(previous) = previous {
-        app.ledger_write(|ledger| ledger.set_next_attempt(previous.attempt_id, row.attempt_id))?;
+        app.ledger_write(|ledger| ledger.set_next_attempt(row.run_id, previous.attempt_id, row.attempt_id))?;
     }
     row.started_at = Some(app.clock.now());
     store_capture(app, prepared, &spec)?;
     if let Some(warm_start) = &warm_start {
         warm_start.write(app, row.attempt_id)?;
     }
-    let mut run = app.run_by_id(row.run_id)?;
-    run.attempt_count = row.attempt_number;
-    run.started_at = run.started_at.or(row.started_at);
-    app.ledger_write(|ledger| ledger.update_run(&run))?;
+    let run = app.change_run(row.run_id, |run| {
+        run.attempt_count = row.attempt_number;
+        run.started_at = run.started_at.or(row.started_at);
+    })?;
     let named = Ladder::of(&prepared.run)?.named;
     let placement = app
         .launcher
@@ -222,9 +222,8 @@ fn planned_row(
 
 /// A stage begins with no committed step, whatever the one before had.
 fn begin_stage(app: &App, row: &AttemptRow) -> Result<(), AppError> {
-    let mut run = app.run_by_id(row.run_id)?;
-    if run.last_committed_step.take().is_some() {
-        app.ledger_write(|ledger| ledger.update_run(&run))?;
+    if app.run_by_id(row.run_id)?.last_committed_step.is_some() {
+        app.change_run(row.run_id, |run| run.last_committed_step = None)?;
     }
     Ok(())
 }

@@ -1,15 +1,16 @@
-//! One supervisor per run: whoever holds the lock of a run's folder is it.
+//! The lock file of a run: whoever holds it supervises the run on this machine.
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use nix::fcntl::{Flock, FlockArg};
 
-/// Held while this process supervises a run. The kernel lets go of it when the process ends, however it ends.
+/// Held while this process supervises a run. The kernel releases it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct RunLock {
-    _lock: Flock<File>,
+    file: Flock<File>,
 }
 
 impl RunLock {
@@ -22,10 +23,19 @@ impl RunLock {
         let path = run_folder.join("supervisor.lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => Ok(Some(Self { _lock: lock })),
+            Ok(file) => Ok(Some(Self { file })),
             Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
             Err((_, errno)) => Err(errno.into()),
         }
+    }
+
+    /// The file, by device and inode.
+    ///
+    /// # Errors
+    /// When the file cannot be looked at.
+    pub fn id(&self) -> io::Result<String> {
+        let metadata = self.file.metadata()?;
+        Ok(format!("{}:{}", metadata.dev(), metadata.ino()))
     }
 }
 
@@ -33,14 +43,14 @@ impl RunLock {
 mod tests {
     use super::*;
 
-    /// Proves that a run has one supervisor at a time, and that the next one gets the lock when the first lets go.
+    /// Proves that a run has one supervisor at a time, and that the next one gets the same lock when the first ends.
     #[test]
     fn one_supervisor_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
-        let first = RunLock::try_take(folder.path()).unwrap();
-        assert!(first.is_some());
+        let first = RunLock::try_take(folder.path()).unwrap().unwrap();
         assert!(RunLock::try_take(folder.path()).unwrap().is_none());
+        let id = first.id().unwrap();
         drop(first);
-        assert!(RunLock::try_take(folder.path()).unwrap().is_some());
+        assert_eq!(RunLock::try_take(folder.path()).unwrap().unwrap().id().unwrap(), id);
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod roll_back;
 pub(crate) mod stacks;
 pub(crate) mod stages;
 mod supervise;
+pub(crate) mod supervision;
 mod watchdog;
 
 pub(crate) use drive::{Rehearsal, rehearse, wait};

@@ -15,13 +15,14 @@ use trackway_ledger::{
 use super::job::{Job, Source, StoredJob, data_sha256};
 use super::lock::RunLock;
 use super::remote::RemotePlan;
+use super::supervision::{Supervision, Taken};
 use crate::App;
 use crate::capture::{Capture, CaptureInputs, capture};
 use crate::error::{AppError, ErrorKind};
 use crate::kept::Kept;
 use crate::report::{Notice, Reporter};
 
-/// A run that is ready to be driven, with the lock that makes this process its supervisor.
+/// A run that is ready to be driven by this process, its supervisor.
 pub struct Prepared {
     /// The run's row.
     pub run: RunRow,
@@ -31,8 +32,8 @@ pub struct Prepared {
     pub capture: Capture,
     /// The remote that holds the truth of its checkpoints, when it has one.
     pub remote: Option<RemotePlan>,
-    /// Held until the run is let go of.
-    _lock: RunLock,
+    /// Held until the run is left alone.
+    pub supervision: Supervision,
 }
 
 /// What a run starts from. A proof begins several runs from the same.
@@ -97,6 +98,7 @@ pub fn begin(
     let snapshots = app.record_data(manifests)?;
     let used: Vec<RunDataRow> = manifests.iter().map(|manifest| used_by(run_id, manifest)).collect();
     app.ledger_write(|ledger| ledger.insert_run(&run, &used))?;
+    let supervision = supervised(app.supervise_with(run_id, lock)?, &run)?;
     app.keep(run_id, Kept::Run, &KeptRows::of_run(&run, &used, &snapshots));
     reporter.notice(&Notice::RunStarted {
         run_id,
@@ -105,7 +107,7 @@ pub fn begin(
     });
     // A rehearsal is nobody's truth.
     let remote = RemotePlan::of(app, run_id, &job.plan.checkpoint).filter(|_| kind == LaunchKind::Train);
-    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, _lock: lock })
+    Ok(Prepared { run, job: job.clone(), capture: capture.clone(), remote, supervision })
 }
 
 /// Whoever seals an attempt compares them with what the files are then.
@@ -119,13 +121,7 @@ fn keep_states(path: &Path, states: &FileStates) -> Result<(), AppError> {
 
 /// A run whose supervisor is gone, as it was prepared.
 pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
-    let folder = app.home.run_folder(run.run_id);
-    let lock = RunLock::try_take(&folder)
-        .map_err(|error| AppError::file("lock", &folder, &error))?
-        .ok_or_else(|| {
-            AppError::new(ErrorKind::Usage, format!("run `{}` has a supervisor already", run.name))
-                .hint(format!("follow it with: trackway watch {}", run.run_id))
-        })?;
+    let supervision = supervised(app.try_supervise(run.run_id)?, run)?;
     // Another command may have sealed its attempt since the row was read.
     let run = app.run_by_id(run.run_id)?;
     if run.kind != LaunchKind::Train {
@@ -142,14 +138,25 @@ pub fn take_up(app: &App, run: &RunRow) -> Result<Prepared, AppError> {
         )
         .hint(format!("see why with: trackway explain {}", run.run_id)));
     }
-    let path = folder.join("plan.json");
+    let path = app.home.run_folder(run.run_id).join("plan.json");
     let text = std::fs::read_to_string(&path).map_err(|error| AppError::file("read", &path, &error))?;
     let stored: StoredJob = serde_json::from_str(&text)
         .map_err(|error| AppError::fault(format!("`{}` is damaged", path.display()), &error))?;
     let job = Job::restore(stored, &app.redactor)?;
     let capture = capture_surroundings(app, &job);
     let remote = RemotePlan::of(app, run.run_id, &job.plan.checkpoint);
-    Ok(Prepared { run, job, capture, remote, _lock: lock })
+    Ok(Prepared { run, job, capture, remote, supervision })
+}
+
+fn supervised(taken: Taken, run: &RunRow) -> Result<Supervision, AppError> {
+    match taken {
+        Taken::Mine(supervision) => Ok(supervision.renewed()),
+        Taken::By(holder) => {
+            let message = format!("run `{}` already has a supervisor: {holder}", run.name);
+            Err(AppError::new(ErrorKind::Usage, message)
+                .hint(format!("follow it with: trackway watch {}", run.run_id)))
+        }
+    }
 }
 
 fn resolve_data(app: &App, job: &Job, reporter: &dyn Reporter) -> Result<Vec<DataManifest>, AppError> {

@@ -44,6 +44,8 @@ pub struct Watched<'a> {
     pub running_seconds: f64,
     /// Why the attempt must stop because another one was granted the run; `None`: it was not.
     pub fenced: &'a dyn Fn() -> Option<String>,
+    /// Who supervises the run now; `None`: this process does.
+    pub superseded_by: &'a dyn Fn() -> Option<String>,
     /// Requests to stop, or to leave the attempt alone.
     pub cancel: &'a Cancel,
 }
@@ -57,6 +59,8 @@ pub enum Ended {
     Detached,
     /// The supervisor cannot see the attempt any more, for this reason; the attempt may go on.
     OutOfSight(String),
+    /// Another process supervises the run now, this one; the attempt goes on.
+    Superseded(String),
 }
 
 /// Called now and then with what the live record says; a failure is told and does not end the supervision.
@@ -165,6 +169,9 @@ pub fn supervise<'a>(
         }
         if supervisor.watched.cancel.is_detached() {
             return Ended::Detached;
+        }
+        if let Some(holder) = (supervisor.watched.superseded_by)() {
+            return Ended::Superseded(holder);
         }
         supervisor.obey_interrupts();
         supervisor.obey_fence();

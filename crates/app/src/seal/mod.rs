@@ -5,7 +5,7 @@
 
 mod evidence;
 
-use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
@@ -27,6 +27,9 @@ use crate::run::stages::{Judged, stage_row};
 use crate::run::{Decided, decide, note_placement};
 use crate::stored::stored_plan;
 use crate::usage::gpu_busy_seconds;
+
+/// How often a seal is tried while other processes change the run.
+const CHANGES_MAX: u32 = 8;
 
 /// A sealed attempt and what follows.
 pub struct Sealed {
@@ -113,7 +116,7 @@ fn write_down(
     stage: Option<StageRow>,
     decided: Decided,
 ) -> Result<Sealed, AppError> {
-    let run = run_after(app, &row, (&checkpoints, &closed), decided.run_state)?;
+    let run_after = RunAfter::of(app, &row, (&checkpoints, &closed), decided.run_state)?;
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
     events.extend(stage_in_events(app, &row));
@@ -130,11 +133,10 @@ fn write_down(
         segments: closed.segments,
         events,
         checkpoints,
-        run: Some(run),
         stage,
         ..AttemptSeal::of(row)
     };
-    let (seal, sealed_at) = seal_rows(app, seal)?;
+    let (seal, sealed_at) = seal_with_run(app, seal, &run_after)?;
     app.ledger_write(|ledger| ledger.insert_retry(&decided.retry))?;
     keep_receipt(app, &seal, sealed_at, &decided.retry)?;
     let mut row = seal.attempt;
@@ -142,12 +144,31 @@ fn write_down(
     Ok(Sealed { evidence: first_evidence(&row), row, decision: decided.retry })
 }
 
+/// Seals, with the run as the ledger has it at that moment.
+fn seal_with_run(
+    app: &App,
+    mut seal: AttemptSeal,
+    run_after: &RunAfter,
+) -> Result<(AttemptSeal, Timestamp), AppError> {
+    let mut turns_left = CHANGES_MAX;
+    loop {
+        turns_left -= 1;
+        let mut run = app.run_by_id(seal.attempt.run_id)?;
+        run_after.apply(&mut run);
+        seal.run = Some(run);
+        match seal_rows(app, &mut seal) {
+            Err(error) if error.kind == ErrorKind::Changed && turns_left > 0 => {}
+            sealed => return sealed.map(|sealed_at| (seal, sealed_at)),
+        }
+    }
+}
+
 /// Seals. Where the ledger's mirror of the checkpoints and their log disagree (a damaged log), the receipt is sealed
 /// without the mirror and the disagreement becomes part of the history: it must not keep the receipt open.
-fn seal_rows(app: &App, mut seal: AttemptSeal) -> Result<(AttemptSeal, Timestamp), AppError> {
+fn seal_rows(app: &App, seal: &mut AttemptSeal) -> Result<Timestamp, AppError> {
     let sealed_at = app.clock.now();
-    let sealed = app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at));
-    let Err(error) = sealed else { return Ok((seal, sealed_at)) };
+    let sealed = app.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at));
+    let Err(error) = sealed else { return Ok(sealed_at) };
     if error.kind != ErrorKind::Integrity || seal.checkpoints.is_empty() {
         return Err(error);
     }
@@ -155,8 +176,8 @@ fn seal_rows(app: &App, mut seal: AttemptSeal) -> Result<(AttemptSeal, Timestamp
     let row = &seal.attempt;
     let message = format!("the checkpoint log disagrees with the ledger; the ledger keeps its rows: {error}");
     seal.events.push(note(row, "checkpoint_log_damaged", sealed_at, message));
-    app.ledger_write(|ledger| ledger.seal_attempt(&seal, sealed_at))?;
-    Ok((seal, sealed_at))
+    app.ledger_write(|ledger| ledger.seal_attempt(seal, sealed_at))?;
+    Ok(sealed_at)
 }
 
 /// From what is kept, a ledger that was lost is made again with the same digests.
@@ -193,34 +214,54 @@ fn lost_output(row: &AttemptRow) -> Option<EventRow> {
     Some(note(row, "output_lost", row.ended_at.or(row.started_at)?, message))
 }
 
-/// The run with this attempt counted in.
-fn run_after(
-    app: &App,
-    row: &AttemptRow,
-    (checkpoints, closed): (&[CheckpointRow], &ClosedRecords),
+/// What an attempt that ended changes of its run.
+struct RunAfter {
     state: RunState,
-) -> Result<RunRow, AppError> {
-    let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
-    attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
-    attempts.push(row.clone());
-    let committed =
-        checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed).map(|it| it.step);
-    let usd: Vec<f64> = attempts.iter().filter_map(|attempt| attempt.cost_usd).collect();
-    let mut run = app.run_by_id(row.run_id)?;
-    run.state = state;
-    run.ended_at = state.is_final().then(|| app.clock.now());
-    run.started_at = run.started_at.or(row.started_at);
-    run.termination_reason = row.termination_reason;
-    // Where the whole log was lost, the record still says that something was committed: the next attempt must not begin at
-    // step 0 in silence.
-    let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointState::Committed);
-    run.last_committed_step =
-        committed.max().or(run.last_committed_step).or(recorded.map(|frame| frame.step).max());
-    run.attempt_count = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
-    run.wall_seconds = attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
-    run.gpu_seconds = attempts.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
-    run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
-    Ok(run)
+    ended_at: Option<Timestamp>,
+    /// Every attempt so far, this one included.
+    attempts: Vec<AttemptRow>,
+    /// The newest committed step that the log of checkpoints has.
+    committed: Option<Step>,
+    /// The newest that the attempt's record has.
+    recorded: Option<Step>,
+}
+
+impl RunAfter {
+    fn of(
+        app: &App,
+        row: &AttemptRow,
+        (checkpoints, closed): (&[CheckpointRow], &ClosedRecords),
+        state: RunState,
+    ) -> Result<Self, AppError> {
+        let mut attempts = app.attempts_of_kind(row.run_id, row.kind)?;
+        attempts.retain(|attempt| attempt.attempt_id != row.attempt_id);
+        attempts.push(row.clone());
+        let committed = checkpoints.iter().filter(|it| it.state == CheckpointRowState::Committed);
+        let recorded = closed.checkpoints.iter().filter(|frame| frame.state == CheckpointState::Committed);
+        Ok(Self {
+            state,
+            ended_at: state.is_final().then(|| app.clock.now()),
+            attempts,
+            committed: committed.map(|checkpoint| checkpoint.step).max(),
+            recorded: recorded.map(|frame| frame.step).max(),
+        })
+    }
+
+    fn apply(&self, run: &mut RunRow) {
+        let last = self.attempts.last();
+        let usd: Vec<f64> = self.attempts.iter().filter_map(|attempt| attempt.cost_usd).collect();
+        run.state = self.state;
+        run.ended_at = self.ended_at;
+        run.started_at = run.started_at.or(last.and_then(|last| last.started_at));
+        run.termination_reason = last.and_then(|last| last.termination_reason);
+        // Where the whole log was lost, the record still says that something was committed: the next attempt must not begin at
+        // step 0 in silence.
+        run.last_committed_step = self.committed.or(run.last_committed_step).or(self.recorded);
+        run.attempt_count = u32::try_from(self.attempts.len()).unwrap_or(u32::MAX);
+        run.wall_seconds = self.attempts.iter().filter_map(|attempt| attempt.wall_seconds).sum();
+        run.gpu_seconds = self.attempts.iter().filter_map(|attempt| attempt.gpu_seconds).sum();
+        run.cost_usd = (!usd.is_empty()).then(|| usd.iter().sum());
+    }
 }
 
 fn end_of(app: &App, row: &AttemptRow) -> Result<End, AppError> {

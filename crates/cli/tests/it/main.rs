@@ -49,6 +49,7 @@ mod shown;
 mod slices;
 mod stages;
 mod telemetry;
+mod supervisors;
 mod text;
 mod tracking;
 

@@ -88,6 +88,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0011_rung_of_versions.sql"),
         postgres: include_str!("../../migrations/postgres/0011_rung_of_versions.sql"),
     },
+    Migration {
+        version: 12,
+        sqlite: include_str!("../../migrations/sqlite/0012_supervision.sql"),
+        postgres: include_str!("../../migrations/postgres/0012_supervision.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.

@@ -245,6 +245,17 @@ impl Backend {
         row: &R,
         keep: &[&str],
     ) -> Result<bool, LedgerError> {
+        self.update_where(table, row, keep, None)
+    }
+
+    /// The same, where `expected` is a column and the value it must have; false also when it has another one.
+    pub(crate) fn update_where<R: Record>(
+        &mut self,
+        table: &Table,
+        row: &R,
+        keep: &[&str],
+        expected: Option<(&str, Value)>,
+    ) -> Result<bool, LedgerError> {
         let (mut sets, mut parameters, mut keys) = (Vec::new(), Vec::new(), Vec::new());
         for (column, value) in table.columns.iter().zip(self.door().row(table, row.values())) {
             if table.key.contains(&column.name) {
@@ -255,7 +266,11 @@ impl Backend {
             }
         }
         parameters.extend(keys);
-        let sql = format!("UPDATE {} SET {} {}", table.name, sets.join(", "), key_filter(table));
+        let mut sql = format!("UPDATE {} SET {} {}", table.name, sets.join(", "), key_filter(table));
+        if let Some((column, value)) = expected {
+            sql.push_str(&format!(" AND {column} = ?"));
+            parameters.extend(text::parameters(&[value]));
+        }
         Ok(self.execute_stored(&format!("updating {}", table.name), &sql, &parameters)? == 1)
     }
 }

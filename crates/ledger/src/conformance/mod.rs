@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "the suite reports by panicking, as a test does")]
 
 mod evaluations;
+mod leases;
 mod registry;
 mod rows;
 mod rules;
@@ -43,6 +44,9 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     rules::a_sealed_receipt_does_not_change(&ledger);
     rules::history_is_only_added_to(&ledger);
     rules::closed_lists_are_closed(&ledger);
+    leases::a_lease_has_one_holder(open, &ledger);
+    leases::a_superseded_supervisor_changes_nothing(open, &ledger);
+    leases::no_change_of_a_run_is_lost(open, &ledger);
     rules::writers_take_turns(open, &ledger);
     rules::a_held_ledger_times_out(open, &ledger);
     sql::questions_are_answered(&ledger, home);

@@ -134,18 +134,30 @@ pub(super) fn checkpoint(run: &RunRow, attempt: AttemptId, step: u64) -> Checkpo
 pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     let mut run = stored_run(ledger, "rows");
     assert_eq!(ledger.run(run.run_id).unwrap().as_ref(), Some(&run));
-    run.state = RunState::Stopped;
-    run.ended_at = Some(at(9));
-    run.cost_usd = Some(0.1 + 0.2);
-    ledger.update_run(&run).unwrap();
-    assert_eq!(ledger.run(run.run_id).unwrap(), Some(run.clone()));
+    let changed = ledger.change_run(run.run_id, |run| {
+        run.state = RunState::Stopped;
+        run.ended_at = Some(at(9));
+        run.cost_usd = Some(0.1 + 0.2);
+    });
+    assert_eq!(
+        changed.unwrap(),
+        RunRow {
+            state: RunState::Stopped,
+            ended_at: Some(at(9)),
+            cost_usd: Some(0.1 + 0.2),
+            revision: 1,
+            ..run.clone()
+        }
+    );
+    run = ledger.run(run.run_id).unwrap().unwrap();
+    assert_eq!((run.state, run.revision), (RunState::Stopped, 1));
     for kind in [LaunchKind::Train, LaunchKind::Overfit] {
         let mut attempt = new_attempt(&run, 1, kind);
         ledger.insert_attempt(&attempt).unwrap();
         attempt = ended(attempt);
         ledger.update_attempt(&attempt).unwrap();
         let progress = AttemptProgress { last_committed_step: Some(40), ..AttemptProgress::default() };
-        assert!(ledger.touch_attempt(attempt.attempt_id, kind, &progress).unwrap());
+        assert!(ledger.touch_attempt(run.run_id, (attempt.attempt_id, kind), &progress).unwrap());
         attempt.last_committed_step = Some(40);
         assert_eq!(ledger.attempt(attempt.attempt_id).unwrap(), Some(attempt));
     }
@@ -173,7 +185,7 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     assert_eq!(ledger.events_of_run(run.run_id).unwrap(), [told]);
     let mut decided = retry(run, attempt);
     ledger.insert_retry(&decided).unwrap();
-    ledger.set_next_attempt(attempt, attempt).unwrap();
+    ledger.set_next_attempt(run.run_id, attempt, attempt).unwrap();
     decided.next_attempt_id = Some(attempt);
     assert_eq!(ledger.retries_of_run(run.run_id).unwrap(), [decided]);
     let mut stored = checkpoint(run, attempt, 10);
@@ -515,9 +527,8 @@ pub(super) fn names_are_healed(ledger: &Ledger) {
     let id = stored_run(ledger, "healthy").run_id.to_string();
     let mut renamed = Vec::new();
     for name in [id.as_str(), "last", "exp/1"] {
-        let mut run = stored_run(ledger, "was legal");
-        run.name = name.into();
-        ledger.update_run(&run).unwrap();
+        let run = stored_run(ledger, "was legal");
+        ledger.change_run(run.run_id, |run| run.name = name.into()).unwrap();
         renamed.push((run.run_id, name));
     }
     ledger.backend().transaction(true, crate::backend::heal_names).unwrap();

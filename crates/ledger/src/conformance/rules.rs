@@ -111,7 +111,11 @@ fn code_cannot_change(ledger: &Ledger, seal: &AttemptSeal) {
     assert_eq!(error.kind(), ErrorKind::Integrity, "{error}");
     assert_eq!(ledger.update_attempt(&other.attempt).unwrap_err().kind(), ErrorKind::Integrity);
     let progress = AttemptProgress { last_step: Some(1), ..AttemptProgress::default() };
-    assert!(!ledger.touch_attempt(seal.attempt.attempt_id, seal.attempt.kind, &progress).unwrap());
+    assert!(
+        !ledger
+            .touch_attempt(seal.attempt.run_id, (seal.attempt.attempt_id, seal.attempt.kind), &progress)
+            .unwrap()
+    );
 }
 
 fn raw_sql_cannot_change(ledger: &Ledger, table: &str, attempt: &AttemptRow) {
@@ -160,11 +164,11 @@ pub(super) fn history_is_only_added_to(ledger: &Ledger) {
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
     ledger.insert_retry(&retry(&run, attempt.attempt_id)).unwrap();
-    ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id).unwrap();
+    ledger.set_next_attempt(run.run_id, attempt.attempt_id, attempt.attempt_id).unwrap();
     // Once more, because the reply was lost.
-    ledger.set_next_attempt(attempt.attempt_id, attempt.attempt_id).unwrap();
+    ledger.set_next_attempt(run.run_id, attempt.attempt_id, attempt.attempt_id).unwrap();
     let other = new_attempt(&run, 2, LaunchKind::Train).attempt_id;
-    let again = ledger.set_next_attempt(attempt.attempt_id, other);
+    let again = ledger.set_next_attempt(run.run_id, attempt.attempt_id, other);
     assert_eq!(again.unwrap_err().kind(), ErrorKind::Integrity, "filled in once");
     for table in ["events", "amendments", "data_snapshots", "data_snapshot_files", "run_data", "retries"] {
         assert!(numbers(ledger, &format!("SELECT count(*) FROM {table}"))[0] > 0, "{table} is tried on rows");
@@ -194,7 +198,7 @@ fn raw_truncate_is_refused(ledger: &Ledger) {
 
 /// A word that is in no list, a kind in the wrong table, an end without a final state.
 pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
-    let mut run = stored_run(ledger, "lists");
+    let run = stored_run(ledger, "lists");
     let attempt = new_attempt(&run, 1, LaunchKind::Train);
     ledger.insert_attempt(&attempt).unwrap();
     let id = attempt.attempt_id;
@@ -208,8 +212,8 @@ pub(super) fn closed_lists_are_closed(ledger: &Ledger) {
         &format!("UPDATE training_attempts SET state = 'sealed' WHERE attempt_id = '{id}'"),
     );
     assert_refused(ledger, &format!("UPDATE runs SET state = 'completed' WHERE run_id = '{}'", run.run_id));
-    run.ended_at = Some(Timestamp::from_micros(1));
-    assert_eq!(ledger.update_run(&run).unwrap_err().kind(), ErrorKind::Integrity, "an end while it runs");
+    let ended = ledger.change_run(run.run_id, |run| run.ended_at = Some(Timestamp::from_micros(1)));
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::Integrity, "an end while it runs");
     let twin = new_attempt(&run, 1, LaunchKind::Train);
     assert_eq!(
         ledger.insert_attempt(&twin).unwrap_err().kind(),

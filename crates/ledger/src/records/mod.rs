@@ -6,6 +6,7 @@ mod data;
 mod detection;
 mod evaluation;
 mod history;
+mod lease;
 mod preflight;
 mod progress;
 mod proof;
@@ -21,6 +22,7 @@ pub use evaluation::{
     EvaluationMetricRow, EvaluationRow, EvaluationSliceRow, EvaluationState, TestSetRow, TestSetUseRow,
 };
 pub use history::{AmendmentRow, ArtifactRow, CostRow, Decision, EventRow, ParameterRow, RetryRow, TagRow};
+pub use lease::SupervisorLeaseRow;
 pub use preflight::PreflightCheckRow;
 pub use progress::{CheckpointRow, CheckpointRowState, MetricSummaryRow, RecordSegmentRow};
 pub use proof::{ProofVerdict, ResumeProofRow};
@@ -45,6 +47,7 @@ pub const TABLES: &[&Table] = &[
     EventRow::TABLE,
     RetryRow::TABLE,
     AmendmentRow::TABLE,
+    SupervisorLeaseRow::TABLE,
     CostRow::TABLE,
     DataSnapshotRow::TABLE,
     DataSnapshotFileRow::TABLE,

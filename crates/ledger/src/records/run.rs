@@ -77,6 +77,8 @@ record!(
         config_json: Json,
         /// What the run is for: train; prove for a resume proof, one_batch or overfit for a rehearsal. Never changes.
         kind: LaunchKind,
+        /// Number of changes to this row so far: a change of a row that was read before another change is refused.
+        revision: u64,
     }
 );
 

@@ -1,0 +1,66 @@
+//! Two supervisors of one run, where the lock file does not keep them apart: as on two hosts of one ledger.
+
+use nix::sys::signal::Signal;
+
+use crate::harness::{Home, UNTIL_GO, answer, eventually, files_below, signal};
+
+/// A run that waits for the test, and its supervisor; the lock file is gone, as if another host did not see the lock.
+fn unlocked_run(home: &Home) -> std::process::Child {
+    let script = format!("{UNTIL_GO}; echo '{{\"step\": 1, \"loss\": 2}}'");
+    let supervisor = home.spawn(&["run", "--name", "shared", "--", "sh", "-c", &script]);
+    eventually("a live attempt", || {
+        let answer = home.trackway(&["sql", "--csv", "select state from training_attempts"]);
+        answer.stdout.contains("running").then_some(())
+    });
+    let lock = files_below(&home.state()).into_iter().find(|path| path.ends_with("supervisor.lock"));
+    std::fs::remove_file(lock.expect("a lock file")).unwrap();
+    supervisor
+}
+
+/// Proves that a run with a supervisor gets no second one while the lease is valid, even where the lock file does not say so, and
+/// that commands which come by leave its attempt to it.
+#[test]
+fn a_lease_keeps_a_second_supervisor_away() {
+    let home = Home::new();
+    let supervisor = unlocked_run(&home);
+    let second = home.trackway(&["resume", "shared"]);
+    assert_eq!(second.code, 2, "{}", second.stderr);
+    let process = format!("process {}", supervisor.id());
+    assert!(second.stderr.contains("already has a supervisor"), "{}", second.stderr);
+    assert!(second.stderr.contains(&process), "{}", second.stderr);
+    home.go();
+    let first = answer(supervisor.wait_with_output().unwrap());
+    assert_eq!(first.code, 0, "{}", first.stderr);
+    let rows = home.sql("select epoch, expires_at <= now() as given_back from supervisor_leases");
+    assert_eq!((&rows[0]["epoch"], &rows[0]["given_back"]), (&1.into(), &true.into()), "{rows:?}");
+}
+
+/// Proves that a supervisor that stood still for longer than its lease lets another one have the run: when it wakes it writes
+/// nothing more and says who has it; the attempt is sealed once.
+#[test]
+fn a_supervisor_that_lost_its_lease_leaves_the_run_alone() {
+    let home = Home::with(&[("TRACKWAY_LEASE_SECONDS".into(), "1".into())]);
+    let first = unlocked_run(&home);
+    signal(&first, Signal::SIGSTOP);
+    let epoch = |condition: &str| {
+        let rows = home.sql(&format!("select epoch from supervisor_leases where {condition}"));
+        rows.first().and_then(|row| row["epoch"].as_u64())
+    };
+    eventually("the end of the lease", || epoch("expires_at < now()"));
+    let second = home.spawn(&["resume", "shared"]);
+    eventually("the second supervisor", || epoch("epoch = 2"));
+    signal(&first, Signal::SIGCONT);
+    let first = answer(first.wait_with_output().unwrap());
+    assert_eq!(first.code, 7, "{}", first.stderr);
+    let now_supervised = format!("process {}", second.id());
+    assert!(first.stderr.contains("is now supervised by"), "{}", first.stderr);
+    assert!(first.stderr.contains(&now_supervised), "{}", first.stderr);
+    home.go();
+    let second = answer(second.wait_with_output().unwrap());
+    assert_eq!(second.code, 0, "{}", second.stderr);
+    let rows =
+        home.sql("select r.state, a.sealed_at from runs r join training_attempts a on a.run_id = r.run_id");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["state"], "completed");
+    assert!(rows[0]["sealed_at"].is_string(), "{rows:?}");
+}
