@@ -1,13 +1,13 @@
 //! Opening a ledger, and writing to it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_redact::Redactor;
 
-use crate::backend::{Backend, PostgresBackend, SqliteBackend};
+use crate::backend::{Backend, Bounds, Connect, Connection, Pool, PostgresBackend, SqliteBackend};
 use crate::error::{ErrorKind, LedgerError};
 use crate::leases::{Leases, check_epoch};
 use crate::records::{
@@ -33,18 +33,28 @@ pub struct OpenOptions {
     pub busy_timeout_millis: u64,
     /// Takes the secrets out of every text before it is stored.
     pub redactor: Arc<Redactor>,
+    /// Connections to PostgreSQL while threads work at once, 1 or more. SQLite has one.
+    pub connections_max: usize,
+    /// Connections to PostgreSQL that stay open while nothing is asked, 1 or more. Each of many supervisors should have one; a server
+    /// that answers all day, several.
+    pub idle_connections_max: usize,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { busy_timeout_millis: BUSY_TIMEOUT_MILLIS, redactor: Redactor::of_this_process() }
+        Self {
+            busy_timeout_millis: BUSY_TIMEOUT_MILLIS,
+            redactor: Redactor::of_this_process(),
+            connections_max: 4,
+            idle_connections_max: 1,
+        }
     }
 }
 
-/// An open ledger. Clones share one connection, whose threads take turns, and the leases they were granted.
+/// An open ledger. Clones share its connections and the leases they were granted.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    backend: Arc<Mutex<Backend>>,
+    pool: Arc<Pool>,
     pub(crate) leases: Leases,
 }
 
@@ -72,24 +82,29 @@ impl Ledger {
     pub fn open_with(location: &str, options: &OpenOptions) -> Result<Self, LedgerError> {
         let is_postgres = location.starts_with("postgres://") || location.starts_with("postgresql://");
         let door = Door::new(Arc::clone(&options.redactor));
-        let mut backend = if is_postgres {
-            Backend::Postgres(PostgresBackend::open(location, options.busy_timeout_millis, door)?)
-        } else {
-            let path = location.strip_prefix("sqlite://").unwrap_or(location);
-            Backend::Sqlite(SqliteBackend::open(Path::new(path), options.busy_timeout_millis, door)?)
+        let (at, millis) = (location.to_owned(), options.busy_timeout_millis);
+        let connect: Connect = Box::new(move || {
+            if is_postgres {
+                return PostgresBackend::open(&at, millis, door.clone()).map(Backend::Postgres);
+            }
+            let path = at.strip_prefix("sqlite://").unwrap_or(&at);
+            SqliteBackend::open(Path::new(path), millis, door.clone()).map(Backend::Sqlite)
+        });
+        let bounds = Bounds {
+            open_max: if is_postgres { options.connections_max.max(1) } else { 1 },
+            idle_max: options.idle_connections_max.max(1),
         };
+        let mut backend = connect()?;
+        let over =
+            |backend| Self { pool: Arc::new(Pool::new(backend, connect, bounds)), leases: Leases::default() };
         for _ in 1..OPEN_TRIES {
             match backend.migrate() {
                 Err(error) if error.kind() == ErrorKind::Unavailable => std::thread::sleep(OPEN_PAUSE),
-                done => return done.map(|()| Self::over(backend)),
+                done => return done.map(|()| over(backend)),
             }
         }
         backend.migrate()?;
-        Ok(Self::over(backend))
-    }
-
-    fn over(backend: Backend) -> Self {
-        Self { backend: Arc::new(Mutex::new(backend)), leases: Leases::default() }
+        Ok(over(backend))
     }
 
     /// The file or URL, without a password.
@@ -104,10 +119,10 @@ impl Ledger {
         self.backend().is_read_only()
     }
 
-    /// The connection. A panic elsewhere cannot leave it half-way: a transaction that was dropped is rolled back by
+    /// A connection. A panic elsewhere cannot leave it half-way: a transaction that was dropped is rolled back by
     /// the next `BEGIN` failing loudly, not by wrong data.
-    pub(crate) fn backend(&self) -> MutexGuard<'_, Backend> {
-        self.backend.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn backend(&self) -> Connection<'_> {
+        self.pool.connection()
     }
 
     /// Does all of `work`, a write about a run, or nothing of it: nothing when this handle lost the run's lease. `durable` as for

@@ -1,6 +1,7 @@
 //! The narrow layer over both databases. Queries are written once, with `?` for parameters.
 
 mod migrate;
+mod pool;
 mod postgres;
 mod sqlite;
 
@@ -9,6 +10,7 @@ use crate::text::{self, Door, Stored};
 use crate::value::{ColumnKind, Record, Table, Value};
 
 pub(crate) use self::migrate::{SCHEMA_VERSION, heal_names};
+pub(crate) use self::pool::{Bounds, Connect, Connection, Pool};
 pub(crate) use self::postgres::PostgresBackend;
 pub use self::postgres::without_password;
 pub(crate) use self::sqlite::SqliteBackend;
@@ -18,7 +20,7 @@ pub(crate) type Values = Vec<Value>;
 
 /// An open database.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "an open ledger has one")]
+#[allow(clippy::large_enum_variant, reason = "an open ledger has a few")]
 pub(crate) enum Backend {
     Sqlite(SqliteBackend),
     Postgres(PostgresBackend),

@@ -1,0 +1,115 @@
+//! Connections to one database: one at rest, more while threads work at once, up to a bound.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::Backend;
+use crate::error::LedgerError;
+
+/// Makes another connection to the same database.
+pub(crate) type Connect = Box<dyn Fn() -> Result<Backend, LedgerError> + Send + Sync>;
+
+/// The connections of a ledger.
+pub(crate) struct Pool {
+    state: Mutex<State>,
+    returned: Condvar,
+    connect: Connect,
+    bounds: Bounds,
+}
+
+/// How many connections there may be, 1 or more each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// At once.
+    pub open_max: usize,
+    /// While none is in use; the others are closed when they are returned.
+    pub idle_max: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    idle: Vec<Backend>,
+    open_count: usize,
+}
+
+/// A connection in use; it is returned when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Connection<'p> {
+    pool: &'p Pool,
+    /// There until it is returned.
+    backend: Option<Backend>,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Pool").field("bounds", &self.bounds).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// A pool that holds a first connection.
+    pub(crate) fn new(first: Backend, connect: Connect, bounds: Bounds) -> Self {
+        let state = Mutex::new(State { idle: vec![first], open_count: 1 });
+        Self { state, returned: Condvar::new(), connect, bounds }
+    }
+
+    /// A connection that nobody else uses. Waits while as many as may be open are in use, or while no other can be made.
+    pub(crate) fn connection(&self) -> Connection<'_> {
+        let mut state = self.state();
+        loop {
+            if let Some(backend) = state.idle.pop() {
+                return Connection { pool: self, backend: Some(backend) };
+            }
+            if state.open_count < self.bounds.open_max {
+                state.open_count += 1;
+                drop(state);
+                if let Ok(backend) = (self.connect)() {
+                    return Connection { pool: self, backend: Some(backend) };
+                }
+                state = self.state();
+                state.open_count -= 1;
+                if !state.idle.is_empty() {
+                    continue;
+                }
+            }
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self, backend: Backend) {
+        let mut state = self.state();
+        if state.idle.len() < self.bounds.idle_max {
+            state.idle.push(backend);
+        } else {
+            state.open_count -= 1;
+        }
+        drop(state);
+        self.returned.notify_one();
+    }
+}
+
+impl Deref for Connection<'_> {
+    type Target = Backend;
+
+    fn deref(&self) -> &Backend {
+        self.backend.as_ref().expect("a connection is there until it is returned")
+    }
+}
+
+impl DerefMut for Connection<'_> {
+    fn deref_mut(&mut self) -> &mut Backend {
+        self.backend.as_mut().expect("a connection is there until it is returned")
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        if let Some(backend) = self.backend.take() {
+            self.pool.give_back(backend);
+        }
+    }
+}
