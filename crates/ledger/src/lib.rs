@@ -46,7 +46,7 @@ pub use records::{
     EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
     MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
     ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    StageRow, StageVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
+    RungRow, RungVerdict, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};
