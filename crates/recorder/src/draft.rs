@@ -23,7 +23,7 @@ pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;
 /// The event that says that a checkpoint was due and not made, because the one before was still being written.
 pub const CHECKPOINT_SKIPPED_EVENT: &str = "checkpoint_skipped";
 
-/// A save that is a draft or being written, and what is to be said when it is done.
+/// A save that is drafted or being written, and what is to be said when it is done.
 #[derive(Debug)]
 pub(crate) struct Pending {
     reason: SaveReason,

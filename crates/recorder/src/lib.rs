@@ -29,7 +29,7 @@
 //! they save and resume is one checkpoint: see [`Recorder::group`].
 //!
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
-//! saves checkpoints, when they are drafts, and one copies artifacts; recording needs none.
+//! saves the drafts of checkpoints, and one copies artifacts; recording needs none.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 mod artifacts;

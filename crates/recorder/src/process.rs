@@ -206,7 +206,7 @@ impl ProcessSlot {
         self.saver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be said of the save that is a draft or being written.
+    /// What is to be said of the save that is drafted or being written.
     pub fn pending(&self) -> MutexGuard<'_, Option<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }

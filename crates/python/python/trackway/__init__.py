@@ -43,8 +43,8 @@ __all__ = [
     "errors",
     "in_rung",
     "probe_augmentation",
-    "seed",
-    "serve_scores",
     "rung",
     "rung_indexes",
+    "seed",
+    "serve_scores",
 ]
