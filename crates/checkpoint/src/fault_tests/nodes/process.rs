@@ -189,8 +189,8 @@ impl Process {
         let attempt_id = self.node().world.attempt();
         self.node().attempts.lock().unwrap().push(attempt_id);
         let (run_id, policy) = (self.node().world.run_id(), self.play.policy.clone());
-        let Ok(fetched) = self
-            .with_logs("fetch", |replica| replica.fetch_target(run_id, attempt_id, 1, policy.as_ref()))
+        let Ok(fetched) =
+            self.with_logs("fetch", |replica| replica.fetch_target(run_id, attempt_id, 1, policy.as_ref()))
         else {
             return;
         };
