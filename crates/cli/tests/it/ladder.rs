@@ -104,7 +104,7 @@ fn run_file(home: &Home, mode: &str, rungs: &str) -> String {
         "[run]\nname = \"{mode}\"\ncommand = [\"{}\", \"ladder::script\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
          environment = {{ {MODE} = \"{mode}\" }}\n[resources]\ngpus = 2\nusd_per_gpu_hour = 3.6\n\
          [data.validation]\npath = \"valid.csv\"\n\
-         [ladder]\nladder = [\"1%\", \"10%\", \"100%\"]\n{rungs}\n[checkpoint]\nevery = {{ steps = 10 }}\n\
+         [ladder]\nrungs = [\"1%\", \"10%\", \"100%\"]\n{rungs}\n[checkpoint]\nevery = {{ steps = 10 }}\n\
          [retry]\nunknown = {{ attempts = 1, backoff = \"0s..0s\" }}\n",
         binary.display()
     );

@@ -196,9 +196,9 @@ pub(super) fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
 }
 
 fn ladder(scope: &Scope, problems: &mut Problems) -> LadderSection {
-    scope.require("ladder", "[\"1%\", \"10%\", \"100%\"]", problems);
+    scope.require("rungs", "[\"1%\", \"10%\", \"100%\"]", problems);
     LadderSection {
-        ladder: scope.read("ladder", problems, fractions).unwrap_or_default(),
+        rungs: scope.read("rungs", problems, fractions).unwrap_or_default(),
         promote: scope.read("promote", problems, promote),
         warm_start: scope.read("warm_start", problems, flag).unwrap_or(false),
     }

@@ -117,7 +117,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     ),
     section("training.loader", &["workers", "pin_memory", "prefetch", "persistent_workers"]),
-    section("ladder", &["ladder", "promote", "warm_start"]),
+    section("ladder", &["rungs", "promote", "warm_start"]),
     section("checkpoint", &["every", "keep", "remote", "upload_wait"]),
     section("checkpoint.every", &["steps", "minutes"]),
     section("checkpoint.keep", &["last", "every", "best"]),
@@ -189,7 +189,7 @@ pub const SCHEMA: &[SectionSchema] = &[
 ];
 
 /// Sections and keys that had another name: the section they are in, the old name, the new one.
-const RENAMED: &[(&str, &str, &str)] = &[("", "stages", "ladder")];
+const RENAMED: &[(&str, &str, &str)] = &[("", "stages", "ladder"), ("ladder", "ladder", "rungs")];
 
 /// How alike (Jaro–Winkler, 0 to 1) a known name must be to be offered for a mistyped one.
 const LIKENESS_MIN: f64 = 0.75;

@@ -179,7 +179,7 @@ impl DataSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LadderSection {
     /// Fractions of the data, ascending, above 0 and up to 1.
-    pub ladder: Vec<f64>,
+    pub rungs: Vec<f64>,
     /// The rule that promotes from one rung to the next.
     pub promote: Option<String>,
     /// Start a rung from the checkpoint of the one before.

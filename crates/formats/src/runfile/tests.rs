@@ -65,7 +65,7 @@ loader = { workers = 4, pin_memory = true }
 hours_expected = 12
 
 [ladder]
-ladder  = ["1%", "10%", "100%"]
+rungs   = ["1%", "10%", "100%"]
 promote = "val_loss < 0.95 * previous"
 
 [checkpoint]
@@ -162,7 +162,7 @@ fn every_key_reaches_its_value() {
         (training.strategy.as_deref(), training.loader.unwrap().workers),
         (Some("fully_sharded"), Some(4))
     );
-    assert_eq!(file.ladder.unwrap().ladder, [0.01, 0.1, 1.0]);
+    assert_eq!(file.ladder.unwrap().rungs, [0.01, 0.1, 1.0]);
     assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
     assert_eq!((file.checkpoint.keep_last, file.checkpoint.keep_every_steps), (Some(3), Some(1000)));
     assert_eq!(file.checkpoint.keep_best, Some(KeepBest { metric: "accuracy".into(), goal: Goal::Max }));
@@ -199,7 +199,7 @@ fn what_is_not_done_is_named() {
 /// which have one name are none.
 #[test]
 fn a_mistake_in_a_rule_has_its_place_in_the_text() {
-    let file = |rule: &str| format!("{MINIMAL}[ladder]\nladder = [\"1%\", \"100%\"]\npromote = {rule}\n");
+    let file = |rule: &str| format!("{MINIMAL}[ladder]\nrungs = [\"1%\", \"100%\"]\npromote = {rule}\n");
     let marked = |rule: &str| {
         let text = file(rule);
         let error = parse(&text, "trackway.toml", &[]).unwrap_err().remove(0);
@@ -215,7 +215,7 @@ fn a_mistake_in_a_rule_has_its_place_in_the_text() {
     let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
     let error = parse(&gates, "trackway.toml", &[]).unwrap_err().remove(0);
     assert_eq!(&gates[error.span], "recall");
-    let twins = format!("{MINIMAL}[ladder]\nladder = [\"1.00000000001%\", \"1.00000000002%\"]\n");
+    let twins = format!("{MINIMAL}[ladder]\nrungs = [\"1.00000000001%\", \"1.00000000002%\"]\n");
     assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must increase"));
 }
 
@@ -408,10 +408,10 @@ fn bad_values_are_told_with_what_is_wanted() {
             "[data.t]\npath = \"x\"\nformat = \"cvs\"",
             "`data.t.format` must be one of `parquet`, `csv`, `jsonl`, `other`, not `cvs` (hint: did you mean `csv`?)",
         ),
-        ("[ladder]\nladder = [\"10%\", \"1%\"]", "`ladder.ladder` must increase from rung to rung"),
+        ("[ladder]\nrungs = [\"10%\", \"1%\"]", "`ladder.rungs` must increase from rung to rung"),
         (
-            "[ladder]\nladder = [\"0%\"]",
-            "`ladder.ladder` must hold percentages above 0% and up to 100%, not `0%`",
+            "[ladder]\nrungs = [\"0%\"]",
+            "`ladder.rungs` must hold percentages above 0% and up to 100%, not `0%`",
         ),
         (
             "[preflight]\nskip = [{ chekc = \"a\", why = \"b\" }]",
@@ -576,7 +576,7 @@ fn the_config_hash_follows_what_decides_the_result() {
         "resources.gpus=4",
         "data.train.path=other.csv",
         "data.test.columns=['a', 'b']",
-        "ladder.ladder=['100%']",
+        "ladder.rungs=['100%']",
         "checkpoint.every.steps=100",
     ] {
         assert_ne!(hash(&[decides]), original, "{decides}");

@@ -42,7 +42,7 @@ impl Ladder {
         let Some(section) = section.filter(|_| run.kind == LaunchKind::Train) else {
             return Ok(Self::whole());
         };
-        let rungs: Vec<Rung> = section.ladder.into_iter().filter_map(Rung::new).collect();
+        let rungs: Vec<Rung> = section.rungs.into_iter().filter_map(Rung::new).collect();
         if rungs.is_empty() {
             return Ok(Self::whole());
         }
