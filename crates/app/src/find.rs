@@ -4,7 +4,7 @@ use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_launch::Placement;
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunFilter, RunRow,
-    RunSearch, RunState, StageRow,
+    RunSearch, RunState, RungRow,
 };
 
 use crate::App;
@@ -40,12 +40,12 @@ impl App {
         self.ledger_read(|ledger| ledger.attempts_of_run(run_id))
     }
 
-    /// The stages of a run's ladder that were launched, from the smallest.
+    /// The rungs of a run's ladder that were launched, from the smallest.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub fn stages_of(&self, run_id: RunId) -> Result<Vec<StageRow>, AppError> {
-        self.ledger_read(|ledger| ledger.stages_of_run(run_id))
+    pub fn rungs_of(&self, run_id: RunId) -> Result<Vec<RungRow>, AppError> {
+        self.ledger_read(|ledger| ledger.rungs_of_run(run_id))
     }
 
     /// The launches of a run of one kind, oldest first.

@@ -12,7 +12,7 @@ use trackway_tower::retention::{Fate, RetentionRule, RunFacts, fates};
 use crate::App;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
-use crate::evaluate::STAGING_PREFIX;
+use crate::evaluate::DRAFT_PREFIX;
 use crate::home::changed_at;
 
 /// What was left half written goes when nothing was added to it for so long; until then somebody may be at it.
@@ -172,8 +172,8 @@ impl App {
     /// Deletes what those left who were killed while they wrote down the rows of an evaluation.
     fn clear_leftovers(&self, cleared: &mut Cleared) -> Result<(), AppError> {
         let now = self.clock.now();
-        let staged = std::fs::read_dir(self.home.evaluation_outputs()).into_iter().flatten().flatten();
-        for path in staged.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
+        let drafts = std::fs::read_dir(self.home.evaluation_outputs()).into_iter().flatten().flatten();
+        for path in drafts.map(|entry| entry.path()).filter(|path| is_leftover(path, now)) {
             let size_bytes = size_of(&path);
             if !cleared.dry_run {
                 self.home.remove(&path).map_err(|error| AppError::file("delete", &path, &error))?;
@@ -222,8 +222,8 @@ fn without_artifacts(folder: &Path) -> Result<Vec<PathBuf>, AppError> {
 
 /// A folder in which rows were put together, and that nobody changed for long.
 fn is_leftover(path: &Path, now: Timestamp) -> bool {
-    let is_staging = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(STAGING_PREFIX));
-    is_staging && changed_at(path).is_some_and(|at| now.seconds_since(at) > LEFTOVER_SECONDS_MIN)
+    let is_draft = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(DRAFT_PREFIX));
+    is_draft && changed_at(path).is_some_and(|at| now.seconds_since(at) > LEFTOVER_SECONDS_MIN)
 }
 
 /// Bytes of a file, or of all files below a folder; links are not followed.

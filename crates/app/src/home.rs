@@ -180,10 +180,10 @@ impl Home {
         self.run_folder(run_id).join("data-files.json")
     }
 
-    /// One root per run × kind × stage, so that a rehearsal never becomes a resume target (DESIGN §3.1).
+    /// One root per run × kind × rung, so that a rehearsal never becomes a resume target (DESIGN §3.1).
     #[must_use]
-    pub fn checkpoint_root(&self, run_id: RunId, kind: LaunchKind, stage: &str) -> PathBuf {
-        self.folder.join("checkpoints").join(run_id.to_string()).join(root_name(kind, stage))
+    pub fn checkpoint_root(&self, run_id: RunId, kind: LaunchKind, rung: &str) -> PathBuf {
+        self.folder.join("checkpoints").join(run_id.to_string()).join(root_name(kind, rung))
     }
 
     /// Hashes of data files that did not change since they were last read.
@@ -236,8 +236,8 @@ pub(crate) fn changed_at(path: &Path) -> Option<Timestamp> {
 }
 
 /// The name of a checkpoint root within its run.
-pub(crate) fn root_name(kind: LaunchKind, stage: &str) -> String {
-    format!("{}-{stage}", kind.as_str())
+pub(crate) fn root_name(kind: LaunchKind, rung: &str) -> String {
+    format!("{}-{rung}", kind.as_str())
 }
 
 /// Names of the files in a run's folder.

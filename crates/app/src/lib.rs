@@ -63,8 +63,8 @@ use crate::patience::{Patience, ledger_error};
 pub use roll_back::{RollBackRequest, RolledBack};
 pub use stop::StopAsked;
 
-/// The stage of a run that uses all of its data.
-pub const FULL_STAGE: &str = "100%";
+/// The rung of a run that uses all of its data.
+pub const FULL_RUNG: &str = "100%";
 
 /// Everything a use case needs.
 pub struct App {

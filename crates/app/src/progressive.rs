@@ -14,7 +14,7 @@ use crate::error::AppError;
 use crate::run::detect::Detection;
 use crate::stored::stored_plan;
 
-/// The estimate of a stage. Field names are the JSON contract of `trackway explain` and `trackway watch`.
+/// The estimate of a rung. Field names are the JSON contract of `trackway explain` and `trackway watch`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProgressiveCard {
     /// The estimate.
@@ -42,14 +42,14 @@ pub(crate) fn card(
     Some(ProgressiveCard { estimate: estimate?, invalid: repeated.map(|found| found.evidence.clone()) })
 }
 
-/// The attempts of this kind and stage.
+/// The attempts of this kind and rung.
 pub(crate) fn attempts_beside(attempt: &AttemptRow, attempts: &[AttemptRow]) -> Vec<AttemptId> {
-    let beside = attempts.iter().filter(|it| it.kind == attempt.kind && it.stage == attempt.stage);
+    let beside = attempts.iter().filter(|it| it.kind == attempt.kind && it.rung == attempt.rung);
     beside.map(|it| it.attempt_id).collect()
 }
 
 impl App {
-    /// What the stage of an attempt recorded, over all of its attempts; several ranks are averaged at each step. `None`
+    /// What the rung of an attempt recorded, over all of its attempts; several ranks are averaged at each step. `None`
     /// where nothing was recorded.
     pub(crate) fn progressive_of(
         &self,
@@ -64,10 +64,10 @@ impl App {
         let answer = self.sql(
             &format!(
                 "select step, avg(value) as value from effective_metrics where run_id = '{}' and kind = '{}' \
-             and stage = '{}' and name = '{PROGRESSIVE_LOSS}' group by step order by step",
+             and rung = '{}' and name = '{PROGRESSIVE_LOSS}' group by step order by step",
                 run.run_id,
                 attempt.kind.as_str(),
-                attempt.stage
+                attempt.rung
             ),
             &QueryLimits::default(),
         )?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use trackway_core::name::{Name, Named};
-use trackway_core::{Clock as _, EvaluationId, LaunchKind, RunId, Stage};
+use trackway_core::{Clock as _, EvaluationId, LaunchKind, RunId, Rung};
 use trackway_files::unlink;
 use trackway_launch::StoredLaunch;
 use trackway_ledger::{AttemptRow, KeptRows, Ledger, RunRow};
@@ -312,8 +312,8 @@ fn run_of(run_id: RunId, job: &StoredJob) -> serde_json::Result<RunRow> {
 
 fn attempt_of(run: &RunRow, launch: &StoredLaunch, folder: &Path) -> AttemptRow {
     let mut row = AttemptRow::planned(launch.attempt_id, launch.attempt_number, launch.kind, run);
-    let stage = launch.stage.parse().ok().and_then(Stage::new);
-    row.stage = stage.unwrap_or(Stage::FULL).to_string();
+    let rung = launch.rung.parse().ok().and_then(Rung::new);
+    row.rung = rung.unwrap_or(Rung::FULL).to_string();
     row.epoch = Some(launch.epoch);
     row.command.clone_from(&launch.argv);
     row.working_directory = launch.working_directory.to_string_lossy().into_owned();

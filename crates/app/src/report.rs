@@ -23,11 +23,11 @@ pub enum Notice {
         attempt_id: AttemptId,
         /// Counted from 1 in the run.
         attempt_number: u32,
-        /// The stage of the data, where the run file has a ladder.
-        stage: Option<String>,
+        /// The rung of the data, where the run file has a ladder.
+        rung: Option<String>,
         /// The committed step it continues from.
         resumed_from_step: Option<Step>,
-        /// The weights it begins with, in words, where they are of the stage before.
+        /// The weights it begins with, in words, where they are of the rung before.
         warm_start: Option<String>,
     },
     /// An attempt's receipt is sealed.

@@ -63,7 +63,7 @@ impl App {
             self.end_to_roll_back(&last, &decided)?;
             ("asked", told(&decided.back))
         };
-        let mut all = skipped(self, run.run_id, &last.stage)?;
+        let mut all = skipped(self, run.run_id, &last.rung)?;
         if let Some(range) = back.skip {
             all.add(range);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
-use trackway_ledger::StageRow;
+use trackway_ledger::RungRow;
 
 use crate::App;
 use crate::error::AppError;
@@ -13,9 +13,9 @@ use crate::progressive::{Estimate, ProgressiveCard, attempts_beside, card, windo
 use crate::report::Progress;
 pub use crate::run::curves::LiveCurve;
 use crate::run::detect::{Detection, detections_of};
+use crate::run::ladder::Ladder;
 use crate::run::live_record::LiveRecord;
 use crate::run::remote::RemoteStatus;
-use crate::run::stages::Ladder;
 
 /// The least time over which a rate is measured.
 const RATE_SECONDS_MIN: f64 = 0.5;
@@ -38,12 +38,12 @@ pub struct View {
     pub attempt_id: Option<AttemptId>,
     /// Its number in the run.
     pub attempt_number: Option<u32>,
-    /// Whether the run file has a ladder of stages.
+    /// Whether the run file has a ladder of rungs.
     pub has_ladder: bool,
-    /// The stage of the data that it trains on, such as `10%`.
-    pub stage: Option<String>,
-    /// The stages of the run's ladder that were launched, from the smallest; empty without `[stages]`.
-    pub stages: Vec<StageRow>,
+    /// The rung of the data that it trains on, such as `10%`.
+    pub rung: Option<String>,
+    /// The rungs of the run's ladder that were launched, from the smallest; empty without `[ladder]`.
+    pub rungs: Vec<RungRow>,
     /// `running`, `sealed` …
     pub attempt_state: String,
     /// How long it has been running, or ran.
@@ -129,8 +129,8 @@ impl Watcher<'_> {
             attempt_id: None,
             attempt_number: None,
             has_ladder,
-            stage: None,
-            stages: self.app.stages_of(self.run_id)?,
+            rung: None,
+            rungs: self.app.rungs_of(self.run_id)?,
             attempt_state: String::new(),
             running_seconds: None,
             progress: Progress::default(),
@@ -148,7 +148,7 @@ impl Watcher<'_> {
         let now = self.app.clock.now();
         view.attempt_id = Some(attempt.attempt_id);
         view.attempt_number = Some(attempt.attempt_number);
-        view.stage = Some(attempt.stage.clone());
+        view.rung = Some(attempt.rung.clone());
         view.running_seconds = attempt
             .wall_seconds
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use trackway_checkpoint::bulk::{
-    BackgroundSaver, Dtype, FileWriter, Fill, Parent, SaveEnd, Saved, StagedSave, TensorInfo, TensorRef,
+    BackgroundSaver, DraftSave, Dtype, FileWriter, Fill, Parent, SaveEnd, Saved, TensorInfo, TensorRef,
     TensorSpec, read_files, read_header, read_into, verify_files,
 };
 use trackway_checkpoint::{Kind, ManifestFile};
@@ -198,7 +198,7 @@ impl Bench {
         let stored = Arc::new(Mutex::new(Stored::default()));
         let parent = stored.clone();
         let below = root.clone();
-        let commit = Box::new(move |save: &StagedSave| commit(&writer, &below, &parent, save));
+        let commit = Box::new(move |save: &DraftSave| commit(&writer, &below, &parent, save));
         let saver = BackgroundSaver::new(clock, commit)?;
         let size_bytes = (elements * TENSORS * 3 * 4) as u64;
         saver.prepare(size_bytes)?;
@@ -237,13 +237,13 @@ impl Bench {
 
     /// One thread copies the state into memory that was touched before.
     fn memcpy(&mut self) -> Answer {
-        let mut stage = self.saver.begin(0)?.ok_or("the last save is not done")?;
+        let mut draft = self.saver.begin(0)?.ok_or("the last save is not done")?;
         let mut seconds = 0.0;
         for (stem, kind, specs, tensors) in &self.groups {
-            let regions = stage.reserve(stem, *kind, specs, &BTreeMap::new())?;
+            let regions = draft.reserve(stem, *kind, specs, &BTreeMap::new())?;
             let started = now();
             for (region, tensor) in regions.iter().zip(tensors) {
-                // SAFETY: the region has the tensor's size, and its stage is alive.
+                // SAFETY: the region has the tensor's size, and its draft is alive.
                 unsafe {
                     std::ptr::copy_nonoverlapping(
                         tensor.as_ptr().cast(),
@@ -272,16 +272,16 @@ impl Bench {
         reset_peak()?;
         self.step += 1;
         let started = now();
-        let mut stage = self.saver.begin(self.step)?.ok_or("the last save is not done")?;
+        let mut draft = self.saver.begin(self.step)?.ok_or("the last save is not done")?;
         for (stem, kind, specs, tensors) in &self.groups {
             let tensors: Vec<_> = specs
                 .iter()
                 .zip(tensors)
                 .map(|(spec, tensor)| TensorRef { spec: spec.clone(), bytes: bytes_of(tensor) })
                 .collect();
-            stage.tensors(stem, *kind, &tensors, &BTreeMap::new())?;
+            draft.tensors(stem, *kind, &tensors, &BTreeMap::new())?;
         }
-        stage.submit(Vec::new());
+        draft.submit(Vec::new());
         let stall = started.elapsed().as_secs_f64();
         let ended = self.saver.wait(Duration::from_secs(600));
         let seconds = started.elapsed().as_secs_f64();
@@ -364,7 +364,7 @@ fn commit(
     writer: &FileWriter,
     root: &Path,
     parent: &Mutex<Stored>,
-    save: &StagedSave,
+    save: &DraftSave,
 ) -> Result<Saved<Stored>, trackway_checkpoint::CheckpointError> {
     let failed = |error: std::io::Error| trackway_checkpoint::CheckpointError::state(error);
     let prefix = format!("step-{:08}", save.step());

@@ -103,7 +103,7 @@ pub enum CheckpointError {
     },
     /// Whoever prepared this attempt died before it had said what the attempt goes on from.
     #[error(
-        "the checkpoints that epoch {epoch} continues from were only partly staged; launch another attempt"
+        "the checkpoints that epoch {epoch} continues from were only partly fetched; launch another attempt"
     )]
     HalfAdopted {
         /// The epoch.
@@ -162,7 +162,7 @@ pub enum CheckpointError {
     /// A tensor cannot be stored as it was given.
     #[error(transparent)]
     Tensors(#[from] TensorError),
-    /// There is not enough memory to stage a save beside the training. Nothing was staged.
+    /// There is not enough memory for a draft beside the training. Nothing was copied.
     #[error("not enough memory for a save of {size_bytes} bytes: {source}")]
     Memory {
         /// What the save needs.

@@ -8,7 +8,7 @@ use trackway_formats::checkpoint_manifest::{
 };
 use trackway_store::{Claim, Disk, RealDisk, Writer, new_ulid};
 
-use crate::bulk::{Figures, FileWriter, LoadedFile, Saved, StagedSave};
+use crate::bulk::{DraftSave, Figures, FileWriter, LoadedFile, Saved};
 use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
 use crate::history::{CheckpointInfo, History};
@@ -271,13 +271,13 @@ impl CheckpointRoot {
         Ok(commit(number, body, written_bytes, self.seconds_since(started_micros)))
     }
 
-    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    /// The same for a draft in memory: what a [`crate::bulk::BackgroundSaver`] calls.
     ///
     /// # Errors
     /// As [`CheckpointRoot::save`], and what `before_commit` returned, which is called when the files are written.
-    pub fn save_staged(
+    pub fn save_draft(
         &mut self,
-        save: &StagedSave,
+        save: &DraftSave,
         before_commit: impl FnOnce() -> Result<(), CheckpointError>,
     ) -> Result<Saved<Commit>, CheckpointError> {
         let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();

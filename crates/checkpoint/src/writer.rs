@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use trackway_formats::checkpoint_manifest::{Kind, ManifestError, ManifestFile, check_file_name};
 use trackway_store::Disk;
 
-use crate::bulk::{Figures, FileWriter, Parent, StagedFile, WrittenFile};
+use crate::bulk::{DraftFile, Figures, FileWriter, Parent, WrittenFile};
 use crate::error::CheckpointError;
 use crate::ranks::RankGroup;
 
@@ -50,7 +50,7 @@ impl<'a> CheckpointWriter<'a> {
     /// [`CheckpointError::Manifest`] for a name that is not allowed or was used already, [`CheckpointError::Ranks`] for one
     /// that another rank writes, [`CheckpointError::Storage`] when the disk refuses.
     pub fn file(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
-        self.files(&[StagedFile::new(name, kind, bytes)])
+        self.files(&[DraftFile::new(name, kind, bytes)])
     }
 
     /// Writes several files at a time, hashed while they are written; large ones that the checkpoint before has with
@@ -58,7 +58,7 @@ impl<'a> CheckpointWriter<'a> {
     ///
     /// # Errors
     /// As [`CheckpointWriter::file`].
-    pub fn files(&mut self, files: &[StagedFile<'_>]) -> Result<(), CheckpointError> {
+    pub fn files(&mut self, files: &[DraftFile<'_>]) -> Result<(), CheckpointError> {
         let owners = files.iter().map(|file| self.check_name(file.name())).collect::<Result<Vec<_>, _>>()?;
         let written = self.writer.write(&self.folder, files, self.parent.map(ParentFiles::borrow))?;
         self.figures.add(&written.figures);

@@ -11,8 +11,8 @@ mod id;
 pub mod name;
 mod reason;
 pub mod registry;
+mod rung;
 mod sign_off;
-mod stage;
 mod time;
 pub mod visible;
 
@@ -21,8 +21,8 @@ pub use clock::{Clock, Ids, ManualClock, Rng, SequentialIds, SplitMix64};
 pub use coverage::{MissingPredictions, RowCoverage, UnmatchedTasks};
 pub use id::{AttemptId, EvaluationId, IdError, ProofId, RunId};
 pub use reason::{Confidence, Domain, RetryOutlook, TerminationReason, UnknownWord};
+pub use rung::{Rung, RungError};
 pub use sign_off::{SignOff, SignOffError};
-pub use stage::{Stage, StageError};
 pub use time::Timestamp;
 
 /// A training step: the number of optimizer updates done since the run began, over all of its attempts.

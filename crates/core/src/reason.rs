@@ -104,8 +104,8 @@ closed_list!(
         EvaluatorError = "evaluator_error",
         /// Money, quota or credit is spent.
         BudgetExhausted = "budget_exhausted",
-        /// A stage's promotion rule said no.
-        StageRejected = "stage_rejected",
+        /// A rung's promotion rule said no.
+        RungRejected = "rung_rejected",
         /// A newer attempt owns the run's checkpoints.
         Fenced = "fenced",
         /// Replaced on purpose by another attempt.
@@ -178,7 +178,7 @@ impl TerminationReason {
                 Domain::Infrastructure
             }
             Self::Cancelled | Self::Superseded => Domain::Operator,
-            Self::Timeout | Self::BudgetExhausted | Self::StageRejected | Self::Fenced => Domain::Policy,
+            Self::Timeout | Self::BudgetExhausted | Self::RungRejected | Self::Fenced => Domain::Policy,
             Self::Unknown => Domain::Unknown,
         }
     }
@@ -203,7 +203,7 @@ impl TerminationReason {
             | Self::CodeError
             | Self::CheckpointError
             | Self::BudgetExhausted
-            | Self::StageRejected
+            | Self::RungRejected
             | Self::Fenced
             | Self::Superseded => RetryOutlook::DoNotRetry,
             Self::Unknown => RetryOutlook::Unknown,

@@ -1,6 +1,6 @@
 //! Subsets that hold one another: 1 % ⊂ 10 % ⊂ 100 %; and the keys of rows that they are drawn by.
 //!
-//! `trackway data split --stages` draws them over the rows of a table, and a training script over what it trains on. Both
+//! `trackway data split --rungs` draws them over the rows of a table, and a training script over what it trains on. Both
 //! take the same rows where the table's `--key` is what the script names, or the number of the row (from 0).
 
 use crate::hash::hash_bytes;

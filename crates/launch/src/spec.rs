@@ -23,8 +23,8 @@ pub struct LaunchSpec {
     pub attempt_number: u32,
     /// What the launch is for.
     pub kind: LaunchKind,
-    /// The stage of the data ladder, a fraction such as `1` or `0.01`.
-    pub stage: String,
+    /// The rung of the data ladder, a fraction such as `1` or `0.01`.
+    pub rung: String,
     /// The epoch that this attempt's checkpoints carry.
     pub epoch: u64,
     /// The attempt's folder, absolute. Made by the launcher.
@@ -40,7 +40,7 @@ pub struct LaunchSpec {
     /// When the script's main process ended with code 0 and left processes that hold its output open, how many
     /// seconds they may go on; `None`: until they end.
     pub linger_seconds: Option<f64>,
-    /// Where checkpoints of this run, kind and stage go, absolute.
+    /// Where checkpoints of this run, kind and rung go, absolute.
     pub checkpoint_root: PathBuf,
     /// The run's seed.
     pub seed: Option<u64>,
@@ -67,7 +67,7 @@ pub struct StoredLaunch {
     pub attempt_id: AttemptId,
     pub attempt_number: u32,
     pub kind: LaunchKind,
-    pub stage: String,
+    pub rung: String,
     pub epoch: u64,
     pub working_directory: PathBuf,
     pub argv: Vec<String>,
@@ -96,7 +96,7 @@ impl LaunchSpec {
             attempt_id: self.attempt_id,
             attempt_number: self.attempt_number,
             kind: self.kind,
-            stage: self.stage.clone(),
+            rung: self.rung.clone(),
             epoch: self.epoch,
             working_directory: self.working_directory.clone(),
             argv: redactor.argv(&self.argv),
@@ -126,7 +126,7 @@ impl LaunchSpec {
         set("TRACKWAY_ATTEMPT", self.attempt_id.to_string());
         set("TRACKWAY_EPOCH", self.epoch.to_string());
         set("TRACKWAY_KIND", self.kind.as_str().to_owned());
-        set("TRACKWAY_STAGE", self.stage.clone());
+        set("TRACKWAY_RUNG", self.rung.clone());
         set("TRACKWAY_RECORD", path(files.records()));
         set("TRACKWAY_ARTIFACTS", path(files.artifacts()));
         set("TRACKWAY_STACKS", path(files.stacks()));

@@ -162,7 +162,7 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
         attempt_id: AttemptId::new(&Fixed(unique)),
         attempt_number: 1,
         kind: LaunchKind::Train,
-        stage: "1".into(),
+        rung: "1".into(),
         epoch: 1,
         directory: directory.to_owned(),
         working_directory: PathBuf::from("/"),
@@ -232,7 +232,7 @@ fn the_script_sees_a_clean_process() {
         "sh",
         "-c",
         "cat; grep -E '^Sig(Blk|Ign)' /proc/self/status; ps -o pgid= -p $$ | tr -d ' '; echo $$; \
-         echo $TRACKWAY_STAGE $TRACKWAY_SEED $BATCH $PYTHONUNBUFFERED; ls /proc/self/fd | wc -l",
+         echo $TRACKWAY_RUNG $TRACKWAY_SEED $BATCH $PYTHONUNBUFFERED; ls /proc/self/fd | wc -l",
     ]);
     spec.environment.insert("BATCH".into(), "16".into());
     let (_, files) = place.run(&spec);

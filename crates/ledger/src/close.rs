@@ -38,7 +38,7 @@ pub(crate) struct Subject {
     pub(crate) attempt_id: AttemptId,
     pub(crate) attempt_number: u32,
     pub(crate) kind: LaunchKind,
-    pub(crate) stage: String,
+    pub(crate) rung: String,
 }
 
 impl Subject {
@@ -48,7 +48,7 @@ impl Subject {
             attempt_id: attempt.attempt_id,
             attempt_number: attempt.attempt_number,
             kind: attempt.kind,
-            stage: attempt.stage.clone(),
+            rung: attempt.rung.clone(),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::records::{
     DataSnapshotFileRow, DataSnapshotRow, DetectionRow, EvaluationMetricRow, EvaluationRow,
     EvaluationSliceRow, EventRow, GateReceiptRow, GateTestRow, LAUNCHES, MetricSummaryRow, ModelChangeRow,
     ModelVersionRow, ParameterRow, PreflightCheckRow, RecordSegmentRow, ResumeProofRow, RetryRow,
-    RollBackRow, RunDataRow, RunRow, RunState, StageRow, TagRow,
+    RollBackRow, RunDataRow, RunRow, RunState, RungRow, TagRow,
 };
 use crate::value::{ColumnKind, Field, Value};
 
@@ -281,8 +281,8 @@ lists! {
     resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
-    /// The stages of a run that were launched, from the smallest.
-    stages_of_run(run_id: RunId) -> StageRow, "place";
+    /// The rungs of a run that were launched, from the smallest.
+    rungs_of_run(run_id: RunId) -> RungRow, "place";
     /// What detectors found in a run, oldest first.
     detections_of_run(run_id: RunId) -> DetectionRow, "at, detection_id";
     /// What detectors found in an attempt, oldest first.

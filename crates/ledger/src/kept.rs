@@ -98,7 +98,7 @@ impl KeptRows {
             .of(&seal.costs)
             .of(&seal.events)
             .of(&seal.checkpoints)
-            .of(seal.stage.as_slice())
+            .of(seal.rung.as_slice())
             .of(std::slice::from_ref(retry))
             .of(detections)
     }
@@ -190,7 +190,7 @@ impl KeptRows {
             events: self.rows_of()?,
             checkpoints: self.rows_of()?,
             run: self.rows_of()?.pop(),
-            stage: self.rows_of()?.pop(),
+            rung: self.rows_of()?.pop(),
             ..AttemptSeal::of(attempt.clone())
         })
     }

@@ -49,7 +49,7 @@ pub use records::{
     EvaluationRow, EvaluationSliceRow, EvaluationState, EventRow, GateReceiptRow, GateTestRow, LAUNCHES,
     MetricSummaryRow, ModelChangeRow, ModelRow, ModelVersionRow, ParameterRow, PreflightCheckRow,
     ProofVerdict, RecordSegmentRow, ResumeProofRow, RetryRow, RollBackRow, RunDataRow, RunRow, RunState,
-    StageRow, StageVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
+    RungRow, RungVerdict, SupervisorLeaseRow, TABLES, TagRow, TestSetRow, TestSetUseRow, VIEWS,
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};

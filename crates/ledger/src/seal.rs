@@ -10,7 +10,7 @@ use crate::error::LedgerError;
 use crate::ledger::{Ledger, update_run, upsert_checkpoint};
 use crate::records::{
     ArtifactRow, AttemptRow, AttemptState, CheckpointRow, CostRow, EventRow, MetricSummaryRow, ParameterRow,
-    RecordSegmentRow, RunRow, StageRow, TagRow,
+    RecordSegmentRow, RunRow, RungRow, TagRow,
 };
 use crate::value::{Field, Record, Table, Value};
 
@@ -37,8 +37,8 @@ pub struct AttemptSeal {
     pub checkpoints: Vec<CheckpointRow>,
     /// Written along: where the run stands now.
     pub run: Option<RunRow>,
-    /// Written along: where the stage stands now.
-    pub stage: Option<StageRow>,
+    /// Written along: where the rung stands now.
+    pub rung: Option<RungRow>,
 }
 
 /// What sealing did.
@@ -78,7 +78,7 @@ impl AttemptSeal {
             events: Vec::new(),
             checkpoints: Vec::new(),
             run: None,
-            stage: None,
+            rung: None,
         }
     }
 
@@ -95,7 +95,7 @@ impl AttemptSeal {
             events: self.events.clone(),
             checkpoints: self.checkpoints.clone(),
             run: self.run.clone(),
-            stage: self.stage.clone(),
+            rung: self.rung.clone(),
         })
     }
 
@@ -215,7 +215,7 @@ pub(crate) fn seal_rows(backend: &mut Backend, seal: &AttemptSeal) -> Result<(),
     insert_all(backend, &seal.costs)?;
     seal.events.iter().try_for_each(|event| backend.insert_once(event).map(|_| ()))?;
     seal.checkpoints.iter().try_for_each(|checkpoint| upsert_checkpoint(backend, checkpoint))?;
-    seal.stage.iter().try_for_each(|stage| backend.upsert(stage, &[]))?;
+    seal.rung.iter().try_for_each(|rung| backend.upsert(rung, &[]))?;
     seal.run.iter().try_for_each(|run| update_run(backend, run))
 }
 

@@ -146,7 +146,7 @@ fn closing_a_record_changes_no_row() {
         ("0.01", "epoch_finished")
     );
     let tags: Vec<_> = closed.tags.iter().map(|tag| (&*tag.name, &*tag.value)).collect();
-    assert_eq!(tags, [("stage", "final")]);
+    assert_eq!(tags, [("report", "final")]);
     let kept: Vec<_> =
         closed.artifacts.iter().map(|one| (one.blake3.len(), one.size_bytes, one.step)).collect();
     assert_eq!(kept, [(64, 7, Some(2))], "one row for a content, and none for what is no hash");
@@ -275,7 +275,7 @@ fn write_segment(
     let fields = vec![("epoch".to_owned(), "1".to_owned())];
     encoder.event(&mut bytes, &Event { at, step: Some(4), kind: "epoch_finished".into(), fields });
     for value in ["draft", "final"] {
-        encoder.event_parts(&mut bytes, at, None, "tag", &[("name", "stage"), ("value", value)]);
+        encoder.event_parts(&mut bytes, at, None, "tag", &[("name", "report"), ("value", value)]);
     }
     let hash = "a".repeat(64);
     for (step, blake3) in [(1, hash.as_str()), (2, hash.as_str()), (3, "../../ledger.db")] {

@@ -1,20 +1,22 @@
 //! The bridge between Python and recorder and checkpoint. It converts, releases the GIL, and decides nothing: what a
 //! state consists of and how a loop goes on is told in Python, in `python/trackway/`.
 
-mod data_stage;
+mod data_rung;
+mod draft;
 mod error;
 mod loaded;
 mod memory;
 mod recorder;
 mod root;
-mod stage;
 mod wait;
 
 /// The compiled half of the package `trackway`. Not for direct use; see `trackway`.
 #[pyo3::pymodule]
 mod _trackway {
     #[pymodule_export]
-    use crate::data_stage::{in_stage, stage, stage_mask};
+    use crate::data_rung::{in_rung, rung, rung_mask};
+    #[pymodule_export]
+    use crate::draft::Draft;
     #[pymodule_export]
     use crate::loaded::Loaded;
     #[pymodule_export]
@@ -23,6 +25,4 @@ mod _trackway {
     use crate::recorder::{Recorder, outlive_sigterm_of_others};
     #[pymodule_export]
     use crate::root::{Root, list_checkpoints, load_checkpoint, verify_checkpoint};
-    #[pymodule_export]
-    use crate::stage::Stage;
 }

@@ -8,9 +8,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use trackway_checkpoint::bulk::{self, LoadedFile};
 
-use crate::stage::Target;
+use crate::draft::Target;
 
-/// Bytes that Python may read and write through the buffer protocol: a file that was read, or the place in a stage
+/// Bytes that Python may read and write through the buffer protocol: a file that was read, or the place in a draft
 /// where a tensor is to be copied. `memoryview(region)`, `torch.frombuffer` and `numpy.frombuffer` make no copy.
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Region {
@@ -29,11 +29,11 @@ unsafe impl Sync for Region {}
 enum Owner {
     /// A file, which is its region's alone.
     File { _file: Box<LoadedFile> },
-    /// A stage, which takes the bytes away when it is submitted.
-    Stage(Arc<Lent>),
+    /// A draft, which takes the bytes away when it is submitted.
+    Draft(Arc<Lent>),
 }
 
-/// A stage and what it knows of the regions that it handed out. Lives until the last of them is gone.
+/// A draft and what it knows of the regions that it handed out. Lives until the last of them is gone.
 pub struct Lent {
     target: Mutex<Option<Target>>,
     view_count: AtomicUsize,
@@ -46,12 +46,12 @@ impl Lent {
         Arc::new(Self { target, view_count: AtomicUsize::new(0), closed: AtomicBool::new(false) })
     }
 
-    /// The stage; gone when it was submitted or given up.
+    /// The draft; gone when it was submitted or given up.
     pub fn target(&self) -> MutexGuard<'_, Option<Target>> {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the lent. False while somebody looks at a region: then the stage must stay. Both this and the taking
+    /// Ends the lent. False while somebody looks at a region: then the draft must stay. Both this and the taking
     /// of a view happen with the GIL held.
     pub fn close(&self) -> bool {
         self.closed.store(true, Ordering::Release);
@@ -67,15 +67,15 @@ impl Region {
         Self { owner: Owner::File { _file: file }, pointer, len_bytes }
     }
 
-    /// A part of a stage.
-    pub fn of_stage(stage: Arc<Lent>, region: &bulk::Region) -> Self {
-        Self { owner: Owner::Stage(stage), pointer: region.pointer(), len_bytes: region.size_bytes() }
+    /// A part of a draft.
+    pub fn of_draft(draft: Arc<Lent>, region: &bulk::Region) -> Self {
+        Self { owner: Owner::Draft(draft), pointer: region.pointer(), len_bytes: region.size_bytes() }
     }
 
     fn view_begins(&self) -> PyResult<()> {
-        let Owner::Stage(lent) = &self.owner else { return Ok(()) };
+        let Owner::Draft(lent) = &self.owner else { return Ok(()) };
         if lent.closed.load(Ordering::Acquire) {
-            return Err(PyBufferError::new_err("the stage was submitted; it can no longer be written to"));
+            return Err(PyBufferError::new_err("the draft was submitted; it can no longer be written to"));
         }
         lent.view_count.fetch_add(1, Ordering::AcqRel);
         Ok(())
@@ -120,7 +120,7 @@ impl Region {
     /// # Safety
     /// Called by the interpreter, once for each view it was given.
     unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        if let Owner::Stage(lent) = &self.owner {
+        if let Owner::Draft(lent) = &self.owner {
             lent.view_count.fetch_sub(1, Ordering::AcqRel);
         }
     }

@@ -6,9 +6,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 
+use crate::draft::{Draft, Target};
 use crate::error::to_python;
 use crate::loaded::Loaded;
-use crate::stage::{Stage, Target};
 use crate::wait;
 use trackway_recorder::is_given_up;
 
@@ -135,12 +135,12 @@ impl Recorder {
 
     /// Begins a checkpoint. `None`: outside an attempt, and when the one before is still being written.
     #[pyo3(name = "_begin")]
-    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Option<Stage>> {
+    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Option<Draft>> {
         if !self.inner.enabled() {
             return Ok(None);
         }
-        let begun = py.detach(|| self.inner.stage_checkpoint(step)).map_err(|error| to_python(py, &error))?;
-        Ok(begun.map(|stage| Stage::new(Target::Run(stage))))
+        let begun = py.detach(|| self.inner.draft_checkpoint(step)).map_err(|error| to_python(py, &error))?;
+        Ok(begun.map(|draft| Draft::new(Target::Run(draft))))
     }
 
     /// Waits until the checkpoint that was submitted last has ended, and raises what made it fail; not that ranks gave it

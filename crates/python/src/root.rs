@@ -9,9 +9,9 @@ use trackway_checkpoint::{
 use trackway_core::{AttemptId, RunId};
 use trackway_system::{SystemClock, SystemIds};
 
+use crate::draft::{Draft, Target};
 use crate::error::{input, to_python};
 use crate::loaded::Loaded;
-use crate::stage::{Stage, Target};
 use crate::wait;
 
 /// A checkpoint root that is written to without a run: the process claims the next epoch when it opens it.
@@ -51,11 +51,11 @@ impl Root {
     }
 
     /// Waits for the save before, and begins one.
-    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Stage> {
+    fn begin(&self, py: Python<'_>, step: u64) -> PyResult<Draft> {
         self.wait(py)?;
         let begun = py.detach(|| self.saver.begin(step)).map_err(|error| to_python(py, &error))?;
         begun
-            .map(|stage| Stage::new(Target::Root(stage)))
+            .map(|draft| Draft::new(Target::Root(draft)))
             .ok_or_else(|| input(py, "another thread is saving here"))
     }
 
@@ -90,7 +90,7 @@ fn open(path: &Path) -> Result<Root, CheckpointError> {
     let saver = BackgroundSaver::new(
         Arc::new(SystemClock),
         Box::new(move |save| {
-            shared.lock().unwrap_or_else(PoisonError::into_inner).save_staged(save, || Ok(()))
+            shared.lock().unwrap_or_else(PoisonError::into_inner).save_draft(save, || Ok(()))
         }),
     )?;
     Ok(Root { root, saver })

@@ -29,7 +29,7 @@
 //! they save and resume is one checkpoint: see [`Recorder::group`].
 //!
 //! Not here, on purpose: sockets, an async runtime, buffers of records that a crash could lose, Parquet, TLS. One thread
-//! saves checkpoints, when they are staged, and one copies artifacts; recording needs none.
+//! saves the drafts of checkpoints, and one copies artifacts; recording needs none.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests delete what they made"))]
 
 mod artifacts;
@@ -38,7 +38,8 @@ mod artifacts_tests;
 mod cadence;
 mod control;
 pub mod cost;
-mod data_stage;
+mod data_rung;
+mod draft;
 mod exception;
 mod process;
 mod recorder;
@@ -46,7 +47,6 @@ mod rehearsal;
 mod segment_writer;
 mod settings;
 mod signal;
-mod staged;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -57,7 +57,8 @@ pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MA
 pub use cadence::{
     CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
 };
-pub use data_stage::DataStage;
+pub use data_rung::DataRung;
+pub use draft::{CHECKPOINT_SKIPPED_EVENT, CheckpointDraft, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use exception::record_panics;
 pub use recorder::{
     CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, RANK_EVENT, Recorder, WARM_START_EVENT,
@@ -65,7 +66,6 @@ pub use recorder::{
 pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
-pub use staged::{CHECKPOINT_SKIPPED_EVENT, CheckpointStage, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use together::{
     CHECKPOINT_GIVEN_UP_EVENT, NOTICE_LATE_EVENT, NOTICE_SECONDS, STEP_ANNOUNCED_EVENT, is_given_up,
 };

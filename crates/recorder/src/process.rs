@@ -13,9 +13,9 @@ use trackway_core::Step;
 use crate::artifacts::Keeper;
 use crate::control::{Asked, ControlReader};
 use crate::cost::Pace;
+use crate::draft::Pending;
 use crate::rehearsal::LossWatch;
 use crate::segment_writer::SegmentWriter;
-use crate::staged::Pending;
 use crate::together::{Board, Root};
 
 /// The part of a recorder that belongs to one process.
@@ -206,7 +206,7 @@ impl ProcessSlot {
         self.saver.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be said of the save that is staged or being written.
+    /// What is to be said of the save that is drafted or being written.
     pub fn pending(&self) -> MutexGuard<'_, Option<Pending>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }

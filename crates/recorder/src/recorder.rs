@@ -17,7 +17,7 @@ use trackway_formats::record::{
 use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
 use crate::control::{Asked, Command, ControlReader};
 use crate::cost::SaveCost;
-use crate::data_stage::DataStage;
+use crate::data_rung::DataRung;
 use crate::process::{ProcessSlot, SlotChain, once};
 use crate::segment_writer::{SegmentInfo, SegmentWriter};
 use crate::settings::{SKIP_BATCHES, Settings};
@@ -25,7 +25,7 @@ use crate::signal::{self, Arrival};
 use crate::together::{Board, Root, is_given_up};
 use trackway_system::{SystemClock, SystemIds};
 
-/// The event that says that the script took the weights of the stage before.
+/// The event that says that the script took the weights of the rung before.
 pub const WARM_START_EVENT: &str = "warm_start";
 
 /// The control file is looked at so often at most.
@@ -391,10 +391,10 @@ impl Recorder {
         inner.resume_by(Root::resume_read)
     }
 
-    /// The checkpoint whose weights this stage begins with: the newest of the stage before, where the run file says
-    /// `warm_start` and nothing was committed in this stage yet. Ask after [`Recorder::resume`] found nothing. Take its
+    /// The checkpoint whose weights this rung begins with: the newest of the rung before, where the run file says
+    /// `warm_start` and nothing was committed in this rung yet. Ask after [`Recorder::resume`] found nothing. Take its
     /// weights only, and begin at step 1: the place in the data, the schedule and the optimizer are those of the other
-    /// stage.
+    /// rung.
     ///
     /// # Errors
     /// As [`Recorder::resume`].
@@ -432,8 +432,8 @@ impl Recorder {
 
     /// The share of the data that this launch trains on.
     #[must_use]
-    pub fn stage(&self) -> DataStage {
-        DataStage::from_environment()
+    pub fn rung(&self) -> DataRung {
+        DataRung::from_environment()
     }
 
     /// Acknowledges an obeyed stop and ends the record in order. Happens by itself when the last handle is dropped;

@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     pub control_file: Option<PathBuf>,
     /// `TRACKWAY_CHECKPOINTS`: the checkpoint root.
     pub checkpoint_root: Option<PathBuf>,
-    /// `TRACKWAY_WARM_START`: the checkpoint root of the stage before, whose weights this one begins with.
+    /// `TRACKWAY_WARM_START`: the checkpoint root of the rung before, whose weights this one begins with.
     pub warm_start: Option<PathBuf>,
     /// `TRACKWAY_ARTIFACTS`: the folder for artifacts.
     pub artifact_folder: Option<PathBuf>,

@@ -293,13 +293,13 @@ fn a_stop_between_two_questions_waits_for_a_checkpoint() {
         let mut attempt = Attempt::new();
         attempt.settings.every_steps = Some(3);
         let run = attempt.attach();
-        assert!(run.checkpoint_due(3) && stage(&run, 3) && run.wait_for_checkpoint(PATIENCE));
+        assert!(run.checkpoint_due(3) && draft(&run, 3) && run.wait_for_checkpoint(PATIENCE));
         assert!(!run.checkpoint_due(5));
         attempt.stop(by_signal);
         assert!(!run.should_stop() && !run.should_stop(), "nothing of step 5 is saved");
         run.begin_step(6);
         assert!(run.should_stop(), "within step 6, such as in an evaluation");
-        assert!(run.checkpoint_due(6) && stage(&run, 6) && run.should_stop());
+        assert!(run.checkpoint_due(6) && draft(&run, 6) && run.should_stop());
         run.finish();
         let reason = if by_signal { "sigterm" } else { "end" };
         assert_eq!(attempt.reasons(), [(3, "cadence".into()), (6, reason.into())]);
@@ -353,15 +353,15 @@ fn an_older_save_is_not_the_one_before_the_stop() {
     attempt.settings.every_steps = Some(3);
     attempt.settings.hold_in_save = Some(3);
     let run = attempt.attach();
-    assert!(run.checkpoint_due(3) && stage(&run, 3));
+    assert!(run.checkpoint_due(3) && draft(&run, 3));
     while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
         std::thread::yield_now();
     }
-    assert!(run.checkpoint_due(6) && !stage(&run, 6), "step 3 is still being written");
+    assert!(run.checkpoint_due(6) && !draft(&run, 6), "step 3 is still being written");
     attempt.stop(true);
     assert!(!run.should_stop(), "step 6 was skipped");
     assert!(run.wait_for_checkpoint(PATIENCE), "SIGTERM lets the held save go");
-    assert!(run.checkpoint_due(7) && stage(&run, 7) && run.should_stop());
+    assert!(run.checkpoint_due(7) && draft(&run, 7) && run.should_stop());
     run.finish();
     assert_eq!(attempt.reasons().iter().map(|reason| reason.0).collect::<Vec<_>>(), [3, 7]);
 }
@@ -469,32 +469,32 @@ fn too_many_names_begin_another_segment() {
     assert_eq!(segments.iter().map(|segment| segment.metric_points().count()).sum::<usize>(), 10_500);
 }
 
-/// Stages a state that can be told from the step, and submits it; false: it was skipped.
-fn stage(run: &Recorder, step: u64) -> bool {
-    let Some(mut stage) = run.stage_checkpoint(step).unwrap() else { return false };
+/// Fills a draft with a state that can be told from the step, and submits it; false: it was skipped.
+fn draft(run: &Recorder, step: u64) -> bool {
+    let Some(mut draft) = run.draft_checkpoint(step).unwrap() else { return false };
     let bytes: Vec<u8> = [step as f32; 4].iter().flat_map(|value| value.to_le_bytes()).collect();
     let spec = TensorSpec::new("weight", Dtype::F32, [4u64]);
-    stage.tensors("model", Kind::Weights, &[TensorRef { spec, bytes: &bytes }], &BTreeMap::new()).unwrap();
-    stage.bytes("cursor.json", Kind::DataCursor, b"{}").unwrap();
-    stage.submit(&[("loss", 0.5)]);
+    draft.tensors("model", Kind::Weights, &[TensorRef { spec, bytes: &bytes }], &BTreeMap::new()).unwrap();
+    draft.bytes("cursor.json", Kind::DataCursor, b"{}").unwrap();
+    draft.submit(&[("loss", 0.5)]);
     true
 }
 
-/// Proves that a staged checkpoint is committed behind the loop, with the same record, acknowledgement and cost as a
+/// Proves that a draft is committed behind the loop, with the same record, acknowledgement and cost as a
 /// blocking one; that it opens as safetensors and is what a resume gives back; and that the end waits for it.
 #[test]
-fn a_staged_checkpoint_is_committed_behind_the_loop() {
+fn a_draft_is_committed_behind_the_loop() {
     let mut attempt = Attempt::new();
     attempt.settings.every_steps = Some(10);
     let run = attempt.attach();
     attempt.ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
     assert!(run.checkpoint_due(7));
-    assert!(stage(&run, 7));
+    assert!(draft(&run, 7));
     assert!(!run.checkpoint_due(8), "what was asked for is under way");
     assert!(run.wait_for_checkpoint(PATIENCE));
     assert_eq!(attempt.acks(), [(1, "accepted", None), (1, "done", Some(7))]);
     assert_eq!(attempt.metric(cost::SIZE_BYTES).len(), 1);
-    assert!(run.checkpoint_due(10) && stage(&run, 10));
+    assert!(run.checkpoint_due(10) && draft(&run, 10));
     run.finish();
     assert_eq!(attempt.reasons(), [(7, "asked".into()), (10, "cadence".into())]);
     let loaded = attempt.attach().resume().unwrap().unwrap();
@@ -512,26 +512,26 @@ fn a_checkpoint_behind_a_slow_one_is_skipped() {
     let mut attempt = Attempt::new();
     attempt.settings.hold_in_save = Some(10);
     let run = attempt.attach();
-    assert!(stage(&run, 10));
+    assert!(draft(&run, 10));
     while attempt.events(HELD_IN_SAVE_EVENT).is_empty() {
         std::thread::yield_now();
     }
-    assert!(!stage(&run, 20) && !stage(&run, 30));
+    assert!(!draft(&run, 20) && !draft(&run, 30));
     assert_eq!(attempt.events(CHECKPOINT_SKIPPED_EVENT).len(), 1);
     attempt.sigterm.note(0);
-    assert!(stage(&run, 40), "the held one is let go, and this one waited for it");
+    assert!(draft(&run, 40), "the held one is let go, and this one waited for it");
     run.finish();
     let steps: Vec<_> = attempt.reasons().into_iter().map(|(step, _)| step).collect();
     assert_eq!(steps, [10, 40]);
 }
 
-/// Proves that what made a staged save fail is recorded when it happens and returned by the next call, that a fence
+/// Proves that what made the save of a draft fail is recorded when it happens and returned by the next call, that a fence
 /// stops the loop, and that an acknowledgement says so.
 #[test]
-fn a_failed_staged_save_is_told() {
+fn a_failed_save_of_a_draft_is_told() {
     let attempt = Attempt::new();
     let run = attempt.attach();
-    assert!(stage(&run, 1) && run.wait_for_checkpoint(PATIENCE));
+    assert!(draft(&run, 1) && run.wait_for_checkpoint(PATIENCE));
     let mut newer = Attempt {
         folder: tempfile::tempdir().unwrap(),
         settings: attempt.settings.clone(),
@@ -542,12 +542,12 @@ fn a_failed_staged_save_is_told() {
     newer.settings.record_folder = Some(newer.folder.path().join("records"));
     save(&newer.attach(), 1).unwrap();
     attempt.ask("{\"version\":1,\"id\":1,\"command\":\"checkpoint_now\"}\n");
-    assert!(run.checkpoint_due(2) && stage(&run, 2) && run.wait_for_checkpoint(PATIENCE));
+    assert!(run.checkpoint_due(2) && draft(&run, 2) && run.wait_for_checkpoint(PATIENCE));
     assert!(run.should_stop(), "fenced");
     assert_eq!(attempt.acks().last(), Some(&(1, "refused", Some(2))));
     assert_eq!(attempt.events("checkpoint_failed").len(), 1);
-    assert_eq!(run.stage_checkpoint(3).err().unwrap().kind(), ErrorKind::Fenced);
-    assert!(stage(&run, 4) && run.wait_for_checkpoint(PATIENCE));
+    assert_eq!(run.draft_checkpoint(3).err().unwrap().kind(), ErrorKind::Fenced);
+    assert!(draft(&run, 4) && run.wait_for_checkpoint(PATIENCE));
     assert_eq!(
         run.checkpoint_failure().unwrap().kind(),
         ErrorKind::Fenced,

@@ -10,7 +10,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use trackway_checkpoint::bulk::{LoadedFile, Saved, StagedSave};
+use trackway_checkpoint::bulk::{DraftSave, LoadedFile, Saved};
 use trackway_checkpoint::{
     CheckpointError, CheckpointRoot, CheckpointWriter, Commit, LoadedCheckpoint, Notice, Notices, RankError,
     RankGroup, RankedRoot, RankedSave,
@@ -274,14 +274,14 @@ impl Root {
         }
     }
 
-    pub fn save_staged(
+    pub fn save_draft(
         &mut self,
-        save: &StagedSave,
+        save: &DraftSave,
         before_commit: impl FnOnce() -> Result<(), CheckpointError>,
     ) -> Result<Saved<Commit>, CheckpointError> {
         match self {
-            Self::Alone(root) => root.save_staged(save, before_commit),
-            Self::Together(root) => root.save_staged(save, before_commit),
+            Self::Alone(root) => root.save_draft(save, before_commit),
+            Self::Together(root) => root.save_draft(save, before_commit),
         }
     }
 

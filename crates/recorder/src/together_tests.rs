@@ -62,7 +62,7 @@ impl Ranks {
                 }
                 at_step(rank, step);
                 if run.checkpoint_due(step) {
-                    assert!(stage(run, step), "nothing is being written");
+                    assert!(draft(run, step), "nothing is being written");
                     assert!(run.wait_for_checkpoint(PATIENCE));
                     saved.push(step);
                 }
@@ -81,15 +81,15 @@ impl Ranks {
     }
 }
 
-fn stage(run: &Recorder, step: Step) -> bool {
+fn draft(run: &Recorder, step: Step) -> bool {
     let group = run.group().unwrap();
-    let Some(mut stage) = run.stage_checkpoint(step).unwrap() else { return false };
+    let Some(mut draft) = run.draft_checkpoint(step).unwrap() else { return false };
     if group.coordinates() {
-        stage.bytes("model.bin", Kind::Weights, &step.to_le_bytes()).unwrap();
+        draft.bytes("model.bin", Kind::Weights, &step.to_le_bytes()).unwrap();
     }
-    stage.bytes(&group.file_name("rng.json"), Kind::Rng, &[group.rank() as u8]).unwrap();
-    stage.set_global_cursor(&step.to_le_bytes());
-    stage.submit(&[]);
+    draft.bytes(&group.file_name("rng.json"), Kind::Rng, &[group.rank() as u8]).unwrap();
+    draft.set_global_cursor(&step.to_le_bytes());
+    draft.submit(&[]);
     true
 }
 
@@ -195,19 +195,19 @@ fn a_skipped_step_is_given_up_by_all() {
         let steps_waited = AtomicU64::new(0);
         ranks.each(|rank, _, run| {
             if rank == skipping {
-                let mut first = run.stage_checkpoint(10).unwrap().unwrap();
+                let mut first = run.draft_checkpoint(10).unwrap().unwrap();
                 let name = run.group().unwrap().file_name("rng.json");
                 first.bytes(&name, Kind::Rng, b"1").unwrap();
                 first.set_global_cursor(&10u64.to_le_bytes());
-                assert!(!stage(run, 20), "the one before is not done");
+                assert!(!draft(run, 20), "the one before is not done");
                 first.submit(&[]);
             } else {
-                assert!(stage(run, 10) && run.wait_for_checkpoint(PATIENCE));
-                assert!(stage(run, 20));
+                assert!(draft(run, 10) && run.wait_for_checkpoint(PATIENCE));
+                assert!(draft(run, 20));
             }
             assert!(run.wait_for_checkpoint(PATIENCE));
             steps_waited.fetch_add(1, Ordering::SeqCst);
-            assert!(stage(run, 30) && run.wait_for_checkpoint(PATIENCE), "rank {rank}");
+            assert!(draft(run, 30) && run.wait_for_checkpoint(PATIENCE), "rank {rank}");
             assert!(run.checkpoint_failure().is_none() && !run.should_stop());
         });
         assert_eq!((ranks.committed(), steps_waited.into_inner()), (vec![10, 30], u64::from(RANKS)));
@@ -223,7 +223,7 @@ fn a_skipped_step_is_given_up_by_all() {
 fn a_rank_that_is_ahead_declines() {
     let ranks = Ranks::new(|_| ());
     ranks.each(|rank, attempt, run| {
-        assert!(stage(run, 1) && run.wait_for_checkpoint(PATIENCE));
+        assert!(draft(run, 1) && run.wait_for_checkpoint(PATIENCE));
         if rank == 1 {
             assert!(!run.checkpoint_due(100));
         }
@@ -239,12 +239,12 @@ fn a_rank_that_is_ahead_declines() {
         let step = if rank == 1 { 101 } else { 20 };
         assert_eq!(run.checkpoint_due(step), rank != 1);
         if rank != 1 {
-            assert!(stage(run, step));
+            assert!(draft(run, step));
         }
         ranks.in_step.wait();
         // With its next save this rank says that it passed the other one.
         assert!(rank == 1 || run.wait_for_checkpoint(PATIENCE));
-        assert!(stage(run, 102) && run.wait_for_checkpoint(PATIENCE));
+        assert!(draft(run, 102) && run.wait_for_checkpoint(PATIENCE));
     });
     assert_eq!(ranks.attempts[1].events(NOTICE_LATE_EVENT).len(), 1);
     assert_eq!(ranks.committed(), [1, 102]);
@@ -277,7 +277,7 @@ fn contradicting_variables_are_told() {
     attempt.settings.group =
         Some(RankGroup::from_variables(&|name| (name == "WORLD_SIZE").then(|| "2".to_owned())));
     let run = attempt.attach();
-    let told = [run.group().err(), run.resume().err(), run.stage_checkpoint(1).err()];
+    let told = [run.group().err(), run.resume().err(), run.draft_checkpoint(1).err()];
     for error in told {
         assert!(error.unwrap().to_string().contains("set both `RANK` and `WORLD_SIZE`, or neither"));
     }

@@ -1,7 +1,7 @@
 //! Pure decisions: what an end was ([`classify()`]), what comes next ([`decide()`]), what a person should do
 //! ([`next_actions`]), how often to save ([`advise`]), what memory a run needs ([`memory`]), whether its settings are sound
 //! ([`config_checks`]), its classes even ([`imbalance`]), whether it learns one batch ([`rehearsal`]), what goes wrong while it trains ([`detect`]),
-//! whether more training is worth it ([`early_stop`]), and whether a stage is good enough for the next ([`stages`]). No clock, no I/O, no randomness: time and jitter come in as
+//! whether more training is worth it ([`early_stop`]), and whether a rung is good enough for the next ([`ladder`]). No clock, no I/O, no randomness: time and jitter come in as
 //! arguments, so the same functions run live, in tests and in simulation.
 
 pub mod scan;
@@ -33,4 +33,4 @@ pub mod retention;
 pub mod roll_back;
 mod runbook;
 pub use runbook::{SYMPTOMS, Symptom, next_actions, symptom_of_detector, symptoms_of};
-pub mod stages;
+pub mod ladder;

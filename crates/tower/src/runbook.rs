@@ -81,8 +81,8 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
             "raise the budget or the quota, or stop here: what was committed is kept",
             "see which attempts spent it: `trackway explain`",
         ],
-        Reason::StageRejected => &[
-            "compare with the stage before: did the metric or only its interval move?",
+        Reason::RungRejected => &[
+            "compare with the rung before: did the metric or only its interval move?",
             "change the recipe, or relax the promotion rule and document why",
         ],
         Reason::Fenced => &[

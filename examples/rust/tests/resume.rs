@@ -66,7 +66,7 @@ impl Run {
             .env("TRACKWAY_CONTROL", self.control_file())
             .env("TRACKWAY_CHECKPOINTS", self.home.path().join("checkpoints"))
             .env("TRACKWAY_KIND", "train")
-            .env("TRACKWAY_STAGE", "1")
+            .env("TRACKWAY_RUNG", "1")
             .stdout(Stdio::piped());
         command
     }

@@ -11,8 +11,8 @@ use trackway_tower::{LoadAttempt, LoadCrash, load_crash};
 
 use crate::App;
 use crate::error::AppError;
+use crate::run::ladder::rung_of;
 use crate::run::remote::{Patience, RemotePlan};
-use crate::run::stages::stage_of;
 
 /// Marks the checkpoint suspect that the last attempts of a run crashed at, when an older one is there to step back to
 /// and verifies. Returns what there is to tell; none when there is nothing to do.
@@ -25,12 +25,12 @@ pub(crate) fn step_back(app: &App, run: &RunRow) -> Result<Option<String>, AppEr
         return Ok(None);
     }
     let mut attempts = app.attempts_of(run.run_id)?;
-    let Some(stage) = attempts.last().map(stage_of) else { return Ok(None) };
-    attempts.retain(|attempt| attempt.state == AttemptState::Sealed && stage_of(attempt) == stage);
+    let Some(rung) = attempts.last().map(rung_of) else { return Ok(None) };
+    attempts.retain(|attempt| attempt.state == AttemptState::Sealed && rung_of(attempt) == rung);
     let seen: Vec<LoadAttempt> = attempts.iter().map(as_seen).collect();
     let Some(crash) = load_crash(&seen) else { return Ok(None) };
-    let root = app.home.checkpoint_root(run.run_id, run.kind, &stage.to_string());
-    let remote = RemotePlan::of_run(app, run, stage)?;
+    let root = app.home.checkpoint_root(run.run_id, run.kind, &rung.to_string());
+    let remote = RemotePlan::of_run(app, run, rung)?;
     let why = why(&crash, &attempts);
     let Some(info) = mark(app, &root, remote.as_ref(), &crash, &why)? else { return Ok(None) };
     let told = format!("the checkpoint of step {} is suspect from now on: {why}", info.step);
@@ -87,7 +87,7 @@ fn mark(
     Ok(Some(newest))
 }
 
-/// Whether staging in would find another one, on this disk or at the remote. A remote that does not answer says no: then
+/// Whether a fetch would find another one, on this disk or at the remote. A remote that does not answer says no: then
 /// nothing is launched either.
 fn older_by_truth(remote: &RemotePlan, crash: &LoadCrash) -> bool {
     let opened = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));

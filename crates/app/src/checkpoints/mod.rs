@@ -24,7 +24,7 @@ mod there;
 use std::path::{Path, PathBuf};
 
 use trackway_checkpoint::{CheckpointError, CheckpointView, Housekeeper, State};
-use trackway_core::{Clock as _, LaunchKind, RunId, Stage, Step, Timestamp};
+use trackway_core::{Clock as _, LaunchKind, RunId, Rung, Step, Timestamp};
 use trackway_formats::shell::quoted;
 use trackway_ledger::{AttemptRow, EventRow, RunRow};
 pub use trackway_recorder::SaveReason;
@@ -57,8 +57,8 @@ pub(crate) use read_only::{ReadOnly, writable_again};
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
+use crate::run::ladder::rung_of;
 use crate::run::remote::RemotePlan;
-use crate::run::stages::stage_of;
 
 /// What the log of a run's checkpoint root says; empty when nothing was ever begun.
 ///
@@ -98,25 +98,25 @@ struct RunFacts {
 }
 
 impl App {
-    /// The checkpoints of the stage where a run is.
+    /// The checkpoints of the rung where a run is.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`]; when the ledger cannot be read.
     pub fn checkpoints(&self, run: RunId) -> Result<Checkpoints, AppError> {
         let row = self.run_by_id(run)?;
-        let stage = self.stage_now(&row)?;
-        self.checkpoints_at(row, stage)
+        let rung = self.rung_now(&row)?;
+        self.checkpoints_at(row, rung)
     }
 
-    /// The checkpoints of a stage of a run.
-    pub(crate) fn checkpoints_at(&self, row: RunRow, stage: Stage) -> Result<Checkpoints, AppError> {
+    /// The checkpoints of a rung of a run.
+    pub(crate) fn checkpoints_at(&self, row: RunRow, rung: Rung) -> Result<Checkpoints, AppError> {
         let mut attempts = self.attempts_of_kind(row.run_id, row.kind)?;
-        attempts.retain(|attempt| stage_of(attempt) == stage);
+        attempts.retain(|attempt| rung_of(attempt) == rung);
         let events = self.ledger_read(|ledger| ledger.events_of_run(row.run_id))?;
-        let remote = RemotePlan::of_run(self, &row, stage)?.filter(|_| row.kind == LaunchKind::Train);
+        let remote = RemotePlan::of_run(self, &row, rung)?.filter(|_| row.kind == LaunchKind::Train);
         Ok(Checkpoints {
             remote,
-            root: self.home.checkpoint_root(row.run_id, row.kind, &stage.to_string()),
+            root: self.home.checkpoint_root(row.run_id, row.kind, &rung.to_string()),
             subject: row.run_id.to_string(),
             run: Some(RunFacts { row, attempts, events }),
             clock: SystemClock,

@@ -19,11 +19,11 @@ const CURVES_MAX: usize = 96;
 /// Trackway's own figures, which are no result of a training.
 const OWN: &str = "trackway/";
 
-/// A run and the stage of its ladder that counts: steps of other stages begin at 1 again, and are of other data.
+/// A run and the rung of its ladder that counts: steps of other rungs begin at 1 again, and are of other data.
 #[derive(Debug, Clone)]
-pub(crate) struct RunAtStage {
+pub(crate) struct RunAtRung {
     pub run_id: RunId,
-    pub stage: String,
+    pub rung: String,
 }
 
 /// A metric of one run in short.
@@ -58,7 +58,7 @@ pub struct Curve {
 
 impl App {
     /// The figures of every metric of these runs, metrics that more runs have first.
-    pub(crate) fn figures(&self, runs: &[RunAtStage], only: &[String]) -> Result<Vec<MetricRow>, AppError> {
+    pub(crate) fn figures(&self, runs: &[RunAtRung], only: &[String]) -> Result<Vec<MetricRow>, AppError> {
         let finite = "filter (where abs(value) <= 1.7976931348623157e308)";
         let rows = self.rows_of(&format!(
             "select run_id, name, count(*) as points, max(step) as last_step, \
@@ -92,7 +92,7 @@ impl App {
     }
 
     /// The curves of these metrics.
-    pub(crate) fn curves(&self, runs: &[RunAtStage], metrics: &[MetricRow]) -> Result<Vec<Curve>, AppError> {
+    pub(crate) fn curves(&self, runs: &[RunAtRung], metrics: &[MetricRow]) -> Result<Vec<Curve>, AppError> {
         let mut curves: Vec<Curve> =
             metrics.iter().take(CURVES_MAX).map(|row| empty_curve(row, runs.len())).collect();
         if curves.is_empty() {
@@ -135,14 +135,14 @@ fn empty_curve(row: &MetricRow, run_count: usize) -> Curve {
     }
 }
 
-fn admitted(runs: &[RunAtStage], names: &[String]) -> String {
+fn admitted(runs: &[RunAtRung], names: &[String]) -> String {
     let ids: Vec<String> = runs.iter().map(|run| quoted(&run.run_id.to_string())).collect();
-    let stages: Vec<String> =
-        runs.iter().zip(&ids).map(|(run, id)| format!("when {id} then {}", quoted(&run.stage))).collect();
+    let rungs: Vec<String> =
+        runs.iter().zip(&ids).map(|(run, id)| format!("when {id} then {}", quoted(&run.rung))).collect();
     let runs = format!(
-        "kind = 'train' and run_id in ({}) and stage = case run_id {} end",
+        "kind = 'train' and run_id in ({}) and rung = case run_id {} end",
         ids.join(", "),
-        stages.join(" ")
+        rungs.join(" ")
     );
     match names.is_empty() {
         true => runs,
@@ -161,7 +161,7 @@ fn text(row: &Map<String, Value>, name: &str) -> Option<String> {
     row.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn place_of(row: &Map<String, Value>, runs: &[RunAtStage]) -> Option<usize> {
+fn place_of(row: &Map<String, Value>, runs: &[RunAtRung]) -> Option<usize> {
     let id = row.get("run_id").and_then(Value::as_str)?;
     runs.iter().position(|run| run.run_id.to_string() == id)
 }

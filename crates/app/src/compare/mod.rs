@@ -6,10 +6,10 @@ mod curves;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use trackway_core::{RunId, Stage, Timestamp};
+use trackway_core::{RunId, Rung, Timestamp};
 use trackway_ledger::{AttemptRow, RunRow};
 
-use self::curves::RunAtStage;
+use self::curves::RunAtRung;
 pub use self::curves::{Curve, Figures};
 use crate::App;
 use crate::error::{AppError, ErrorKind};
@@ -40,7 +40,7 @@ pub struct Comparison {
     pub data: Vec<Row>,
     /// What the last attempts ran in.
     pub environment: Vec<Row>,
-    /// Metrics over the effective curve of each run's stage: steps that a resume made void do not count.
+    /// Metrics over the effective curve of each run's rung: steps that a resume made void do not count.
     pub metrics: Vec<MetricRow>,
     /// The curves, thinned out to means over equal ranges of steps.
     pub curves: Vec<Curve>,
@@ -53,8 +53,8 @@ pub struct ComparedRun {
     pub run_id: RunId,
     /// What people call it.
     pub name: String,
-    /// The share of the data that its last attempt trained on, such as `10%`; metrics and curves are those of this stage.
-    pub stage: String,
+    /// The share of the data that its last attempt trained on, such as `10%`; metrics and curves are those of this rung.
+    pub rung: String,
     /// `running`, `completed` …
     pub state: String,
     /// Why its last attempt ended.
@@ -128,14 +128,14 @@ impl App {
         let configs: Vec<BTreeMap<String, String>> =
             runs.iter().map(|run| leaves(&run.config_json)).collect();
         let environments: Vec<BTreeMap<String, String>> = attempts.iter().map(environment_of).collect();
-        let lines: Vec<RunAtStage> =
-            runs.iter().zip(&attempts).map(|(run, last)| at_last_stage(run, last.as_ref())).collect();
+        let lines: Vec<RunAtRung> =
+            runs.iter().zip(&attempts).map(|(run, last)| at_last_rung(run, last.as_ref())).collect();
         let metrics = self.figures(&lines, &request.metrics)?;
         let curves = self.curves(&lines, &metrics)?;
         let mut config = rows(&configs);
         config.retain(|row| row.differs);
         Ok(Comparison {
-            runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.stage)).collect(),
+            runs: runs.into_iter().zip(lines).map(|(run, line)| compared(run, line.rung)).collect(),
             parameters: rows(&parameters),
             config,
             data: rows(&data),
@@ -153,16 +153,16 @@ impl App {
 }
 
 /// A run that climbs a ladder is compared where it is on it.
-fn at_last_stage(run: &RunRow, last: Option<&AttemptRow>) -> RunAtStage {
-    let stage = last.map_or_else(|| Stage::FULL.to_string(), |last| last.stage.clone());
-    RunAtStage { run_id: run.run_id, stage }
+fn at_last_rung(run: &RunRow, last: Option<&AttemptRow>) -> RunAtRung {
+    let rung = last.map_or_else(|| Rung::FULL.to_string(), |last| last.rung.clone());
+    RunAtRung { run_id: run.run_id, rung }
 }
 
-fn compared(run: RunRow, stage: String) -> ComparedRun {
+fn compared(run: RunRow, rung: String) -> ComparedRun {
     ComparedRun {
         run_id: run.run_id,
         name: run.name,
-        stage,
+        rung,
         state: run.state.to_string(),
         termination_reason: run.termination_reason.map(|reason| reason.to_string()),
         attempt_count: run.attempt_count,

@@ -1,4 +1,4 @@
-//! Parts, folds and stages of a data set, written down with their proof.
+//! Parts, folds and rungs of a data set, written down with their proof.
 
 use std::path::{Path, PathBuf};
 
@@ -40,8 +40,8 @@ pub struct SplitRequest {
     pub time: Option<String>,
     /// Another seed gives another split.
     pub seed: u64,
-    /// Shares of the stages, each from 0 to 1.
-    pub stages: Vec<f64>,
+    /// Shares of the rungs, each from 0 to 1.
+    pub rungs: Vec<f64>,
     /// The folder that the files go to; made where it is not there.
     pub out: PathBuf,
     /// Whether the parts themselves are written too.
@@ -70,10 +70,10 @@ pub struct LabelCount {
     pub rows: u64,
 }
 
-/// Rows of the first part in a stage.
+/// Rows of the first part in a rung.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StageAnswer {
-    /// The stage's share.
+pub struct RungAnswer {
+    /// The rung's share.
     pub share: f64,
     /// Rows of the first part that belong to it.
     pub rows: u64,
@@ -94,8 +94,8 @@ pub struct SplitAnswer {
     pub parts: Vec<PartAnswer>,
     /// Rows of each fold of the first part.
     pub folds: Vec<u64>,
-    /// The stages, smallest first.
-    pub stages: Vec<StageAnswer>,
+    /// The rungs, smallest first.
+    pub rungs: Vec<RungAnswer>,
     /// What was found when the split was looked at from scratch.
     pub proof: SplitProof,
     /// Whether the proof shows what the method promises. Nothing is written where it does not.
@@ -117,9 +117,9 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         request.parts.iter().map(|(name, share)| (name.as_str(), *share)).collect();
     let shares = (!shares.is_empty()).then(|| Shares::new(&shares)).transpose().map_err(usage)?;
     let names = shares.as_ref().map_or(vec![WHOLE.to_owned()], |shares| shares.names().to_vec());
-    let mut stages = request.stages.clone();
-    stages.sort_by(f64::total_cmp);
-    let plan = SplitPlan { method: request.method, shares, folds: request.folds, stages, seed: request.seed };
+    let mut rungs = request.rungs.clone();
+    rungs.sort_by(f64::total_cmp);
+    let plan = SplitPlan { method: request.method, shares, folds: request.folds, rungs, seed: request.seed };
     let columns = SplitColumns {
         key: request.key.clone(),
         label: request.label.clone(),
@@ -142,7 +142,7 @@ pub fn split(base: &Path, request: &SplitRequest, onlooker: &Onlooker<'_>) -> Re
         rows_rejected: coverage.rows_rejected,
         parts: parts(&names, &rows, &assignment),
         folds: folds(&assignment, request.folds.unwrap_or(0)),
-        stages: stage_answers(&plan.stages, &assignment),
+        rungs: rung_answers(&plan.rungs, &assignment),
         proved: proof.holds(plan.method),
         proof,
         assignment: None,
@@ -181,10 +181,10 @@ fn check(request: &SplitRequest) -> Result<(), AppError> {
         }
         SplitMethod::Time => needs(&request.time, "--time")?,
     }
-    if request.parts.is_empty() && request.folds.is_none() && request.stages.is_empty() {
+    if request.parts.is_empty() && request.folds.is_none() && request.rungs.is_empty() {
         return refuse(
             "nothing to split into",
-            "give --parts train=0.8,test=0.2, --folds 5 or --stages 1%,10%",
+            "give --parts train=0.8,test=0.2, --folds 5 or --rungs 1%,10%",
         );
     }
     let is_file_name = |name: &String| {
@@ -195,8 +195,8 @@ fn check(request: &SplitRequest) -> Result<(), AppError> {
         let hint = "use letters, digits, `-` and `_`; `split` is taken";
         return refuse(&format!("`{name}` cannot be the name of a part"), hint);
     }
-    if request.stages.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
-        return refuse("a stage is a fraction above 0 and at most 100%", "such as --stages 1%,10%,100%");
+    if request.rungs.iter().any(|share| !(*share > 0.0 && *share <= 1.0)) {
+        return refuse("a rung is a fraction above 0 and at most 100%", "such as --rungs 1%,10%,100%");
     }
     Ok(())
 }
@@ -226,11 +226,11 @@ fn folds(assignment: &Assignment, count: usize) -> Vec<u64> {
     folds
 }
 
-fn stage_answers(shares: &[f64], assignment: &Assignment) -> Vec<StageAnswer> {
-    let in_first = assignment.stages.iter().zip(&assignment.parts).filter(|(_, part)| **part == Some(0));
-    let smallest: Vec<f64> = in_first.filter_map(|(stage, _)| *stage).collect();
-    let rows = |share: f64| smallest.iter().filter(|stage| **stage <= share).count() as u64;
-    shares.iter().map(|share| StageAnswer { share: *share, rows: rows(*share) }).collect()
+fn rung_answers(shares: &[f64], assignment: &Assignment) -> Vec<RungAnswer> {
+    let in_first = assignment.rungs.iter().zip(&assignment.parts).filter(|(_, part)| **part == Some(0));
+    let smallest: Vec<f64> = in_first.filter_map(|(rung, _)| *rung).collect();
+    let rows = |share: f64| smallest.iter().filter(|rung| **rung <= share).count() as u64;
+    shares.iter().map(|share| RungAnswer { share: *share, rows: rows(*share) }).collect()
 }
 
 fn usage(error: SplitError) -> AppError {

@@ -35,7 +35,7 @@ pub(crate) use self::collect::section_of;
 use self::evaluator::{Evaluator, evaluator};
 pub(crate) use self::judge::TASKS_UNMATCHED;
 use self::launches::{Launched, Launches, variables};
-pub(crate) use self::outputs::STAGING_PREFIX;
+pub(crate) use self::outputs::DRAFT_PREFIX;
 use self::subject::{Asked, Subject};
 use self::task_set::TaskSet;
 use crate::App;

@@ -25,9 +25,9 @@ const METRICS: &str = "metrics.json";
 /// What it says of itself.
 pub const EVALUATION: &str = "evaluation.json";
 /// What the names of folders begin with in which rows are put together before they are kept.
-pub const STAGING_PREFIX: &str = ".new";
+pub const DRAFT_PREFIX: &str = ".new";
 /// Becomes, with that prefix, the name of such a folder.
-const STAGING_NAME: &str = "new";
+const DRAFT_NAME: &str = "new";
 /// What errors call the predictions.
 const SET: &str = "predictions";
 /// A column that says by itself whether a row is right.
@@ -214,10 +214,10 @@ fn check_rows(name: &str, coverage: &Coverage) -> Result<(), AppError> {
 fn keep(home: &Home, source: &Source, rows: u64) -> Result<(PathBuf, String), AppError> {
     let folder = home.evaluation_outputs();
     fs::create_dir_all(&folder).map_err(|error| AppError::file("make", &folder, &error))?;
-    let staging = TempFolder::beside(&folder.join(STAGING_NAME))
+    let draft = TempFolder::beside(&folder.join(DRAFT_NAME))
         .map_err(|error| AppError::file("make a folder in", &folder, &error))?;
     let parts = vec![Some(0); usize::try_from(rows).unwrap_or(usize::MAX)];
-    let written = write_parts(staging.path(), source, &parts, &[SET.to_owned()], &UNWATCHED)
+    let written = write_parts(draft.path(), source, &parts, &[SET.to_owned()], &UNWATCHED)
         .map_err(|error| AppError::fault("the predictions cannot be kept", &error))?;
     let written = written.into_iter().next().ok_or_else(|| broken("no row was written".into()))?;
     let (sha256, _) = file_sha256(&written).map_err(|error| AppError::file("read", &written, &error))?;

@@ -91,7 +91,7 @@ impl Asked {
         plan.run.command = self.command(app)?;
         plan.run.seed = section.seed.or(plan.run.seed);
         plan.data.clear();
-        plan.stages = None;
+        plan.ladder = None;
         plan.preflight = None;
         plan.early_stop = None;
         plan.detect = DetectSection::default();

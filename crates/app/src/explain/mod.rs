@@ -30,8 +30,8 @@ use crate::preflight::{Recorded, recorded};
 use crate::progressive;
 use crate::report::Stream;
 use crate::run::detect::detections_of;
+use crate::run::ladder::rung_of;
 use crate::run::remote::RemoteStatus;
-use crate::run::stages::stage_of;
 
 /// Lines of output shown on the page, per stream.
 const LAST_LINES: usize = 8;
@@ -69,7 +69,7 @@ impl App {
             run: run_card(run),
             attempt: None,
             attempts: Vec::new(),
-            stages: Vec::new(),
+            rungs: Vec::new(),
             config_diff: last_good.as_ref().map(|good| config_diff(good, run)),
             parent_diff: None,
             data: self.data_card(run.run_id)?,
@@ -106,7 +106,7 @@ impl App {
         let events = self.ledger_read(|ledger| ledger.events_of_run(run.run_id))?;
         let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
         let last_good = self.last_good_run(run)?;
-        let of_run = self.checkpoints_at(run.clone(), stage_of(attempt))?;
+        let of_run = self.checkpoints_at(run.clone(), rung_of(attempt))?;
         let checkpoints = of_run.lines()?;
         let parent = attempt
             .parent_attempt_id
@@ -149,7 +149,7 @@ impl App {
             last_lines: self.last_lines(attempt.attempt_id),
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
-            stages: self.stages_of(run.run_id)?,
+            rungs: self.rungs_of(run.run_id)?,
         })
     }
 
@@ -340,7 +340,7 @@ fn attempt_card(attempt: &AttemptRow) -> AttemptCard {
     AttemptCard {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
-        stage: attempt.stage.clone(),
+        rung: attempt.rung.clone(),
         parent_attempt_id: attempt.parent_attempt_id,
         state: attempt.state.to_string(),
         command: attempt.command.clone(),
@@ -366,7 +366,7 @@ fn attempt_line(attempt: &AttemptRow) -> AttemptLine {
     AttemptLine {
         attempt_id: attempt.attempt_id,
         attempt_number: attempt.attempt_number,
-        stage: attempt.stage.clone(),
+        rung: attempt.rung.clone(),
         termination_reason: attempt.termination_reason.map(|reason| reason.to_string()),
         resumed_from_step: attempt.resumed_from_step,
         last_step: attempt.last_step,

@@ -6,7 +6,7 @@ use trackway_core::{AttemptId, ProofId, RunId, Step, Timestamp};
 pub use trackway_tower::cadence::{Cadence, CadenceAdvice};
 
 pub use trackway_core::detect::DetectionSeverity;
-use trackway_ledger::StageRow;
+use trackway_ledger::RungRow;
 
 use super::diff::Change;
 pub use super::machine::{MachineCard, MachineLine, WorkShares};
@@ -27,8 +27,8 @@ pub struct Explanation {
     pub attempt: Option<AttemptCard>,
     /// Every attempt of the run, oldest first.
     pub attempts: Vec<AttemptLine>,
-    /// The stages of the run's ladder that were launched, from the smallest; empty without `[stages]`.
-    pub stages: Vec<StageRow>,
+    /// The rungs of the run's ladder that were launched, from the smallest; empty without `[ladder]`.
+    pub rungs: Vec<RungRow>,
     /// How the run's configuration differs from the last good run of the same name; none without such a run.
     pub config_diff: Option<Diff>,
     /// What this attempt changed against its parent attempt (a retry plan's `set`), and the data likewise.
@@ -67,7 +67,7 @@ pub struct Explanation {
     pub versions: Vec<RegisteredVersion>,
     /// The attempt's metrics.
     pub metrics: Vec<MetricLine>,
-    /// The loss on data that the model has not seen, by progressive validation, over the attempt's stage; none where nothing
+    /// The loss on data that the model has not seen, by progressive validation, over the attempt's rung; none where nothing
     /// was recorded.
     pub progressive: Option<ProgressiveCard>,
     /// What the machine did meanwhile.
@@ -118,8 +118,8 @@ pub struct AttemptCard {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
-    /// The stage of the data, such as `10%`.
-    pub stage: String,
+    /// The rung of the data, such as `10%`.
+    pub rung: String,
     /// The attempt it follows.
     pub parent_attempt_id: Option<AttemptId>,
     /// `running`, `sealed` …
@@ -165,8 +165,8 @@ pub struct AttemptLine {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
-    /// The stage of the data, such as `10%`.
-    pub stage: String,
+    /// The rung of the data, such as `10%`.
+    pub rung: String,
     /// Why it ended; none while it lives.
     pub termination_reason: Option<String>,
     /// The committed step it continued from.

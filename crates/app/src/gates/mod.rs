@@ -203,9 +203,9 @@ impl App {
 
     fn facts(&self, row: &EvaluationRow) -> Result<Facts, AppError> {
         let run = self.run_by_id(row.run_id)?;
-        let stage = self.stage_now(&run)?;
+        let rung = self.rung_now(&run)?;
         let (seconds, gpu_seconds, cost_usd) = (run.wall_seconds, run.gpu_seconds, run.cost_usd);
-        let opened = self.checkpoints_at(run, stage)?.open_manifest(&row.checkpoint_manifest_sha256).ok();
+        let opened = self.checkpoints_at(run, rung)?.open_manifest(&row.checkpoint_manifest_sha256).ok();
         let bytes = |of: fn(Kind) -> bool| {
             let files = opened.as_ref()?.manifest.files.iter().filter(|file| of(file.kind));
             Some(files.map(|file| file.size_bytes).sum())

@@ -11,7 +11,7 @@ use crate::error::AppError;
 use crate::report::{NotesOnly, Notice, Reporter};
 use crate::run::{Fault, Injection, Moment, Prepared, Rehearsal, Start, begin, rehearse};
 use crate::seal::Sealed;
-use crate::{App, FULL_STAGE};
+use crate::{App, FULL_RUNG};
 
 /// Why the proof goes no further.
 pub enum Halt {
@@ -287,7 +287,7 @@ impl<'a> Launches<'a> {
     }
 
     fn root(&self, prepared: &Prepared) -> std::path::PathBuf {
-        self.app.home.checkpoint_root(prepared.run.run_id, prepared.run.kind, FULL_STAGE)
+        self.app.home.checkpoint_root(prepared.run.run_id, prepared.run.kind, FULL_RUNG)
     }
 
     fn was_killed(&self, row: &AttemptRow) -> Result<bool, AppError> {

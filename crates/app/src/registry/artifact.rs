@@ -7,7 +7,7 @@ use std::str::FromStr as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use trackway_core::Stage;
+use trackway_core::Rung;
 use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
 use trackway_ledger::ModelVersionRow;
 
@@ -21,8 +21,8 @@ impl App {
     /// The checkpoints that a version is one of.
     pub(super) fn checkpoints_of(&self, version: &ModelVersionRow) -> Result<Checkpoints, AppError> {
         let run = self.run_by_id(version.run_id)?;
-        let stage = Stage::from_str(&version.rung).unwrap_or(Stage::FULL);
-        self.checkpoints_at(run, stage)
+        let rung = Rung::from_str(&version.rung).unwrap_or(Rung::FULL);
+        self.checkpoints_at(run, rung)
     }
 
     /// Reads and checks every byte of a version.

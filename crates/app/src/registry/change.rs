@@ -12,7 +12,7 @@ use trackway_tower::registry::{Policy, Refusal, Version, refusals};
 
 use super::deploy::Deployed;
 use super::dossier::{Evidence, approval_digest};
-use super::{Draft, Model, check_name, person};
+use super::{Model, NewChange, check_name, person};
 use crate::App;
 use crate::checkpoints::Watch;
 use crate::error::{AppError, ErrorKind};
@@ -149,14 +149,14 @@ impl App {
             answer.refusals = refusals;
             return Ok(answer);
         }
-        let draft = Draft {
+        let change = NewChange {
             version: Some(version.version),
             stage: Some(request.to),
             was_version: model.standing.production().filter(|_| request.to == ModelStage::Production),
             why: request.why.clone(),
-            ..evidence.draft(self.draft(ModelChange::Promote), self.clock.now())
+            ..evidence.add_to(self.new_change(ModelChange::Promote), self.clock.now())
         };
-        self.carry_out(&model, draft, request.deploy.as_deref(), stands, (began, watch), answer)
+        self.carry_out(&model, change, request.deploy.as_deref(), stands, (began, watch), answer)
     }
 
     /// Puts an earlier version back into production, its files verified first.
@@ -176,43 +176,43 @@ impl App {
                 .hint(format!("another one: trackway registry rollback {} --to VERSION", model.name)));
         }
         let answer = Changed { verify_seconds, ..Changed::of(&model, Some(version)) };
-        let draft = Draft {
+        let change = NewChange {
             version: Some(version.version),
             stage: Some(ModelStage::Production),
             was_version: model.standing.production(),
             why: request.why.clone(),
-            ..self.draft(ModelChange::RollBack)
+            ..self.new_change(ModelChange::RollBack)
         };
         let stands = model.standing.production() == Some(version.version);
-        self.carry_out(&model, draft, request.deploy.as_deref(), stands, (began, watch), answer)
+        self.carry_out(&model, change, request.deploy.as_deref(), stands, (began, watch), answer)
     }
 
     /// Copies first, then changes, then points to the copy: whatever ends in between, the same command again ends it.
     fn carry_out(
         &self,
         model: &Model,
-        draft: Draft,
+        change: NewChange,
         deploy: Option<&std::path::Path>,
         stands: bool,
         (began, watch): (Timestamp, &Watch),
         mut answer: Changed,
     ) -> Result<Changed, AppError> {
         let version =
-            draft.version.and_then(|number| model.versions.iter().find(|row| row.version == number));
-        let is_released = draft.stage == Some(ModelStage::Production);
+            change.version.and_then(|number| model.versions.iter().find(|row| row.version == number));
+        let is_released = change.stage == Some(ModelStage::Production);
         let mut deployed = match (deploy.filter(|_| is_released), version) {
             (Some(folder), Some(version)) => Some(self.deploy(model, version, folder, watch)?),
             _ => None,
         };
-        answer.stage = draft.stage;
-        answer.was_version = draft.was_version;
-        answer.gate_receipt_id.clone_from(&draft.gate_receipt_id);
-        answer.approvals = draft.approvals.clone().unwrap_or_default();
+        answer.stage = change.stage;
+        answer.was_version = change.was_version;
+        answer.gate_receipt_id.clone_from(&change.gate_receipt_id);
+        answer.approvals = change.approvals.clone().unwrap_or_default();
         let released_by = if stands {
             self.keep_missing(model);
             model.newest_release()
         } else {
-            let number = self.change_model(model, draft, None)?.number;
+            let number = self.change_model(model, change, None)?.number;
             answer.change_number = Some(number);
             Some(number)
         };
@@ -259,9 +259,13 @@ impl App {
             return Ok(answer);
         }
         let kind = if version.is_some() { ModelChange::SetAlias } else { ModelChange::DropAlias };
-        let draft =
-            Draft { version: number, alias: Some(request.alias.clone()), was_version, ..self.draft(kind) };
-        answer.change_number = Some(self.change_model(&model, draft, None)?.number);
+        let change = NewChange {
+            version: number,
+            alias: Some(request.alias.clone()),
+            was_version,
+            ..self.new_change(kind)
+        };
+        answer.change_number = Some(self.change_model(&model, change, None)?.number);
         Ok(answer)
     }
 
@@ -278,8 +282,8 @@ impl App {
             own_approval: request.own_approval.unwrap_or(before.own_approval),
         };
         if policy != before {
-            let draft = Draft { policy: Some(policy), ..self.draft(ModelChange::Policy) };
-            self.change_model(&model, draft, None)?;
+            let change = NewChange { policy: Some(policy), ..self.new_change(ModelChange::Policy) };
+            self.change_model(&model, change, None)?;
         }
         Ok(policy)
     }
@@ -348,13 +352,13 @@ impl Changed {
 
 impl Evidence {
     /// With what allowed it.
-    fn draft(&self, draft: Draft, now: Timestamp) -> Draft {
+    fn add_to(&self, change: NewChange, now: Timestamp) -> NewChange {
         let digest = &self.dossier.approval_digest;
         let valid = self.approvals.iter().filter(|row| row.digest == *digest && row.expires_at > now);
-        Draft {
+        NewChange {
             gate_receipt_id: self.gates.as_ref().map(|gates| gates.gate_receipt_id.clone()),
             approvals: Some(valid.map(|row| row.approval_id.clone()).collect()),
-            ..draft
+            ..change
         }
     }
 }

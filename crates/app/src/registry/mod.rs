@@ -128,7 +128,7 @@ impl App {
     fn change_model(
         &self,
         model: &Model,
-        change: Draft,
+        change: NewChange,
         version: Option<&ModelVersionRow>,
     ) -> Result<ModelChangeRow, AppError> {
         let row = ModelChangeRow {
@@ -175,13 +175,13 @@ impl App {
         }
     }
 
-    fn draft(&self, kind: ModelChange) -> Draft {
-        Draft { at: self.clock.now(), kind, ..Draft::EMPTY }
+    fn new_change(&self, kind: ModelChange) -> NewChange {
+        NewChange { at: self.clock.now(), kind, ..NewChange::EMPTY }
     }
 }
 
 /// A change before it has a number.
-struct Draft {
+struct NewChange {
     at: Timestamp,
     kind: ModelChange,
     version: Option<Version>,
@@ -194,7 +194,7 @@ struct Draft {
     why: Option<String>,
 }
 
-impl Draft {
+impl NewChange {
     const EMPTY: Self = Self {
         at: Timestamp::from_micros(0),
         kind: ModelChange::Register,

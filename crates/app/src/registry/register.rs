@@ -7,7 +7,7 @@ use trackway_core::{Clock as _, RunId, Step};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
-use super::{Draft, person};
+use super::{NewChange, person};
 use crate::App;
 use crate::checkpoints::{CheckedCheckpoint, Watch, Which};
 use crate::error::{AppError, ErrorKind};
@@ -54,8 +54,8 @@ impl App {
         check_signature(request.signature.as_ref())?;
         let model = self.model_to_register(&request.model)?;
         let run = self.run_by_id(request.run)?;
-        let stage = self.stage_now(&run)?;
-        let checkpoints = self.checkpoints_at(run.clone(), stage)?;
+        let rung = self.rung_now(&run)?;
+        let checkpoints = self.checkpoints_at(run.clone(), rung)?;
         let checked = checkpoints.load(request.which, watch)?;
         let manifest_sha256 = manifest_of(&checked)?;
         // Before anything names it: from here on nothing deletes it.
@@ -69,7 +69,7 @@ impl App {
         if let Some(known) = model.with_weights(&manifest_sha256) {
             return Ok(Registered { version: known.clone(), known: true, pin });
         }
-        let lineage = self.lineage(&run, &stage.to_string(), &checked, manifest_sha256)?;
+        let lineage = self.lineage(&run, &rung.to_string(), &checked, manifest_sha256)?;
         let (version, known) = self.numbered(request, &lineage)?;
         Ok(Registered { version, known, pin })
     }
@@ -100,8 +100,8 @@ impl App {
         }
         let number = model.versions.last().map_or(0, |last| last.version) + 1;
         let row = self.version_row(request, lineage, number);
-        let draft = Draft { version: Some(number), ..self.draft(ModelChange::Register) };
-        self.change_model(&model, draft, Some(&row))?;
+        let change = NewChange { version: Some(number), ..self.new_change(ModelChange::Register) };
+        self.change_model(&model, change, Some(&row))?;
         Ok((row, false))
     }
 
@@ -113,7 +113,7 @@ impl App {
             version,
             run_id: lineage.run_id,
             attempt_id: attempt.map(|attempt| attempt.attempt_id),
-            rung: lineage.stage.clone(),
+            rung: lineage.rung.clone(),
             step: Some(lineage.step),
             object_prefix: lineage.object_prefix.clone(),
             checkpoint_manifest_sha256: lineage.manifest_sha256.clone(),
@@ -136,7 +136,7 @@ impl App {
     fn lineage(
         &self,
         run: &RunRow,
-        stage: &str,
+        rung: &str,
         checked: &CheckedCheckpoint,
         manifest_sha256: String,
     ) -> Result<Lineage, AppError> {
@@ -148,7 +148,7 @@ impl App {
             .map_or_else(|| run.config_sha256.clone(), |attempt| attempt.config_sha256.clone());
         Ok(Lineage {
             run_id: run.run_id,
-            stage: stage.to_owned(),
+            rung: rung.to_owned(),
             step: checked.info.step,
             object_prefix: checked.info.object_prefix.clone(),
             manifest_sha256,
@@ -162,7 +162,7 @@ impl App {
 
 struct Lineage {
     run_id: RunId,
-    stage: String,
+    rung: String,
     step: Step,
     object_prefix: String,
     manifest_sha256: String,
@@ -178,7 +178,7 @@ impl Lineage {
         json!({
             "run_id": self.run_id,
             "attempt_id": attempt.map(|attempt| attempt.attempt_id),
-            "stage": self.stage,
+            "rung": self.rung,
             "step": self.step,
             "checkpoint_manifest_sha256": self.manifest_sha256,
             "config_sha256": self.config_sha256,

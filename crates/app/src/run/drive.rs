@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use trackway_core::{Clock as _, Stage};
+use trackway_core::{Clock as _, Rung};
 use trackway_launch::Launcher as _;
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
@@ -14,13 +14,13 @@ use trackway_ledger::{
 use super::RunOutcome;
 use super::detect::{Desk, Detecting};
 use super::inject::Injection;
+use super::ladder::{Ladder, rung_of};
 use super::launch::{Additions, Launched, launch_next};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
-use super::stages::{Ladder, stage_of};
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
 use super::watchdog::Limits;
@@ -54,9 +54,9 @@ pub fn drive(
     app.become_supervisor();
     let run_id = prepared.run.run_id;
     let mut injection = injection;
-    let stage = app.stage_now(&prepared.run)?;
-    let mut sending = Sending::start(prepared.remote.as_ref(), stage);
-    let mut detecting = Detecting::new(&prepared.job.plan, stage);
+    let rung = app.rung_now(&prepared.run)?;
+    let mut sending = Sending::start(prepared.remote.as_ref(), rung);
+    let mut detecting = Detecting::new(&prepared.job.plan, rung);
     let mut asked_for = true;
     let mut next = first_step(app, &prepared, reporter)?;
     loop {
@@ -65,17 +65,17 @@ pub fn drive(
             Next::Watch(launched) => *launched,
             Next::Launch(changes) => {
                 let previous = app.attempts_of(run_id)?.pop();
-                let stage = stage_after(&prepared, previous.as_ref(), &changes)?;
-                sending = sending.at(stage, reporter);
+                let rung = rung_after(&prepared, previous.as_ref(), &changes)?;
+                sending = sending.at(rung, reporter);
                 app.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
-                let additions = Additions { set: changes.set, own: rehearsal, stage: Some(stage) };
+                let additions = Additions { set: changes.set, own: rehearsal, rung: Some(rung) };
                 launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
         asked_for = false;
         let asked_fault = injection.take();
-        detecting.begins_again(stage_of(&launched.row));
+        detecting.begins_again(rung_of(&launched.row));
         let looks = Looks {
             replication: sending.replication.as_ref(),
             detecting: Some(&mut detecting),
@@ -99,7 +99,7 @@ pub fn drive(
         report_end(&sealed, reporter);
         if sealed.decision.rule.starts_with("roll_back.") {
             // What they know is of the state that is left; one that fired would not be armed.
-            detecting = Detecting::new(&prepared.job.plan, stage_of(&sealed.row));
+            detecting = Detecting::new(&prepared.job.plan, rung_of(&sealed.row));
         }
         next = after(app, &prepared, &sealed.decision, reporter)?;
     }
@@ -108,39 +108,39 @@ pub fn drive(
     Ok(RunOutcome { remote: remote.or(outcome.remote), ..outcome })
 }
 
-/// What carries the checkpoints of one stage to the remote.
+/// What carries the checkpoints of one rung to the remote.
 struct Sending<'p> {
     plan: Option<&'p RemotePlan>,
-    stage: Stage,
+    rung: Rung,
     replication: Option<Replication>,
 }
 
 impl<'p> Sending<'p> {
-    fn start(plan: Option<&'p RemotePlan>, stage: Stage) -> Self {
-        Self { plan, stage, replication: plan.map(|plan| Replication::start(plan.at(stage))) }
+    fn start(plan: Option<&'p RemotePlan>, rung: Rung) -> Self {
+        Self { plan, rung, replication: plan.map(|plan| Replication::start(plan.at(rung))) }
     }
 
-    /// The same for another stage, once everything of the one before has arrived, or its time is up.
-    fn at(self, stage: Stage, reporter: &dyn Reporter) -> Self {
-        if stage == self.stage {
+    /// The same for another rung, once everything of the one before has arrived, or its time is up.
+    fn at(self, rung: Rung, reporter: &dyn Reporter) -> Self {
+        if rung == self.rung {
             return self;
         }
         if let Some(replication) = self.replication {
             replication.finish(reporter);
         }
-        Self::start(self.plan, stage)
+        Self::start(self.plan, rung)
     }
 }
 
-/// The stage of the next attempt: where a decision leads to, else where the last one was, else the first of the ladder.
-fn stage_after(
+/// The rung of the next attempt: where a decision leads to, else where the last one was, else the first of the ladder.
+fn rung_after(
     prepared: &Prepared,
     previous: Option<&AttemptRow>,
     changes: &Changes,
-) -> Result<Stage, AppError> {
-    let led_to = changes.stage.as_ref().and_then(|stage| stage.parse().ok());
-    match led_to.or_else(|| previous.map(stage_of)) {
-        Some(stage) => Ok(stage),
+) -> Result<Rung, AppError> {
+    let led_to = changes.rung.as_ref().and_then(|rung| rung.parse().ok());
+    match led_to.or_else(|| previous.map(rung_of)) {
+        Some(rung) => Ok(rung),
         None => Ok(Ladder::of(&prepared.run)?.first()),
     }
 }

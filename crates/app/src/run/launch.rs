@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
-use trackway_core::{AttemptId, Clock as _, Stage};
+use trackway_core::{AttemptId, Clock as _, Rung};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
+use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
+use super::ladder::{Ladder, rung_of};
 use super::prepare::Prepared;
 use super::remote::RemotePlan;
-use super::remote::stage_in::stage_in;
+use super::remote::fetch::fetch;
 use super::roll_back;
-use super::stages::warm_start::{WARM_START_VARIABLE, WarmStart};
-use super::stages::{Ladder, stage_of};
 use crate::App;
 use crate::capture::{Capture, EnvironmentLock};
 use crate::checkpoints::{Pace, fall_back_notice, keep_variables, step_back, view};
@@ -73,8 +73,8 @@ pub struct Additions {
     pub set: BTreeMap<String, String>,
     /// Trackway's own variables, for a rehearsal and after a roll back, which do not.
     pub own: BTreeMap<String, String>,
-    /// The stage of the data; `None`: that of the attempt before, or else the first one.
-    pub stage: Option<Stage>,
+    /// The rung of the data; `None`: that of the attempt before, or else the first one.
+    pub rung: Option<Rung>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -91,15 +91,15 @@ pub fn launch_next(
         roll_back::carry_out(app, &prepared.run, previous, reporter)?;
     }
     let mut row = planned_row(app, prepared, previous, additions);
-    // The attempt before, where it is of this stage: another stage has checkpoints of its own.
-    let previous_here = previous.filter(|previous| previous.stage == row.stage);
+    // The attempt before, where it is of this rung: another rung has checkpoints of its own.
+    let previous_here = previous.filter(|previous| previous.rung == row.rung);
     if previous_here.is_some() {
         tell_step_back(app, prepared, reporter);
     } else {
-        begin_stage(app, &row)?;
+        begin_rung(app, &row)?;
     }
     let mut additions = additions.clone();
-    let skipped = roll_back::skipped(app, prepared.run.run_id, &row.stage)?;
+    let skipped = roll_back::skipped(app, prepared.run.run_id, &row.rung)?;
     if !skipped.is_empty() {
         additions.own.insert(SKIP_BATCHES.into(), skipped.to_string());
     }
@@ -111,7 +111,7 @@ pub fn launch_next(
         }
         Some(remote) => {
             let follows = previous_here.filter(|_| !asked_for);
-            stage_in_for(app, &remote.at(stage_of(&row)), &mut row, follows, reporter)?;
+            fetch_for(app, &remote.at(rung_of(&row)), &mut row, follows, reporter)?;
         }
     }
     let warm_start = match row.resumed_from_step {
@@ -150,7 +150,7 @@ pub fn launch_next(
     reporter.notice(&Notice::AttemptStarted {
         attempt_id: row.attempt_id,
         attempt_number: row.attempt_number,
-        stage: named.then(|| row.stage.clone()),
+        rung: named.then(|| row.rung.clone()),
         resumed_from_step: row.resumed_from_step,
         warm_start: warm_start.map(|warm_start| warm_start.sentence()),
     });
@@ -206,8 +206,8 @@ fn planned_row(
     let attempt_id = AttemptId::new(&app.ids);
     let number = previous.map_or(1, |previous| previous.attempt_number + 1);
     let mut row = AttemptRow::planned(attempt_id, number, prepared.run.kind, &prepared.run);
-    let stage = additions.stage.or_else(|| previous.map(stage_of));
-    row.stage = stage.unwrap_or(Stage::FULL).to_string();
+    let rung = additions.rung.or_else(|| previous.map(rung_of));
+    row.rung = rung.unwrap_or(Rung::FULL).to_string();
     row.parent_attempt_id = previous.map(|previous| previous.attempt_id);
     row.epoch = Some(u64::from(number));
     row.command.clone_from(&prepared.job.stored_plan.run.command);
@@ -220,8 +220,8 @@ fn planned_row(
     row
 }
 
-/// A stage begins with no committed step, whatever the one before had.
-fn begin_stage(app: &App, row: &AttemptRow) -> Result<(), AppError> {
+/// A rung begins with no committed step, whatever the one before had.
+fn begin_rung(app: &App, row: &AttemptRow) -> Result<(), AppError> {
     if app.run_by_id(row.run_id)?.last_committed_step.is_some() {
         app.change_run(row.run_id, |run| run.last_committed_step = None)?;
     }
@@ -237,26 +237,26 @@ fn note_resume(row: &mut AttemptRow, target: Option<CheckpointInfo>) {
 
 /// The remote grants the epoch and says what the attempt resumes from. A committed step that the ledger knows of and
 /// the remote does not is an error here too.
-fn stage_in_for(
+fn fetch_for(
     app: &App,
     remote: &RemotePlan,
     row: &mut AttemptRow,
     follows: Option<&AttemptRow>,
     reporter: &dyn Reporter,
 ) -> Result<(), AppError> {
-    let staged = stage_in(app, remote, row, follows, reporter)?;
+    let fetched = fetch(app, remote, row, follows, reporter)?;
     let run = app.run_by_id(row.run_id)?;
-    if staged.step.is_none() && run.last_committed_step.is_some() {
+    if fetched.step.is_none() && run.last_committed_step.is_some() {
         app.set_run_state(run.run_id, RunState::Failed)?;
         let message =
-            format!("not launched: the ledger knows a committed step, and {} has none", staged.location);
+            format!("not launched: the ledger knows a committed step, and {} has none", fetched.location);
         return Err(
             AppError::new(ErrorKind::Integrity, message).hint("restore the checkpoints, or start a new run")
         );
     }
-    row.epoch = Some(staged.epoch);
-    row.resumed_from_step = staged.step;
-    row.resumed_from_manifest_sha256 = staged.manifest_sha256;
+    row.epoch = Some(fetched.epoch);
+    row.resumed_from_step = fetched.step;
+    row.resumed_from_manifest_sha256 = fetched.manifest_sha256;
     Ok(())
 }
 
@@ -269,7 +269,7 @@ fn resume_target(
     reporter: &dyn Reporter,
 ) -> Result<Option<CheckpointInfo>, AppError> {
     let run = app.run_by_id(prepared.run.run_id)?;
-    let root = app.home.checkpoint_root(run.run_id, run.kind, &row.stage);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, &row.rung);
     let why = match view(&root)?.resume_target() {
         Ok(None) => match run.last_committed_step {
             Some(step) => format!(
@@ -357,7 +357,7 @@ fn spec_of(
     environment.extend(additions.own.clone());
     environment.extend(keep_variables(&plan.checkpoint));
     if let Some(remote) = &prepared.remote {
-        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.at(stage_of(row)).location());
+        environment.insert("TRACKWAY_CHECKPOINT_REMOTE".into(), remote.at(rung_of(row)).location());
     }
     if let Some(warm_start) = warm_start {
         environment.insert(WARM_START_VARIABLE.into(), warm_start.root.to_string_lossy().into_owned());
@@ -367,7 +367,7 @@ fn spec_of(
         attempt_id: row.attempt_id,
         attempt_number: row.attempt_number,
         kind: row.kind,
-        stage: stage_of(row).fraction().to_string(),
+        rung: rung_of(row).fraction().to_string(),
         epoch: row.epoch.unwrap_or(1),
         directory: app.home.attempt_folder(row.attempt_id),
         working_directory: prepared.job.working_directory(),
@@ -375,7 +375,7 @@ fn spec_of(
         environment,
         grace_seconds: plan.supervise.grace_seconds,
         linger_seconds: None,
-        checkpoint_root: app.home.checkpoint_root(row.run_id, row.kind, &row.stage),
+        checkpoint_root: app.home.checkpoint_root(row.run_id, row.kind, &row.rung),
         seed: plan.run.seed,
         config_sha256: row.config_sha256.clone(),
         data_sha256: row.data_sha256.clone(),

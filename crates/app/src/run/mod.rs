@@ -6,6 +6,7 @@ mod drive;
 mod echo;
 mod inject;
 mod job;
+pub(crate) mod ladder;
 mod launch;
 pub(crate) mod live_record;
 pub(crate) mod lock;
@@ -14,7 +15,6 @@ mod prepare;
 pub mod remote;
 pub(crate) mod roll_back;
 pub(crate) mod stacks;
-pub(crate) mod stages;
 mod supervise;
 pub(crate) mod supervision;
 mod watchdog;
@@ -29,7 +29,7 @@ pub(crate) use prepare::{Prepared, Start, begin, capture_surroundings, read};
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, LaunchKind, RunId, Step};
-use trackway_ledger::{EventRow, RunState, StageRow};
+use trackway_ledger::{EventRow, RunState, RungRow};
 
 use crate::App;
 use crate::error::AppError;
@@ -60,8 +60,8 @@ pub struct RunOutcome {
     pub state: String,
     /// Its attempts, oldest first.
     pub attempts: Vec<AttemptOutcome>,
-    /// The stages of its ladder that were launched, from the smallest; empty without `[stages]`.
-    pub stages: Vec<StageRow>,
+    /// The rungs of its ladder that were launched, from the smallest; empty without `[ladder]`.
+    pub rungs: Vec<RungRow>,
     /// The evaluation of its result; none was asked for, or there was nothing to evaluate.
     pub evaluation: Option<crate::evaluate::EvaluationReceipt>,
     /// The verdicts of its gates.
@@ -79,8 +79,8 @@ pub struct AttemptOutcome {
     pub attempt_id: AttemptId,
     /// Counted from 1 in the run.
     pub attempt_number: u32,
-    /// The stage of the data, such as `10%`.
-    pub stage: String,
+    /// The rung of the data, such as `10%`.
+    pub rung: String,
     /// Why it ended; none while it lives.
     pub termination_reason: Option<String>,
     /// The rule that named the reason.
@@ -214,7 +214,7 @@ impl App {
             name: run.name,
             state: run.state.as_str().into(),
             attempts: attempts.into_iter().map(AttemptOutcome::from_row).collect(),
-            stages: self.stages_of(run_id)?,
+            rungs: self.rungs_of(run_id)?,
             evaluation: None,
             gates: Vec::new(),
             remote: remote::RemoteStatus::read(&self.home.run_folder(run_id)),
@@ -228,7 +228,7 @@ impl AttemptOutcome {
         Self {
             attempt_id: row.attempt_id,
             attempt_number: row.attempt_number,
-            stage: row.stage,
+            rung: row.rung,
             termination_reason: row.termination_reason.map(|reason| reason.to_string()),
             termination_rule: row.termination_rule,
             exit_code: row.exit_code,

@@ -12,8 +12,8 @@ use trackway_system::system_rng;
 use trackway_tower::decide::{AttemptBudget, BudgetUse, FinalState, PlanEntry};
 use trackway_tower::{Decision, History, PastAttempt, RetryPolicy};
 
+use super::ladder::Judged;
 use super::roll_back;
-use super::stages::Judged;
 use crate::App;
 use crate::error::AppError;
 use crate::stored::{read_stored, stored_plan};
@@ -38,9 +38,9 @@ pub struct Changes {
     /// Where the run goes back to first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roll_back: Option<roll_back::Decided>,
-    /// The stage that is launched next, where it is another one.
+    /// The rung that is launched next, where it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stage: Option<String>,
+    pub rung: Option<String>,
 }
 
 impl Changes {
@@ -54,7 +54,7 @@ impl Changes {
     }
 }
 
-/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its stage
+/// Decides what follows from an attempt that ended: `row` is its receipt, sealed or about to be, and `judged` how its rung
 /// was judged.
 pub fn decide(app: &App, row: &AttemptRow, judged: Option<&Judged>) -> Result<Decided, AppError> {
     match row.kind {
@@ -69,9 +69,9 @@ pub fn decide(app: &App, row: &AttemptRow, judged: Option<&Judged>) -> Result<De
         Err(error) => return Ok(answer(app, row, without_plan(&error), None)),
     };
     let due = roll_back::due(app, row)?;
-    let next_stage = judged.and_then(Judged::next_stage);
+    let next_rung = judged.and_then(Judged::next_rung);
     let roll_back = due.as_ref().map(|(_, facts)| facts.clone());
-    let history = History { next_stage, roll_back, ..history(app, row)? };
+    let history = History { next_rung, roll_back, ..history(app, row)? };
     let decision = trackway_tower::decide(&history, &policy_of(&retry), system_rng().next_unit());
     let decision = if run.run_file_path.is_some() { decision } else { once(decision) };
     Ok(answer(app, row, decision, due))
@@ -127,16 +127,16 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back
             let plan_reason = plan_index.and(row.termination_reason);
             let set = app.redactor.settings(&set);
             let roll_back = roll_back::decided(&retry, due);
-            let changes = Changes { set, plan_index, plan_reason, roll_back, stage: None };
+            let changes = Changes { set, plan_index, plan_reason, roll_back, rung: None };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
             retry.delay_seconds = Some(delay_seconds);
             retry.why = why;
             RunState::Waiting
         }
-        Decision::NextStage { why, stage, set, .. } => {
+        Decision::NextRung { why, rung, set, .. } => {
             let changes =
-                Changes { set: app.redactor.settings(&set), stage: Some(stage), ..Changes::default() };
+                Changes { set: app.redactor.settings(&set), rung: Some(rung), ..Changes::default() };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Promote;
             retry.why = why;
@@ -184,7 +184,7 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
     attempts.push(row.clone());
     let mut committed = BTreeMap::new();
     let past = attempts.iter().map(|attempt| {
-        let newest: &mut Option<u64> = committed.entry(attempt.stage.as_str()).or_default();
+        let newest: &mut Option<u64> = committed.entry(attempt.rung.as_str()).or_default();
         *newest = (*newest).max(attempt.last_committed_step);
         Ok(past_attempt(attempt, changes_before(attempt)?, *newest))
     });
@@ -193,13 +193,13 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
         leave(&mut past, &attempts, &left);
     }
     let data_manifest_now = row.data_sha256.clone().unwrap_or_default();
-    Ok(History { attempts: past, data_manifest_now, next_stage: None, roll_back: None })
+    Ok(History { attempts: past, data_manifest_now, next_rung: None, roll_back: None })
 }
 
 /// What was committed after the place that the run went back to is no progress any more; what comes after the roll back is.
 fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) {
     for (past, attempt) in past.iter_mut().zip(attempts) {
-        if attempt.stage == left.stage {
+        if attempt.rung == left.rung {
             past.last_committed_step = past.last_committed_step.min(left.to_step);
         }
         if attempt.attempt_id == left.attempt_id {
@@ -211,7 +211,7 @@ fn leave(past: &mut [PastAttempt], attempts: &[AttemptRow], left: &RollBackRow) 
 fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) -> PastAttempt {
     PastAttempt {
         kind: attempt.kind,
-        stage: attempt.stage.clone(),
+        rung: attempt.rung.clone(),
         reason: attempt.termination_reason.unwrap_or(TerminationReason::Unknown),
         confidence: attempt.termination_confidence.unwrap_or(Confidence::Guess),
         fingerprint: attempt.fingerprint.clone().unwrap_or_default(),

@@ -15,9 +15,9 @@ use trackway_ledger::{AttemptRow, EventRow, KeptRows, RetryRow, RollBackRow, Run
 use trackway_tower::decide;
 use trackway_tower::roll_back::{Back, MARGIN_BATCHES, MARGIN_STEPS, Trouble, after_trouble, as_asked};
 
+use super::ladder::rung_of;
 use super::policy::Changes;
 use super::remote::{Patience, RemotePlan};
-use super::stages::stage_of;
 use crate::App;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
@@ -144,7 +144,7 @@ pub fn place(
 ) -> Result<Result<Back, String>, AppError> {
     let committed = resumable(app, left)?;
     let mut before = rows(app, run.run_id)?;
-    before.retain(|row| row.stage == left.stage);
+    before.retain(|row| row.rung == left.rung);
     let skipped = skipped_by(&before)?;
     Ok(match &asked.by {
         AskedBy::Person { to_step, skip, .. } => as_asked(*to_step, *skip, &committed, &skipped),
@@ -165,7 +165,7 @@ pub fn place(
 
 /// Steps of the checkpoints that a resume could take. One whose bytes are only at the remote is among them.
 fn resumable(app: &App, left: &AttemptRow) -> Result<Vec<Step>, AppError> {
-    let root = app.home.checkpoint_root(left.run_id, left.kind, &left.stage);
+    let root = app.home.checkpoint_root(left.run_id, left.kind, &left.rung);
     let infos = view(&root)?.list();
     let only_there = |state: State, uploaded: bool| state == State::Retired && uploaded;
     Ok(infos
@@ -183,11 +183,11 @@ pub fn rows(app: &App, run_id: RunId) -> Result<Vec<RollBackRow>, AppError> {
     app.ledger_read(|ledger| ledger.roll_backs_of_run(run_id))
 }
 
-/// What every attempt of a stage of a run passes over from now on.
-pub fn skipped(app: &App, run_id: RunId, stage: &str) -> Result<SkippedBatches, AppError> {
-    let mut of_stage = rows(app, run_id)?;
-    of_stage.retain(|row| row.stage == stage);
-    skipped_by(&of_stage)
+/// What every attempt of a rung of a run passes over from now on.
+pub fn skipped(app: &App, run_id: RunId, rung: &str) -> Result<SkippedBatches, AppError> {
+    let mut of_rung = rows(app, run_id)?;
+    of_rung.retain(|row| row.rung == rung);
+    skipped_by(&of_rung)
 }
 
 fn skipped_by(rows: &[RollBackRow]) -> Result<SkippedBatches, AppError> {
@@ -237,13 +237,13 @@ pub fn go_back(
 ) -> Result<String, AppError> {
     let Decided { asked, back } = decided;
     let summary = told(back);
-    let root = app.home.checkpoint_root(run.run_id, run.kind, &left.stage);
+    let root = app.home.checkpoint_root(run.run_id, run.kind, &left.rung);
     let fault = |error| AppError::fault("the checkpoints that are left could not be marked", &error);
     let mut house = Housekeeper::open(&root, Arc::new(app.clock), Arc::new(app.ids)).map_err(fault)?;
     let mut left_steps = Vec::new();
     if let Some(step) = back.to_step {
         let why = format!("{summary}: {}", asked.why);
-        if let Some(remote) = RemotePlan::of_run(app, run, stage_of(left))? {
+        if let Some(remote) = RemotePlan::of_run(app, run, rung_of(left))? {
             let there = remote.open(Patience::Long, &Arc::new(AtomicBool::new(false)));
             left_steps = there.and_then(|mut there| there.leave_after(step, &why)).map_err(fault)?;
         }
@@ -260,7 +260,7 @@ pub fn go_back(
         roll_back_id: roll_back_id.clone(),
         run_id: run.run_id,
         attempt_id: left.attempt_id,
-        stage: left.stage.clone(),
+        rung: left.rung.clone(),
         at: app.clock.now(),
         detector,
         person,

@@ -11,7 +11,7 @@ use trackway_formats::record::CheckpointState;
 use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
-    EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, StageRow, close_records,
+    EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
 };
 use trackway_tower::{Verdict, classify};
 
@@ -20,10 +20,10 @@ use crate::App;
 use crate::actions;
 use crate::checkpoints::view;
 use crate::error::{AppError, ErrorKind};
+use crate::run::ladder::warm_start::WarmStart;
+use crate::run::ladder::{Judged, rung_row};
+use crate::run::remote::fetch::FetchReport;
 use crate::run::remote::one_per_prefix;
-use crate::run::remote::stage_in::StageInReport;
-use crate::run::stages::warm_start::WarmStart;
-use crate::run::stages::{Judged, stage_row};
 use crate::run::{Decided, decide, note_placement};
 use crate::stored::stored_plan;
 use crate::usage::gpu_busy_seconds;
@@ -61,18 +61,18 @@ pub fn seal(app: &App, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
     let run = app.run_by_id(row.run_id)?;
     let judged = judged(app, &run, &row, &closed.summaries)?;
     let mut evidence = gather(&row, &end, &closed, &files)?;
-    evidence.stage_refused = judged.as_ref().and_then(Judged::refusal);
+    evidence.rung_refused = judged.as_ref().and_then(Judged::refusal);
     let verdict = classify(&evidence);
     let row = receipt(app, row, &end, &closed, &checkpoints, &verdict);
     let decided = decide(app, &row, judged.as_ref())?;
-    let stage = match stored_plan(&run) {
-        Ok(_) => stage_row(app, &run, &row, &closed.summaries, judged.as_ref())?,
+    let rung = match stored_plan(&run) {
+        Ok(_) => rung_row(app, &run, &row, &closed.summaries, judged.as_ref())?,
         Err(_) => None,
     };
-    write_down(app, row, closed, checkpoints, stage, decided)
+    write_down(app, row, closed, checkpoints, rung, decided)
 }
 
-/// How its stage was judged. A plan that cannot be read keeps no receipt open: the decision names it.
+/// How its rung was judged. A plan that cannot be read keeps no receipt open: the decision names it.
 fn judged(
     app: &App,
     run: &RunRow,
@@ -82,7 +82,7 @@ fn judged(
     if stored_plan(run).is_err() {
         return Ok(None);
     }
-    app.judge_stage(run, row, summaries)
+    app.judge_rung(run, row, summaries)
 }
 
 /// The supervisor may not have come to note where the attempt was put; its folder knows.
@@ -113,13 +113,13 @@ fn write_down(
     row: AttemptRow,
     closed: ClosedRecords,
     checkpoints: Vec<CheckpointRow>,
-    stage: Option<StageRow>,
+    rung: Option<RungRow>,
     decided: Decided,
 ) -> Result<Sealed, AppError> {
     let run_after = RunAfter::of(app, &row, (&checkpoints, &closed), decided.run_state)?;
     let mut events = checkpoint_events(&row, &closed);
     events.extend(action_events(app, &row)?);
-    events.extend(stage_in_events(app, &row));
+    events.extend(fetch_events(app, &row));
     events.extend(warm_start_event(app, &row));
     events.extend(closed.events);
     events.extend(lost_output(&row));
@@ -133,7 +133,7 @@ fn write_down(
         segments: closed.segments,
         events,
         checkpoints,
-        stage,
+        rung,
         ..AttemptSeal::of(row)
     };
     let (seal, sealed_at) = seal_with_run(app, seal, &run_after)?;
@@ -346,9 +346,9 @@ fn take_record(row: &mut AttemptRow, record: &ExitRecord) {
     row.log_bytes_lost = Some(record.log_bytes_lost);
 }
 
-/// The checkpoints of the run's stage as their log has them now.
+/// The checkpoints of the run's rung as their log has them now.
 fn checkpoint_rows(app: &App, row: &AttemptRow) -> Result<Vec<CheckpointRow>, AppError> {
-    let root = app.home.checkpoint_root(row.run_id, row.kind, &row.stage);
+    let root = app.home.checkpoint_root(row.run_id, row.kind, &row.rung);
     let view = view(&root)?;
     let location = root.to_string_lossy().into_owned();
     let rows = one_per_prefix(view.list()).into_iter().map(|info| CheckpointRow {
@@ -407,25 +407,25 @@ fn action_events(app: &App, row: &AttemptRow) -> Result<Vec<EventRow>, AppError>
     Ok(actions.into_iter().enumerate().map(event).collect())
 }
 
-/// What staging in from the remote found, as history.
-fn stage_in_events(app: &App, row: &AttemptRow) -> Vec<EventRow> {
-    let Some(report) = StageInReport::read(&app.home.attempt_folder(row.attempt_id)) else {
+/// What the fetch from the remote found, as history.
+fn fetch_events(app: &App, row: &AttemptRow) -> Vec<EventRow> {
+    let Some(report) = FetchReport::read(&app.home.attempt_folder(row.attempt_id)) else {
         return Vec::new();
     };
     let at = report.at.parse().ok().or(row.started_at).unwrap_or_else(|| app.clock.now());
     let event = |(place, message): (usize, String)| EventRow {
-        event_id: format!("{}:stage_in:{place}", row.attempt_id),
+        event_id: format!("{}:fetch:{place}", row.attempt_id),
         step: report.step,
-        ..note(row, "checkpoint_stage_in", at, message)
+        ..note(row, "checkpoint_fetch", at, message)
     };
     report.sentences().into_iter().enumerate().map(event).collect()
 }
 
-/// What a stage began with.
+/// What a rung began with.
 fn warm_start_event(app: &App, row: &AttemptRow) -> Option<EventRow> {
     let warm_start = WarmStart::read(app, row.attempt_id)?;
     let at = row.started_at.unwrap_or_else(|| app.clock.now());
-    let event = note(row, "stage_warm_start", at, warm_start.sentence());
+    let event = note(row, "rung_warm_start", at, warm_start.sentence());
     Some(EventRow { fields_json: serde_json::to_value(&warm_start).ok(), ..event })
 }
 

@@ -8,7 +8,7 @@ use crate::bulk::memory::{available_bytes, machine_bytes};
 /// The smallest stretch of addresses that is still worth reserving.
 const MIN_ADDRESS_BYTES: usize = 64 << 20;
 
-/// Memory in which one save is staged after the other. It grows to the largest save and stays: its addresses do not
+/// Memory in which one save is drafted after the other. It grows to the largest save and stays: its addresses do not
 /// change while it grows, and its pages are touched once.
 #[derive(Debug)]
 pub(crate) struct Arena {
@@ -19,7 +19,7 @@ pub(crate) struct Arena {
 
 /// A part of the arena, for somebody else to fill: a copy from a device, or another language.
 ///
-/// Valid until its [`crate::bulk::Stage`] is submitted or dropped; nothing may be written there afterwards.
+/// Valid until its [`crate::bulk::Draft`] is submitted or dropped; nothing may be written there afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     pointer: NonNull<u8>,

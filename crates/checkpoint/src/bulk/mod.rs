@@ -1,7 +1,7 @@
 //! The fast path of a checkpoint's bytes.
 //!
 //! 1. The training loop copies its tensors into an **arena**: memory that is reserved once, touched once, aligned for
-//!    direct I/O and reused by every save. That copy is all it waits for ([`BackgroundSaver`], [`Stage`]).
+//!    direct I/O and reused by every save. That copy is all it waits for ([`BackgroundSaver`], [`Draft`]).
 //! 2. Tensors are laid out as **safetensors** files while they are copied: header padded, data on a block, so what
 //!    lies in the arena is what will lie on the disk.
 //! 3. A thread hashes and writes the files past the page cache and syncs them ([`FileWriter`]). A large file that the
@@ -15,6 +15,7 @@
 mod arena;
 mod chunks;
 mod copy;
+mod draft;
 mod mapping;
 mod memory;
 pub(crate) mod parallel;
@@ -23,7 +24,6 @@ mod read;
 mod reshard;
 mod safetensors;
 mod saver;
-mod stage;
 mod write;
 
 #[cfg(test)]
@@ -31,6 +31,7 @@ mod tests;
 
 pub use arena::Region;
 pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
+pub use draft::{Draft, DraftSave, TensorRef};
 pub use plan::{MAX_FILE_BYTES, TensorSpec};
 pub use read::{
     Fill, LoadError, LoadedFile, TensorView, damaged_ranges, read_files, read_header, read_into, verify_files,
@@ -38,5 +39,4 @@ pub use read::{
 pub use reshard::{Tensors, Want, read_tensors};
 pub use safetensors::{Dtype, Header, Slice, TensorError, TensorInfo};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
-pub use stage::{Stage, StagedSave, TensorRef};
-pub use write::{Figures, FileWriter, Parent, SHARE_BYTES_MIN, StagedFile, Written, WrittenFile};
+pub use write::{DraftFile, Figures, FileWriter, Parent, SHARE_BYTES_MIN, Written, WrittenFile};

@@ -8,9 +8,9 @@ use std::time::Duration;
 use trackway_core::{Clock, Step};
 
 use crate::bulk::arena::Arena;
+use crate::bulk::draft::{Draft, DraftSave};
 use crate::bulk::mapping::Mapping;
 use crate::bulk::parallel::lock;
-use crate::bulk::stage::{Stage, StagedSave};
 use crate::bulk::write::Figures;
 use crate::error::CheckpointError;
 
@@ -23,8 +23,8 @@ const DROP_WAIT: Duration = Duration::from_secs(60);
 const HEADERS_SHARE: u64 = 1024;
 const HEADERS_BYTES_MIN: u64 = 1 << 20;
 
-/// What the owner makes of a staged save: begin, write, commit. `C` is what a commit tells.
-pub type CommitCallback<C> = Box<dyn FnMut(&StagedSave) -> Result<Saved<C>, CheckpointError> + Send>;
+/// What the owner makes of a draft: begin, write, commit. `C` is what a commit tells.
+pub type CommitCallback<C> = Box<dyn FnMut(&DraftSave) -> Result<Saved<C>, CheckpointError> + Send>;
 
 /// A save that was committed.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ pub(crate) struct Shared<C> {
 }
 
 struct State<C> {
-    /// Here while no save is staged or running.
+    /// Here while no save is drafted or running.
     arena: Option<Arena>,
     job: Option<Job>,
     /// The newest save that was begun.
@@ -94,7 +94,7 @@ struct State<C> {
 }
 
 struct Job {
-    save: StagedSave,
+    save: DraftSave,
     submitted_micros: i64,
 }
 
@@ -129,7 +129,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     }
 
     /// Takes memory for saves of so many bytes ahead, in the background, so that the first save waits no longer than
-    /// the others: untouched memory costs several times what the copy does. Does nothing while a save is staged or
+    /// the others: untouched memory costs several times what the copy does. Does nothing while a save is drafted or
     /// running.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     ///
     /// # Errors
     /// What made an earlier save fail, unless it was polled: then call again. [`CheckpointError::Forked`].
-    pub fn begin(&self, step: Step) -> Result<Option<Stage<C>>, CheckpointError> {
+    pub fn begin(&self, step: Step) -> Result<Option<Draft<C>>, CheckpointError> {
         self.shared.check_process()?;
         let begun_micros = self.shared.clock.monotonic_micros();
         let mut state = self.shared.state();
@@ -165,7 +165,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
             return Ok(None);
         };
         state.step = step;
-        Ok(Some(Stage::new(self.shared.clone(), arena, step, begun_micros)))
+        Ok(Some(Draft::new(self.shared.clone(), arena, step, begun_micros)))
     }
 
     /// What became of saves since the last call, oldest first.
@@ -268,7 +268,7 @@ impl<C> Shared<C> {
         holds(&state)
     }
 
-    pub fn submit(&self, save: StagedSave) {
+    pub fn submit(&self, save: DraftSave) {
         if self.check_process().is_ok() {
             let submitted_micros = self.clock.monotonic_micros();
             let mut state = self.state();
@@ -313,13 +313,13 @@ impl<C> Shared<C> {
         }
     }
 
-    fn save(&self, save: StagedSave, submitted_micros: i64, commit: &mut CommitCallback<C>) {
+    fn save(&self, save: DraftSave, submitted_micros: i64, commit: &mut CommitCallback<C>) {
         let end = match catch_unwind(AssertUnwindSafe(|| commit(&save))) {
             Ok(Ok(saved)) => SaveEnd::Committed(saved),
             Ok(Err(error)) => SaveEnd::Failed(error),
             Err(panic) => SaveEnd::Failed(CheckpointError::Panicked { what: text_of(panic.as_ref()) }),
         };
-        let StagedSave { content, stall_seconds, .. } = save;
+        let DraftSave { content, stall_seconds, .. } = save;
         let seconds = self.seconds_since(submitted_micros);
         self.give_back(content.arena);
         let mut state = self.state();

@@ -38,10 +38,10 @@ impl Memory {
         Self(files.iter().map(file).collect())
     }
 
-    fn staged(&self) -> Vec<StagedFile<'_>> {
+    fn drafts(&self) -> Vec<DraftFile<'_>> {
         self.0
             .iter()
-            .map(|(name, kind, size, buffer)| StagedFile::in_blocks(name, *kind, *size, buffer.bytes()))
+            .map(|(name, kind, size, buffer)| DraftFile::in_blocks(name, *kind, *size, buffer.bytes()))
             .collect()
     }
 }
@@ -75,15 +75,15 @@ fn what_is_written_is_read_back() {
 
 fn check_round_trip(folder: &tempfile::TempDir) {
     let memory = Memory::new(&MIXED);
-    let written = writer(RealDisk).write(folder.path(), &memory.staged(), None).unwrap();
+    let written = writer(RealDisk).write(folder.path(), &memory.drafts(), None).unwrap();
     let files = manifest_files(&written);
-    for (staged, file) in memory.staged().iter().zip(&files) {
+    for (draft, file) in memory.drafts().iter().zip(&files) {
         let bytes = std::fs::read(folder.path().join(&file.name)).unwrap();
-        assert!(bytes == staged.bytes(), "{}", file.name);
+        assert!(bytes == draft.bytes(), "{}", file.name);
         assert_eq!(file.blake3, blake3::hash(&bytes).to_hex().to_string());
     }
     let loaded = read_files(&RealDisk, folder.path(), &files).unwrap();
-    assert!(loaded.iter().zip(memory.staged()).all(|(loaded, staged)| loaded.bytes() == staged.bytes()));
+    assert!(loaded.iter().zip(memory.drafts()).all(|(loaded, draft)| loaded.bytes() == draft.bytes()));
     verify_files(&RealDisk, folder.path(), &files).unwrap();
     assert_eq!(written.figures.bytes_written, MIXED.iter().map(|(_, size, _)| *size as u64).sum::<u64>());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), files.len());
@@ -101,7 +101,7 @@ fn the_way_to_write_is_measured_once() {
         let folder = folder.path().join(name);
         std::fs::create_dir(&folder).unwrap();
         let before = disk.operations();
-        writer.write(&folder, &memory.staged(), None).unwrap();
+        writer.write(&folder, &memory.drafts(), None).unwrap();
         operations.push(disk.operations() - before);
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     }
@@ -114,7 +114,7 @@ fn the_way_to_write_is_measured_once() {
 fn all_damage_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let memory = Memory::new(&MIXED);
-    let written = writer(RealDisk).write(folder.path(), &memory.staged(), None).unwrap();
+    let written = writer(RealDisk).write(folder.path(), &memory.drafts(), None).unwrap();
     let files = manifest_files(&written);
     let check = |expect: &dyn Fn(&Defect) -> bool| {
         let read = read_files(&RealDisk, folder.path(), &files).unwrap_err();
@@ -155,8 +155,8 @@ fn all_damage_is_found() {
 fn memory_that_exists_is_filled() {
     let folder = tempfile::tempdir().unwrap();
     let memory = Memory::new(&[("large.bin", 2 * CHUNK_BYTES + 100, 1), ("small.bin", 10, 2)]);
-    let files = manifest_files(&writer(RealDisk).write(folder.path(), &memory.staged(), None).unwrap());
-    let [large, small] = [0, 1].map(|index| memory.staged()[index].bytes());
+    let files = manifest_files(&writer(RealDisk).write(folder.path(), &memory.drafts(), None).unwrap());
+    let [large, small] = [0, 1].map(|index| memory.drafts()[index].bytes());
     let (mut front, mut across, mut end, mut few) = ([0; 3], vec![0; CHUNK_BYTES + 50], [0; 70], [0; 2]);
     let mut fill = |offset: u64| {
         let first = vec![
@@ -202,9 +202,9 @@ fn unchanged_files_are_shared() {
     let second = Memory::new(&[("frozen.bin", 2 << 20, 1), ("head.bin", 2 << 20, 4), ("small.bin", 10, 3)]);
     let shared = |written: &Written| written.files.iter().map(|file| file.shared).collect::<Vec<_>>();
 
-    let one = manifest_files(&writer.write(&folders[0], &first.staged(), None).unwrap());
+    let one = manifest_files(&writer.write(&folders[0], &first.drafts(), None).unwrap());
     let parent = Parent { folder: &folders[0], object_prefix: "PREFIX-1", files: &one };
-    let written = writer.write(&folders[1], &second.staged(), Some(parent)).unwrap();
+    let written = writer.write(&folders[1], &second.drafts(), Some(parent)).unwrap();
     assert_eq!(shared(&written), [true, false, false]);
     assert_eq!((written.figures.bytes_shared, written.figures.bytes_written), (2 << 20, (2 << 20) + 10));
     let two = manifest_files(&written);
@@ -214,19 +214,19 @@ fn unchanged_files_are_shared() {
 
     // What changed last time is not waited for; once it stays the same it is shared again, one save later.
     let parent = Parent { folder: &folders[1], object_prefix: "PREFIX-2", files: &two };
-    let written = writer.write(&folders[2], &second.staged(), Some(parent)).unwrap();
+    let written = writer.write(&folders[2], &second.drafts(), Some(parent)).unwrap();
     assert_eq!(shared(&written), [true, false, false]);
     let three = manifest_files(&written);
     assert_eq!(three[0].stored_in.as_deref(), Some("PREFIX-1"));
     let parent = Parent { folder: &folders[2], object_prefix: "PREFIX-3", files: &three };
-    let written = writer.write(&folders[3], &second.staged(), Some(parent)).unwrap();
+    let written = writer.write(&folders[3], &second.drafts(), Some(parent)).unwrap();
     assert_eq!(shared(&written), [true, true, false]);
 
     // One that was cut meanwhile is no file to share.
     std::fs::write(folders[3].join("head.bin"), b"cut").unwrap();
     let four = manifest_files(&written);
     let parent = Parent { folder: &folders[3], object_prefix: "PREFIX-4", files: &four };
-    let written = writer.write(&folders[4], &second.staged(), Some(parent)).unwrap();
+    let written = writer.write(&folders[4], &second.drafts(), Some(parent)).unwrap();
     assert_eq!(shared(&written), [true, false, false]);
 
     // The links hold the bytes when the older checkpoints are deleted.
@@ -239,7 +239,7 @@ fn unchanged_files_are_shared() {
 fn names_are_checked_before_writing() {
     let folder = tempfile::tempdir().unwrap();
     for names in [["../x", "y"], ["same", "same"], ["manifest.json", "y"]] {
-        let files = names.map(|name| StagedFile::new(name, Kind::Other, b"x"));
+        let files = names.map(|name| DraftFile::new(name, Kind::Other, b"x"));
         let error = writer(RealDisk).write(folder.path(), &files, None).unwrap_err();
         assert!(matches!(error, CheckpointError::Manifest(_)), "{error}");
     }
@@ -251,11 +251,11 @@ fn save_with_fault(first: &Memory, second: &Memory, fault: Fault, fail_at: usize
     let root = tempfile::tempdir().unwrap();
     let (old, new) = (root.path().join("old"), root.path().join("new"));
     [&old, &new].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
-    let parent_files = manifest_files(&writer(RealDisk).write(&old, &first.staged(), None).unwrap());
+    let parent_files = manifest_files(&writer(RealDisk).write(&old, &first.drafts(), None).unwrap());
     let parent = Parent { folder: &old, object_prefix: "PREFIX", files: &parent_files };
 
     let disk = FaultDisk::new(fault, fail_at);
-    let written = writer(disk.clone()).write(&new, &second.staged(), Some(parent));
+    let written = writer(disk.clone()).write(&new, &second.drafts(), Some(parent));
     let synced = written.is_ok() && disk.sync_folder(&new).is_ok();
     if !Fault::TOLD.contains(&fault) {
         disk.after_crash();
@@ -305,7 +305,7 @@ fn no_fault_goes_unnoticed() {
 fn no_fault_of_reading_goes_unnoticed() {
     let folder = tempfile::tempdir().unwrap();
     let memory = Memory::new(&MIXED);
-    let files = manifest_files(&writer(RealDisk).write(folder.path(), &memory.staged(), None).unwrap());
+    let files = manifest_files(&writer(RealDisk).write(folder.path(), &memory.drafts(), None).unwrap());
     let mut steps = 0;
     loop {
         let disk = FaultDisk::new(Fault::InputOutput, steps);
@@ -576,7 +576,7 @@ type Files = Vec<(String, Vec<u8>)>;
 fn held_saver() -> (BackgroundSaver<usize>, Sender<bool>, Receiver<Files>) {
     let (let_go, wait) = channel();
     let (seen, content) = channel();
-    let commit = move |save: &StagedSave| {
+    let commit = move |save: &DraftSave| {
         let files = save.files();
         let copy = files.iter().map(|file| (file.name().to_owned(), file.bytes().to_owned())).collect();
         let _ = seen.send(copy);
@@ -600,25 +600,25 @@ fn ends(outcomes: &[SaveOutcome<usize>]) -> Vec<String> {
 }
 
 fn submit(saver: &BackgroundSaver<usize>, step: u64) -> bool {
-    let Some(mut stage) = saver.begin(step).unwrap() else {
+    let Some(mut draft) = saver.begin(step).unwrap() else {
         return false;
     };
-    stage.bytes("cursor.json", Kind::DataCursor, format!("{{\"step\":{step}}}").as_bytes()).unwrap();
-    stage.submit(vec![("loss".into(), 0.5)]);
+    draft.bytes("cursor.json", Kind::DataCursor, format!("{{\"step\":{step}}}").as_bytes()).unwrap();
+    draft.submit(vec![("loss".into(), 0.5)]);
     true
 }
 
-/// Proves that one save runs at a time, that one that comes too early is skipped and told of, and that the stage may
+/// Proves that one save runs at a time, that one that comes too early is skipped and told of, and that the draft may
 /// be changed by the loop the moment it was submitted.
 #[test]
 fn a_save_that_comes_too_early_is_skipped() {
     let (saver, let_go, content) = held_saver();
     let mut weights = random_bytes(100_000, 1);
     let spec = TensorSpec::new("weight", Dtype::U8, [100_000]);
-    let mut stage = saver.begin(1).unwrap().unwrap();
-    stage.tensors("model", Kind::Weights, &[TensorRef { spec, bytes: &weights }], &BTreeMap::new()).unwrap();
-    stage.bytes("rng.bin", Kind::Rng, b"state").unwrap();
-    stage.submit(Vec::new());
+    let mut draft = saver.begin(1).unwrap().unwrap();
+    draft.tensors("model", Kind::Weights, &[TensorRef { spec, bytes: &weights }], &BTreeMap::new()).unwrap();
+    draft.bytes("rng.bin", Kind::Rng, b"state").unwrap();
+    draft.submit(Vec::new());
     weights.fill(0);
     assert!(!submit(&saver, 2));
     assert!(!saver.wait(Duration::from_millis(1)));
@@ -655,7 +655,7 @@ fn failures_are_told_of() {
     assert!(saver.wait(WAIT));
     assert_eq!(saver.begin(4).err().unwrap().to_string(), "saving in the background panicked: no word");
     drop(saver.begin(4).unwrap());
-    assert!(saver.begin(5).unwrap().is_some(), "a stage that was dropped holds nothing");
+    assert!(saver.begin(5).unwrap().is_some(), "a draft that was dropped holds nothing");
 }
 
 /// Proves that a saver that is closed waits for its last save, and says so when it gave up on it.
@@ -681,13 +681,13 @@ fn regions_are_filled_by_others() {
     saver.prepare(32 << 20).unwrap();
     let specs =
         [TensorSpec::new("small", Dtype::U8, [3]), TensorSpec::new("wide", Dtype::F32, [CHUNK_BYTES as u64])];
-    let mut stage = saver.begin(1).unwrap().unwrap();
-    let regions = stage.reserve("model", Kind::Weights, &specs, &BTreeMap::new()).unwrap();
+    let mut draft = saver.begin(1).unwrap().unwrap();
+    let regions = draft.reserve("model", Kind::Weights, &specs, &BTreeMap::new()).unwrap();
     for (region, byte) in regions.iter().zip([7, 9]) {
-        // SAFETY: the stage is neither submitted nor dropped yet.
+        // SAFETY: the draft is neither submitted nor dropped yet.
         unsafe { std::ptr::write_bytes(region.pointer(), byte, region.size_bytes()) };
     }
-    stage.submit(Vec::new());
+    draft.submit(Vec::new());
     let files = content.recv().unwrap();
     let theirs = ::safetensors::SafeTensors::deserialize(&files[0].1).unwrap();
     assert_eq!(theirs.tensor("small").unwrap().data(), [7; 3]);
@@ -696,23 +696,23 @@ fn regions_are_filled_by_others() {
     assert!(saver.wait(WAIT));
 
     let specs = [TensorSpec::new("huge", Dtype::F64, [1 << 50])];
-    let mut stage = saver.begin(2).unwrap().unwrap();
-    let error = stage.reserve("model", Kind::Weights, &specs, &BTreeMap::new()).unwrap_err();
+    let mut draft = saver.begin(2).unwrap().unwrap();
+    let error = draft.reserve("model", Kind::Weights, &specs, &BTreeMap::new()).unwrap_err();
     assert!(matches!(error, CheckpointError::Memory { .. }), "{error}");
-    drop(stage);
+    drop(draft);
     assert!(saver.begin(3).unwrap().is_some());
 }
 
-/// Proves that a name used twice and a tensor whose bytes do not fit its shape are errors of the stage.
+/// Proves that a name used twice and a tensor whose bytes do not fit its shape are errors of the draft.
 #[test]
-fn stages_check_what_they_are_given() {
+fn drafts_check_what_they_are_given() {
     let (saver, _let_go, _content) = held_saver();
-    let mut stage = saver.begin(1).unwrap().unwrap();
-    stage.bytes("a.bin", Kind::Other, b"a").unwrap();
-    assert!(matches!(stage.bytes("a.bin", Kind::Other, b"a"), Err(CheckpointError::Manifest(_))));
-    assert!(matches!(stage.bytes("../a.bin", Kind::Other, b"a"), Err(CheckpointError::Manifest(_))));
+    let mut draft = saver.begin(1).unwrap().unwrap();
+    draft.bytes("a.bin", Kind::Other, b"a").unwrap();
+    assert!(matches!(draft.bytes("a.bin", Kind::Other, b"a"), Err(CheckpointError::Manifest(_))));
+    assert!(matches!(draft.bytes("../a.bin", Kind::Other, b"a"), Err(CheckpointError::Manifest(_))));
     let tensor = TensorRef { spec: TensorSpec::new("weight", Dtype::F32, [2]), bytes: b"1234567" };
-    let error = stage.tensors("model", Kind::Weights, &[tensor], &BTreeMap::new()).unwrap_err();
+    let error = draft.tensors("model", Kind::Weights, &[tensor], &BTreeMap::new()).unwrap_err();
     assert!(error.to_string().contains("given 7 bytes, but its type and shape need 8"), "{error}");
 }
 

@@ -38,7 +38,7 @@ const CORES_PER_HASH_THREAD: usize = 4;
 
 /// A file that lies in memory.
 #[derive(Debug, Clone, Copy)]
-pub struct StagedFile<'a> {
+pub struct DraftFile<'a> {
     name: &'a str,
     kind: Kind,
     size_bytes: usize,
@@ -46,7 +46,7 @@ pub struct StagedFile<'a> {
     memory: &'a [u8],
 }
 
-impl<'a> StagedFile<'a> {
+impl<'a> DraftFile<'a> {
     /// A file from any memory.
     #[must_use]
     pub fn new(name: &'a str, kind: Kind, bytes: &'a [u8]) -> Self {
@@ -175,7 +175,7 @@ impl FileWriter {
     pub fn write(
         &self,
         folder: &Path,
-        files: &[StagedFile<'_>],
+        files: &[DraftFile<'_>],
         parent: Option<Parent<'_>>,
     ) -> Result<Written, CheckpointError> {
         check_names(files)?;
@@ -201,12 +201,12 @@ impl FileWriter {
     }
 
     /// Whether large files go past the page cache: measured at the first save with a file that is large enough.
-    fn choose_direct(&self, folder: &Path, files: &[StagedFile<'_>]) -> bool {
+    fn choose_direct(&self, folder: &Path, files: &[DraftFile<'_>]) -> bool {
         let mut known = lock(&self.direct);
         if let Some(direct) = *known {
             return direct;
         }
-        let sample = files.iter().filter_map(StagedFile::blocks).find_map(|blocks| blocks.get(..PROBE_BYTES));
+        let sample = files.iter().filter_map(DraftFile::blocks).find_map(|blocks| blocks.get(..PROBE_BYTES));
         let Some(sample) = sample else {
             return true;
         };
@@ -246,7 +246,7 @@ impl FileWriter {
     }
 }
 
-fn check_names(files: &[StagedFile<'_>]) -> Result<(), ManifestError> {
+fn check_names(files: &[DraftFile<'_>]) -> Result<(), ManifestError> {
     let mut names = BTreeSet::new();
     for file in files {
         check_file_name(file.name).map_err(|rule| ManifestError::Rule { rule })?;
@@ -281,7 +281,7 @@ struct Save<'a> {
 }
 
 struct Job<'a> {
-    file: StagedFile<'a>,
+    file: DraftFile<'a>,
     /// The parent's file of the same name, kind and size, when it is large enough to be shared.
     twin: Option<&'a ManifestFile>,
     /// Whether it is written only when its hash is known and is not the twin's.
@@ -295,13 +295,13 @@ impl<'a> Save<'a> {
         writer: &'a FileWriter,
         folder: &'a Path,
         direct: bool,
-        files: &[StagedFile<'a>],
+        files: &[DraftFile<'a>],
         parent: Option<Parent<'a>>,
     ) -> Self {
         let parent_files: BTreeMap<&str, &ManifestFile> =
             parent.iter().flat_map(|parent| parent.files).map(|file| (file.name.as_str(), file)).collect();
         let changing = lock(&writer.changing);
-        let job = |file: &StagedFile<'a>| {
+        let job = |file: &DraftFile<'a>| {
             let size_bytes = file.size_bytes as u64;
             let alike = |twin: &&ManifestFile| (twin.kind, twin.size_bytes) == (file.kind, size_bytes);
             let large = size_bytes >= writer.share_bytes_min;
@@ -427,19 +427,19 @@ impl<'a> Save<'a> {
     }
 
     /// Writes a file and syncs it.
-    fn write_file(&self, staged: &StagedFile<'_>) -> Result<(), CheckpointError> {
-        let path = self.folder.join(staged.name);
-        let blocks = staged.blocks().filter(|_| self.direct && staged.size_bytes >= DIRECT_BYTES_MIN);
+    fn write_file(&self, draft: &DraftFile<'_>) -> Result<(), CheckpointError> {
+        let path = self.folder.join(draft.name);
+        let blocks = draft.blocks().filter(|_| self.direct && draft.size_bytes >= DIRECT_BYTES_MIN);
         let file = self
             .writer
             .disk
             .create(&path, blocks.is_some())
             .map_err(CheckpointError::storage("create", &path))?;
-        let bytes = blocks.filter(|_| file.direct()).unwrap_or(staged.bytes());
+        let bytes = blocks.filter(|_| file.direct()).unwrap_or(draft.bytes());
         write_all(file.as_ref(), bytes, || self.failed())
             .map_err(CheckpointError::storage("write", &path))?;
-        if bytes.len() != staged.size_bytes {
-            file.set_size(staged.size_bytes as u64).map_err(CheckpointError::storage("cut", &path))?;
+        if bytes.len() != draft.size_bytes {
+            file.set_size(draft.size_bytes as u64).map_err(CheckpointError::storage("cut", &path))?;
         }
         file.sync().map_err(CheckpointError::storage("sync", &path))
     }

@@ -6,7 +6,7 @@ use trackway_store::{Backend, MemoryBackend};
 use super::deeds::{
     Act, DEEDS, Deed, adopt, collect, four, half_collected, next_attempt, pin, save_sixty, suspect,
 };
-use super::stage::Stage;
+use super::scene::Scene;
 use super::table::{Cell, publish, render};
 
 /// The columns of the crash matrix.
@@ -27,21 +27,21 @@ const LOG_FAULTS: [(&str, BackendFault); 5] = [
 ];
 
 /// Does a deed with a fault at every operation, and once more with the power cut just behind its end.
-fn interrupted(deed: &Deed, fault: Fault, stage: impl Fn() -> Arc<Stage>) -> Cell {
+fn interrupted(deed: &Deed, fault: Fault, scene: impl Fn() -> Arc<Scene>) -> Cell {
     let mut cell = Cell::default();
     for operation in 0.. {
-        let stage = stage();
+        let scene = scene();
         let situation = format!("{}: {fault:?} at operation {operation}", deed.name);
-        (deed.before)(&stage);
-        let act = (deed.act)(&stage, &stage.disk);
-        stage.disk.arm(fault, operation);
+        (deed.before)(&scene);
+        let act = (deed.act)(&scene, &scene.disk);
+        scene.disk.arm(fault, operation);
         let outcome = act();
-        let struck = stage.disk.struck();
+        let struck = scene.disk.struck();
         if fault.is_deadly() {
-            stage.disk.after_crash();
+            scene.disk.after_crash();
         }
-        let stands = (deed.stands)(&stage.check(&situation));
-        stage.go_on(&situation);
+        let stands = (deed.stands)(&scene.check(&situation));
+        scene.go_on(&situation);
         if !struck {
             outcome.unwrap_or_else(|error| panic!("{situation}: {error}"));
             assert!(stands || deed.name == "resume", "{situation}: it is not there");
@@ -82,7 +82,7 @@ fn every_operation_may_be_interrupted() {
 
 fn cell(deed: &Deed, faults: &[Fault]) -> Cell {
     let mut cell = Cell::default();
-    faults.iter().for_each(|fault| cell += interrupted(deed, *fault, Stage::local));
+    faults.iter().for_each(|fault| cell += interrupted(deed, *fault, Scene::local));
     cell
 }
 
@@ -92,7 +92,7 @@ fn files_are_whole_with_the_log_elsewhere() {
     for deed in &DEEDS {
         for fault in [Fault::Torn, Fault::PowerLosesAll, Fault::PowerReorders { seed: 1 }, Fault::StaysFull] {
             interrupted(deed, fault, || {
-                Stage::with_log(FaultBackend::sound(Arc::<MemoryBackend>::default()))
+                Scene::with_log(FaultBackend::sound(Arc::<MemoryBackend>::default()))
             });
         }
     }
@@ -106,20 +106,20 @@ fn every_call_to_the_log_may_fail() {
     for deed in &DEEDS {
         let memory = || -> Arc<dyn Backend> { Arc::<MemoryBackend>::default() };
         let sound = FaultBackend::sound(memory());
-        let stage = Stage::with_log(sound.clone());
-        (deed.before)(&stage);
-        let act = (deed.act)(&stage, &stage.disk);
+        let scene = Scene::with_log(sound.clone());
+        (deed.before)(&scene);
+        let act = (deed.act)(&scene, &scene.disk);
         let before = sound.calls();
         act().unwrap();
         let cells = LOG_FAULTS.map(|(_, fault)| {
             let mut cell = Cell::default();
             for call in before..sound.calls() {
                 let situation = format!("{}: {fault:?} at call {}", deed.name, call - before);
-                let stage = Stage::with_log(FaultBackend::at(memory(), call, fault));
-                (deed.before)(&stage);
-                let outcome = (deed.act)(&stage, &stage.disk)();
-                let stands = (deed.stands)(&stage.check(&situation));
-                stage.go_on(&situation);
+                let scene = Scene::with_log(FaultBackend::at(memory(), call, fault));
+                (deed.before)(&scene);
+                let outcome = (deed.act)(&scene, &scene.disk)();
+                let stands = (deed.stands)(&scene.check(&situation));
+                scene.go_on(&situation);
                 let answered = outcome.is_ok() && deed.name != "resume" && !deed.name.contains("retire");
                 let courtesy = deed.name.contains("damaged") || deed.name.contains("given up");
                 assert!(stands || !answered || courtesy, "{situation}: acknowledged, and not there");
@@ -133,7 +133,7 @@ fn every_call_to_the_log_may_fail() {
 }
 
 /// Makes what an actor does on a disk.
-type Actor = fn(&Arc<Stage>, &FaultDisk) -> Act;
+type Actor = fn(&Arc<Scene>, &FaultDisk) -> Act;
 
 /// Who may meet whom.
 const ACTORS: [(&str, Actor); 6] = [
@@ -153,13 +153,13 @@ fn every_operation_may_meet_another() {
         for (other_name, other) in ACTORS {
             for operation in 0.. {
                 let situation = format!("{name}, met by {other_name} before operation {operation}");
-                let stage = Stage::local();
-                four(&stage);
-                let one = one(&stage, &stage.disk);
-                let other = other(&stage, &stage.disk.another_process());
-                let begun = stage.disk.operations();
+                let scene = Scene::local();
+                four(&scene);
+                let one = one(&scene, &scene.disk);
+                let other = other(&scene, &scene.disk.another_process());
+                let begun = scene.disk.operations();
                 let other = Mutex::new(Some(other));
-                stage.disk.watch(move |operations| {
+                scene.disk.watch(move |operations| {
                     if operations >= begun + operation
                         && let Some(other) = other.lock().unwrap().take()
                     {
@@ -167,8 +167,8 @@ fn every_operation_may_meet_another() {
                     }
                 });
                 let _ = one();
-                let met = stage.disk.operations() > begun + operation;
-                stage.go_on(&situation);
+                let met = scene.disk.operations() > begun + operation;
+                scene.go_on(&situation);
                 if !met {
                     break;
                 }
@@ -182,7 +182,7 @@ fn every_operation_may_meet_another() {
 #[test]
 fn a_kill_and_then_a_power_cut() {
     let pairs = [
-        ("collect", collect as fn(&Arc<Stage>, &FaultDisk) -> Act, "collect", collect as fn(&_, &_) -> _),
+        ("collect", collect as fn(&Arc<Scene>, &FaultDisk) -> Act, "collect", collect as fn(&_, &_) -> _),
         ("collect", collect, "next attempt", next_attempt),
         ("save", save_sixty, "next attempt", next_attempt),
         ("suspect", suspect, "collect", collect),
@@ -195,18 +195,18 @@ fn a_kill_and_then_a_power_cut() {
             for cut in (killed % stride..).step_by(stride) {
                 let situation =
                     format!("{name} killed at {killed}, {other_name} with the power cut at {cut}");
-                let stage = Stage::local();
-                half_collected(&stage);
-                let act = one(&stage, &stage.disk);
-                stage.disk.arm(Fault::Kill, killed);
+                let scene = Scene::local();
+                half_collected(&scene);
+                let act = one(&scene, &scene.disk);
+                scene.disk.arm(Fault::Kill, killed);
                 let _ = act();
-                alive = !stage.disk.struck();
-                let disk = stage.disk.another_process();
-                let act = other(&stage, &disk);
+                alive = !scene.disk.struck();
+                let disk = scene.disk.another_process();
+                let act = other(&scene, &disk);
                 disk.arm(Fault::PowerReorders { seed: cut as u64 }, cut);
                 let _ = act();
                 disk.after_crash();
-                stage.go_on(&situation);
+                scene.go_on(&situation);
                 if !disk.struck() {
                     break;
                 }

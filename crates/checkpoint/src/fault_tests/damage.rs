@@ -6,7 +6,7 @@ use trackway_core::{Clock, Rng as _, SplitMix64, Timestamp};
 use trackway_store::testing::{FaultDisk, seeds, seeds_asked_for};
 
 use super::deeds::number_of;
-use super::stage::Stage;
+use super::scene::Scene;
 use crate::entry::ClaimBody;
 use crate::retention::Retention;
 use crate::settings::Settings;
@@ -29,21 +29,21 @@ fn faults_of(view: &CheckpointView) -> usize {
 /// flipped bit of the hint, which nobody relies on, changes nothing.
 #[test]
 fn any_flipped_bit_is_found() {
-    let stage = Stage::local();
-    let mut root = stage.resumed(&stage.disk, 1, None);
+    let scene = Scene::local();
+    let mut root = scene.resumed(&scene.disk, 1, None);
     for step in [10, 20, 30] {
-        stage.save(&mut root, step).unwrap();
+        scene.save(&mut root, step).unwrap();
     }
     let _ = root.save(35, &[], |_| Err(crate::CheckpointError::state("no")));
-    let mut house = stage.house(&stage.disk).unwrap();
-    house.pin("evaluation", number_of(&stage, 10), "it is read", None).unwrap();
-    house.pin("promoted", number_of(&stage, 20), "in production", None).unwrap();
+    let mut house = scene.house(&scene.disk).unwrap();
+    house.pin("evaluation", number_of(&scene, 10), "it is read", None).unwrap();
+    house.pin("promoted", number_of(&scene, 20), "in production", None).unwrap();
     house.unpin("promoted").unwrap();
-    house.suspect(number_of(&stage, 30), "its loss is not a number").unwrap();
-    house.uploaded(number_of(&stage, 20), "s3://bucket/run").unwrap();
-    let path = stage.world.path();
+    house.suspect(number_of(&scene, 30), "its loss is not a number").unwrap();
+    house.uploaded(number_of(&scene, 20), "s3://bucket/run").unwrap();
+    let path = scene.world.path();
     std::fs::write(path.join("log/hint.json"), b"{\"summary\":3}\n").unwrap();
-    assert_eq!(faults_of(&stage.world.view()), 0);
+    assert_eq!(faults_of(&scene.world.view()), 0);
     let stride = if seeds_asked_for().is_some() { 1 } else { 5 };
     let mut flipped = 0;
     for file in files_below(&path) {
@@ -54,11 +54,11 @@ fn any_flipped_bit_is_found() {
             bytes[position] ^= 1 << (flipped % 8);
             flipped += 1;
             std::fs::write(&file, &bytes).unwrap();
-            let found = faults_of(&stage.world.view());
+            let found = faults_of(&scene.world.view());
             assert_eq!(found == 0, is_hint, "byte {position} of {}", file.display());
             if is_hint {
-                let view = stage.view_at(&stage.disk, stage.world_log()).unwrap();
-                assert_eq!(view.list().len(), stage.world.view().list().len());
+                let view = scene.view_at(&scene.disk, scene.world_log()).unwrap();
+                assert_eq!(view.list().len(), scene.world.view().list().len());
             }
         }
         std::fs::write(&file, &original).unwrap();
@@ -69,20 +69,20 @@ fn any_flipped_bit_is_found() {
 /// Proves that a pin whose entry rotted still holds: what is older than an entry that cannot be read is not deleted.
 #[test]
 fn what_may_be_pinned_stays() {
-    let stage = Stage::local();
-    let mut root = stage.resumed(&stage.disk, 1, None);
-    let first = stage.save(&mut root, 10).unwrap();
-    let mut house = stage.house(&stage.disk).unwrap();
+    let scene = Scene::local();
+    let mut root = scene.resumed(&scene.disk, 1, None);
+    let first = scene.save(&mut root, 10).unwrap();
+    let mut house = scene.house(&scene.disk).unwrap();
     house.pin("promoted", first.number, "in production", None).unwrap();
-    let pin = stage.world.path().join(format!("log/{:08}.json", first.number + 1));
+    let pin = scene.world.path().join(format!("log/{:08}.json", first.number + 1));
     assert!(std::fs::read_to_string(&pin).unwrap().contains("promoted"));
     std::fs::write(&pin, b"rotten").unwrap();
     for step in [20, 30, 40, 50] {
-        stage.save(&mut root, step).unwrap();
+        scene.save(&mut root, step).unwrap();
     }
-    let mut house = stage.house(&stage.disk).unwrap();
+    let mut house = scene.house(&scene.disk).unwrap();
     house.collect(&Retention::default(), 0.0, false).unwrap();
-    let view = stage.world.view();
+    let view = scene.world.view();
     let left: Vec<_> =
         view.list().iter().filter(|info| view.verify(info.number).is_ok()).map(|info| info.step).collect();
     assert_eq!(left, [10, 40, 50]);
@@ -116,30 +116,30 @@ impl Clock for JumpyClock {
 #[test]
 fn clocks_may_jump() {
     for seed in seeds(30) {
-        let stage = Stage::local();
+        let scene = Scene::local();
         let clock: Arc<dyn Clock> = JumpyClock::new(seed);
         let disk = FaultDisk::sound();
         for epoch in 1..=3 {
-            let view = stage.view_at(&disk, stage.world_log()).unwrap();
-            let (run_id, attempt_id) = (stage.world.run_id(), stage.attempt(epoch));
+            let view = scene.view_at(&disk, scene.world_log()).unwrap();
+            let (run_id, attempt_id) = (scene.world.run_id(), scene.attempt(epoch));
             let claim = ClaimBody { epoch, run_id, attempt_id };
             let settings = Settings { keep: Some(Retention::default()), ..Settings::default() };
-            let ids = stage.world.ids.clone();
+            let ids = scene.world.ids.clone();
             let mut root = CheckpointRoot::open_over(view, claim, settings, clock.clone(), ids).unwrap();
             let resumed = root.resume_target().unwrap().map_or(0, |target| target.step);
             assert_eq!(resumed, (epoch - 1) * 30, "seed {seed}");
             let mut house =
-                Housekeeper::over(stage.view_at(&disk, stage.world_log()).unwrap(), clock.clone()).unwrap();
+                Housekeeper::over(scene.view_at(&disk, scene.world_log()).unwrap(), clock.clone()).unwrap();
             for step in [10, 20, 30] {
                 let commit = save(&mut root, resumed + step).unwrap();
-                stage.promise(&commit);
+                scene.promise(&commit);
                 if step == 10 {
                     house.pin(&format!("pin-{epoch}"), commit.number, "it is read", None).unwrap();
-                    stage.promises().pinned.insert(commit.number);
+                    scene.promises().pinned.insert(commit.number);
                 }
                 house.collect(&Retention::default(), 86_400.0, false).unwrap();
             }
         }
-        stage.go_on(&format!("seed {seed}"));
+        scene.go_on(&format!("seed {seed}"));
     }
 }

@@ -9,8 +9,8 @@ use trackway_formats::checkpoint_manifest::{Kind, object_prefix};
 use trackway_store::testing::FaultDisk;
 use trackway_store::{Claim, Disk as _, Writer};
 
-use super::stage::Stage;
-use crate::bulk::{BackgroundSaver, Dtype, SaveEnd, StagedSave, TensorRef, TensorSpec};
+use super::scene::Scene;
+use crate::bulk::{BackgroundSaver, DraftSave, Dtype, SaveEnd, TensorRef, TensorSpec};
 use crate::entry::{Adopt, Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::State;
@@ -28,9 +28,9 @@ pub(super) struct Deed {
     /// A row of the matrix.
     pub name: &'static str,
     /// What happened before, on a disk that works.
-    pub before: fn(&Arc<Stage>),
+    pub before: fn(&Arc<Scene>),
     /// Opens what is needed in a process that works so far, and says what it does then.
-    pub act: fn(&Arc<Stage>, &FaultDisk) -> Act,
+    pub act: fn(&Arc<Scene>, &FaultDisk) -> Act,
     /// Whether a reader sees that it was done.
     pub stands: fn(&CheckpointView) -> bool,
 }
@@ -58,7 +58,7 @@ pub(super) const DEEDS: [Deed; 16] = [
     Deed { name: "save, the first", before: nothing, act: save_thirty, stands: thirty_stands },
     Deed { name: "save", before: two, act: save_thirty, stands: thirty_stands },
     Deed { name: "save that shares a file", before: two_frozen, act: save_sharing, stands: thirty_stands },
-    Deed { name: "save staged, in the background", before: two, act: save_staged, stands: thirty_stands },
+    Deed { name: "save of a draft, in the background", before: two, act: save_draft, stands: thirty_stands },
     Deed {
         name: "save that is given up",
         before: two,
@@ -103,71 +103,71 @@ fn adopted(view: &CheckpointView) -> bool {
 
 // What happened before.
 
-fn nothing(_: &Arc<Stage>) {}
+fn nothing(_: &Arc<Scene>) {}
 
-fn saved(stage: &Stage, steps: &[Step]) {
-    let mut root = stage.resumed(&stage.disk, 1, None);
+fn saved(scene: &Scene, steps: &[Step]) {
+    let mut root = scene.resumed(&scene.disk, 1, None);
     for step in steps {
-        stage.save(&mut root, *step).unwrap();
+        scene.save(&mut root, *step).unwrap();
     }
 }
 
-fn two(stage: &Arc<Stage>) {
-    saved(stage, &[10, 20]);
+fn two(scene: &Arc<Scene>) {
+    saved(scene, &[10, 20]);
 }
 
-pub(super) fn four(stage: &Arc<Stage>) {
-    saved(stage, &[10, 20, 30, 40]);
+pub(super) fn four(scene: &Arc<Scene>) {
+    saved(scene, &[10, 20, 30, 40]);
 }
 
-fn two_frozen(stage: &Arc<Stage>) {
-    let mut root = stage.resumed(&stage.disk, 1, None);
+fn two_frozen(scene: &Arc<Scene>) {
+    let mut root = scene.resumed(&scene.disk, 1, None);
     for step in [10, 20] {
-        save_frozen(stage, &mut root, step).unwrap();
+        save_frozen(scene, &mut root, step).unwrap();
     }
 }
 
-fn newest_damaged(stage: &Arc<Stage>) {
-    two(stage);
-    stage.damage(number_of(stage, 20));
+fn newest_damaged(scene: &Arc<Scene>) {
+    two(scene);
+    scene.damage(number_of(scene, 20));
 }
 
-fn four_pinned(stage: &Arc<Stage>) {
-    four(stage);
-    let number = number_of(stage, 10);
-    stage.house(&stage.disk).unwrap().pin("evaluation", number, "it is read", None).unwrap();
+fn four_pinned(scene: &Arc<Scene>) {
+    four(scene);
+    let number = number_of(scene, 10);
+    scene.house(&scene.disk).unwrap().pin("evaluation", number, "it is read", None).unwrap();
 }
 
 /// Somebody said what is deleted, and was gone before it was.
-pub(super) fn half_collected(stage: &Arc<Stage>) {
-    four(stage);
-    let mut house = stage.house(&stage.disk.another_process()).unwrap();
-    let commits = vec![number_of(stage, 10)];
+pub(super) fn half_collected(scene: &Arc<Scene>) {
+    four(scene);
+    let mut house = scene.house(&scene.disk.another_process()).unwrap();
+    let commits = vec![number_of(scene, 10)];
     append(house.view_mut(), Writer::Housekeeper, |_| {
         Some(Body::Retire { commits: commits.clone(), swept: vec![] })
     })
     .unwrap();
 }
 
-pub(super) fn number_of(stage: &Stage, step: Step) -> u64 {
-    stage.reader().list().iter().find(|info| info.step == step).unwrap().number
+pub(super) fn number_of(scene: &Scene, step: Step) -> u64 {
+    scene.reader().list().iter().find(|info| info.step == step).unwrap().number
 }
 
 // What is done then.
 
-fn claim_first(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, disk) = (Arc::clone(stage), disk.clone());
-    Box::new(move || stage.open(&disk, 1).map(drop))
+fn claim_first(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, disk) = (Arc::clone(scene), disk.clone());
+    Box::new(move || scene.open(&disk, 1).map(drop))
 }
 
-fn claim_next(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, disk) = (Arc::clone(stage), disk.clone());
-    Box::new(move || stage.open(&disk, 2).map(drop))
+fn claim_next(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, disk) = (Arc::clone(scene), disk.clone());
+    Box::new(move || scene.open(&disk, 2).map(drop))
 }
 
-fn resume(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let mut root = stage.open(disk, 2).unwrap();
-    let newest = if stage.promises().damaged.is_empty() { 20 } else { 10 };
+fn resume(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let mut root = scene.open(disk, 2).unwrap();
+    let newest = if scene.promises().damaged.is_empty() { 20 } else { 10 };
     Box::new(move || {
         let target = root.resume_target()?.expect("something was committed");
         let unreadable = target.fallbacks.iter().any(|fallback| fallback.why.contains("cannot be read"));
@@ -176,37 +176,37 @@ fn resume(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
     })
 }
 
-pub(super) fn save_sixty(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
-    Box::new(move || stage.save(&mut root, 60).map(drop))
+pub(super) fn save_sixty(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, mut root) = (Arc::clone(scene), scene.resumed(disk, 1, None));
+    Box::new(move || scene.save(&mut root, 60).map(drop))
 }
 
-fn save_thirty(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
-    Box::new(move || stage.save(&mut root, 30).map(drop))
+fn save_thirty(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, mut root) = (Arc::clone(scene), scene.resumed(disk, 1, None));
+    Box::new(move || scene.save(&mut root, 30).map(drop))
 }
 
-fn save_frozen(stage: &Stage, root: &mut CheckpointRoot, step: Step) -> Result<(), CheckpointError> {
+fn save_frozen(scene: &Scene, root: &mut CheckpointRoot, step: Step) -> Result<(), CheckpointError> {
     let commit = root.save(step, &[], |writer| {
         writer.file("weights.bin", Kind::Weights, b"frozen")?;
         writer.file("head.bin", Kind::Weights, &state(step))
     })?;
-    stage.promise(&commit);
-    assert!(step == 10 || commit.written_bytes < commit.size_bytes || stage.disk.struck(), "it is shared");
+    scene.promise(&commit);
+    assert!(step == 10 || commit.written_bytes < commit.size_bytes || scene.disk.struck(), "it is shared");
     Ok(())
 }
 
-fn save_sharing(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
-    Box::new(move || save_frozen(&stage, &mut root, 30))
+fn save_sharing(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, mut root) = (Arc::clone(scene), scene.resumed(disk, 1, None));
+    Box::new(move || save_frozen(&scene, &mut root, 30))
 }
 
 /// A tensor that is large enough to be written past the page cache, by several threads, and cut at its end.
-fn save_staged(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, None));
+fn save_draft(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, mut root) = (Arc::clone(scene), scene.resumed(disk, 1, None));
     Box::new(move || {
-        let commit = move |save: &StagedSave| root.save_staged(save, || Ok(()));
-        let saver = BackgroundSaver::new(stage.world.clock.clone(), Box::new(commit))?;
+        let commit = move |save: &DraftSave| root.save_draft(save, || Ok(()));
+        let saver = BackgroundSaver::new(scene.world.clock.clone(), Box::new(commit))?;
         let mut save = saver.begin(30)?.expect("no other save is running");
         let bytes = vec![7; (1 << 20) + 4];
         let spec = TensorSpec::new("w", Dtype::F32, [bytes.len() as u64 / 4]);
@@ -215,7 +215,7 @@ fn save_staged(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
         save.submit(vec![]);
         for outcome in saver.close(Duration::from_secs(60)) {
             match outcome.end {
-                SaveEnd::Committed(saved) => stage.promise(&saved.commit),
+                SaveEnd::Committed(saved) => scene.promise(&saved.commit),
                 SaveEnd::Failed(error) => return Err(error),
                 other => panic!("{other:?}"),
             }
@@ -224,8 +224,8 @@ fn save_staged(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
     })
 }
 
-fn give_up(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let mut root = stage.resumed(disk, 1, None);
+fn give_up(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let mut root = scene.resumed(disk, 1, None);
     Box::new(move || {
         let saved = root.save(30, &[], |writer| {
             writer.file("weights.bin", Kind::Weights, b"half")?;
@@ -238,84 +238,84 @@ fn give_up(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
     })
 }
 
-fn save_and_retire(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, mut root) = (Arc::clone(stage), stage.resumed(disk, 1, Some(Retention::default())));
-    Box::new(move || stage.save(&mut root, 30).map(drop))
+fn save_and_retire(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, mut root) = (Arc::clone(scene), scene.resumed(disk, 1, Some(Retention::default())));
+    Box::new(move || scene.save(&mut root, 30).map(drop))
 }
 
-pub(super) fn collect(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let mut house = stage.house(disk).unwrap();
+pub(super) fn collect(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let mut house = scene.house(disk).unwrap();
     Box::new(move || house.collect(&Retention::default(), 0.0, false).map(drop))
 }
 
-pub(super) fn pin(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let number = number_of(stage, 10);
-    let (stage, mut house) = (Arc::clone(stage), stage.house(disk).unwrap());
+pub(super) fn pin(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let number = number_of(scene, 10);
+    let (scene, mut house) = (Arc::clone(scene), scene.house(disk).unwrap());
     Box::new(move || {
         house.pin("evaluation", number, "it is read", None)?;
-        stage.promises().pinned.insert(number);
+        scene.promises().pinned.insert(number);
         Ok(())
     })
 }
 
-fn unpin(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let mut house = stage.house(disk).unwrap();
+fn unpin(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let mut house = scene.house(disk).unwrap();
     Box::new(move || house.unpin("evaluation"))
 }
 
-pub(super) fn suspect(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let number = number_of(stage, 40);
-    let (stage, mut house) = (Arc::clone(stage), stage.house(disk).unwrap());
+pub(super) fn suspect(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let number = number_of(scene, 40);
+    let (scene, mut house) = (Arc::clone(scene), scene.house(disk).unwrap());
     Box::new(move || {
-        stage.promises().suspected.insert(number);
+        scene.promises().suspected.insert(number);
         house.suspect(number, "its loss is not a number")
     })
 }
 
 /// Another attempt: claims, resumes, saves.
-pub(super) fn next_attempt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, disk) = (Arc::clone(stage), disk.clone());
+pub(super) fn next_attempt(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, disk) = (Arc::clone(scene), disk.clone());
     Box::new(move || {
-        let mut root = stage.open(&disk, 2)?;
+        let mut root = scene.open(&disk, 2)?;
         root.resume_target()?;
-        stage.save(&mut root, 70).map(drop)
+        scene.save(&mut root, 70).map(drop)
     })
 }
 
-pub(super) fn adopt(stage: &Arc<Stage>, disk: &FaultDisk) -> Act {
-    let (stage, disk) = (Arc::clone(stage), disk.clone());
-    Box::new(move || adopt_now(&stage, &disk, 2))
+pub(super) fn adopt(scene: &Arc<Scene>, disk: &FaultDisk) -> Act {
+    let (scene, disk) = (Arc::clone(scene), disk.clone());
+    Box::new(move || adopt_now(&scene, &disk, 2))
 }
 
 /// What a launch does when the truth is elsewhere and says that training goes on from step 20, or else from another
 /// one that this disk has, retired or not.
-pub(super) fn adopt_now(stage: &Stage, disk: &FaultDisk, epoch: u64) -> Result<(), CheckpointError> {
-    adopt_into(&mut stage.open(disk, epoch)?, stage, disk, epoch)
+pub(super) fn adopt_now(scene: &Scene, disk: &FaultDisk, epoch: u64) -> Result<(), CheckpointError> {
+    adopt_into(&mut scene.open(disk, epoch)?, scene, disk, epoch)
 }
 
 /// The same for an attempt that has claimed.
 pub(super) fn adopt_into(
     root: &mut CheckpointRoot,
-    stage: &Stage,
+    scene: &Scene,
     disk: &FaultDisk,
     epoch: u64,
 ) -> Result<(), CheckpointError> {
-    stage.promises().adoption = true;
+    scene.promises().adoption = true;
     let history = root.view().history();
     let mut known: Vec<_> = history.commits().map(|(_, record)| record.clone()).collect();
     known.sort_by_key(|record| record.body.step.abs_diff(20));
-    say(root, stage, epoch, None, None, known.is_empty())?;
+    say(root, scene, epoch, None, None, known.is_empty())?;
     let mut result = Ok(());
     for record in known {
-        let ulid = trackway_store::new_ulid(stage.world.ids.as_ref());
+        let ulid = trackway_store::new_ulid(scene.world.ids.as_ref());
         let folder = object_prefix(record.body.step, epoch, &ulid);
-        result = copy_folder(stage, disk, record.folder(), &folder).and_then(|()| {
-            let whole = verify(disk, &stage.world.path().join(&folder), &record.body);
+        result = copy_folder(scene, disk, record.folder(), &folder).and_then(|()| {
+            let whole = verify(disk, &scene.world.path().join(&folder), &record.body);
             whole.map(drop).map_err(|defect| CheckpointError::Damaged { step: record.body.step, defect })
         });
         if result.is_ok() {
             let body = CommitBody { parent: None, ..record.body };
-            return say(root, stage, epoch, Some(body), Some(folder), true);
+            return say(root, scene, epoch, Some(body), Some(folder), true);
         }
     }
     result
@@ -323,23 +323,23 @@ pub(super) fn adopt_into(
 
 fn say(
     root: &mut CheckpointRoot,
-    stage: &Stage,
+    scene: &Scene,
     epoch: u64,
     commit: Option<CommitBody>,
     folder: Option<String>,
     complete: bool,
 ) -> Result<(), CheckpointError> {
-    let attempt_id = stage.attempt(epoch);
+    let attempt_id = scene.attempt(epoch);
     let number_there = commit.as_ref().map(|_| 7);
-    let run_id = stage.world.run_id();
+    let run_id = scene.world.run_id();
     let adopt = Body::Adopt(Adopt { epoch, run_id, attempt_id, commit, folder, number_there, complete });
     let claim = Claim { epoch, holder: attempt_id.to_string() };
     append(root.view_mut(), Writer::Trainer(&claim), |_| Some(adopt.clone())).map(drop)
 }
 
 /// Links all files of a folder into a new one, durably.
-fn copy_folder(stage: &Stage, disk: &FaultDisk, from: &str, to: &str) -> Result<(), CheckpointError> {
-    let (from, to) = (stage.world.path().join(from), stage.world.path().join(to));
+fn copy_folder(scene: &Scene, disk: &FaultDisk, from: &str, to: &str) -> Result<(), CheckpointError> {
+    let (from, to) = (scene.world.path().join(from), scene.world.path().join(to));
     let step_folder = to.parent().expect("a prefix has two parts").to_owned();
     let copy = || -> std::io::Result<()> {
         disk.make_folder(&step_folder)?;
@@ -349,7 +349,7 @@ fn copy_folder(stage: &Stage, disk: &FaultDisk, from: &str, to: &str) -> Result<
         for name in names {
             disk.link(&from.join(&name), &to.join(&name))?;
         }
-        for folder in [&to, &step_folder, &stage.world.path()] {
+        for folder in [&to, &step_folder, &scene.world.path()] {
             disk.sync_folder(folder)?;
         }
         Ok(())

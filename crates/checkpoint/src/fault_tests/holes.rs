@@ -3,7 +3,7 @@
 use trackway_store::testing::Fault;
 
 use super::deeds::{collect, four, number_of};
-use super::stage::Stage;
+use super::scene::Scene;
 use crate::history::State;
 use crate::retention::Retention;
 
@@ -14,20 +14,20 @@ fn a_retire_is_durable_before_anything_is_deleted() {
     let mut unsynced = 0;
     for killed in 0.. {
         for cut in 0.. {
-            let stage = Stage::local();
-            four(&stage);
-            let act = collect(&stage, &stage.disk);
-            stage.disk.arm(Fault::Kill, killed);
+            let scene = Scene::local();
+            four(&scene);
+            let act = collect(&scene, &scene.disk);
+            scene.disk.arm(Fault::Kill, killed);
             let _ = act();
-            if !stage.reader().list().iter().any(|info| info.state == State::Retired) {
+            if !scene.reader().list().iter().any(|info| info.state == State::Retired) {
                 break;
             }
-            let disk = stage.disk.another_process();
-            let act = collect(&stage, &disk);
+            let disk = scene.disk.another_process();
+            let act = collect(&scene, &disk);
             disk.arm(Fault::PowerLosesNames, cut);
             let _ = act();
             disk.after_crash();
-            stage.go_on(&format!("killed at {killed}, power cut at {cut}"));
+            scene.go_on(&format!("killed at {killed}, power cut at {cut}"));
             if !disk.struck() {
                 unsynced += 1;
                 break;
@@ -44,35 +44,35 @@ fn a_retire_is_durable_before_anything_is_deleted() {
 /// while it resumed, so it took an older one that no rule keeps.
 #[test]
 fn what_an_attempt_resumed_from_stays() {
-    let stage = Stage::local();
-    four(&stage);
+    let scene = Scene::local();
+    four(&scene);
     let unreadable: Vec<_> = [30, 40]
         .map(|step| {
-            let number = number_of(&stage, step);
-            let folder = stage.reader().history().commit(number).unwrap().folder().to_owned();
-            stage.world.path().join(folder).join("manifest.json")
+            let number = number_of(&scene, step);
+            let folder = scene.reader().history().commit(number).unwrap().folder().to_owned();
+            scene.world.path().join(folder).join("manifest.json")
         })
         .into();
     for manifest in &unreadable {
         std::fs::rename(manifest, manifest.with_extension("away")).unwrap();
         std::os::unix::fs::symlink(manifest, manifest).unwrap();
     }
-    let mut root = stage.open(&stage.disk, 2).unwrap();
+    let mut root = scene.open(&scene.disk, 2).unwrap();
     let target = root.resume_target().unwrap().unwrap();
     assert_eq!((target.step, target.fallbacks.len()), (20, 2));
     for manifest in &unreadable {
         std::fs::remove_file(manifest).unwrap();
         std::fs::rename(manifest.with_extension("away"), manifest).unwrap();
     }
-    let mut house = stage.house(&stage.disk.another_process()).unwrap();
+    let mut house = scene.house(&scene.disk.another_process()).unwrap();
     house.collect(&Retention::default(), 0.0, false).unwrap();
     assert_eq!(target.read("weights.bin").unwrap().len(), 128, "it is still being loaded");
-    stage.promises().forked = true;
-    let commit = stage.save(&mut root, 25).unwrap();
+    scene.promises().forked = true;
+    let commit = scene.save(&mut root, 25).unwrap();
     assert_eq!(commit.parent, Some(target.info.number));
     house.collect(&Retention::default(), 0.0, false).unwrap();
-    assert_eq!(stage.reader().load(target.info.number).unwrap().step, 20);
-    stage.go_on("behind a resume that passed two");
+    assert_eq!(scene.reader().load(target.info.number).unwrap().step, 20);
+    scene.go_on("behind a resume that passed two");
 }
 
 /// Proves that a new root is there to stay before anything in it counts: whoever made its folder was killed, or its sync
@@ -81,18 +81,18 @@ fn what_an_attempt_resumed_from_stays() {
 fn the_name_of_a_root_is_durable_before_what_is_in_it_counts() {
     for fault in [Fault::Kill, Fault::InputOutput] {
         for operation in 0.. {
-            let stage = Stage::local();
-            stage.disk.arm(fault, operation);
-            let opened = stage.open(&stage.disk, 1);
-            let struck = stage.disk.struck();
+            let scene = Scene::local();
+            scene.disk.arm(fault, operation);
+            let opened = scene.open(&scene.disk, 1);
+            let struck = scene.disk.struck();
             drop(opened);
-            let disk = stage.disk.another_process();
-            let mut root = stage.resumed(&disk, 2, None);
-            stage.save(&mut root, 10).unwrap();
+            let disk = scene.disk.another_process();
+            let mut root = scene.resumed(&disk, 2, None);
+            scene.save(&mut root, 10).unwrap();
             disk.arm(Fault::PowerLosesAll, 0);
-            let _ = stage.save(&mut root, 20);
+            let _ = scene.save(&mut root, 20);
             disk.after_crash();
-            stage.go_on(&format!("{fault:?} at {operation}"));
+            scene.go_on(&format!("{fault:?} at {operation}"));
             if !struck {
                 break;
             }

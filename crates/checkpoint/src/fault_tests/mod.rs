@@ -8,7 +8,7 @@ mod deeds;
 mod holes;
 mod nodes;
 mod oracle;
+mod scene;
 mod seeds;
 mod simulation;
-mod stage;
 mod table;

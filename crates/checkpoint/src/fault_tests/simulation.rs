@@ -12,8 +12,8 @@ use trackway_store::{Backend, MemoryBackend};
 use super::baton::{Baton, Passing};
 use super::deeds::adopt_into;
 use super::oracle::examine;
+use super::scene::Scene;
 use super::seeds::play_all;
-use super::stage::Stage;
 use crate::retention::Retention;
 use crate::{CheckpointError, Commit, ErrorKind, Kind, State};
 
@@ -40,7 +40,7 @@ enum LogPlace {
 
 /// One of those who act.
 struct Actor {
-    stage: Arc<Stage>,
+    scene: Arc<Scene>,
     baton: Arc<Baton>,
     number: usize,
     rng: SplitMix64,
@@ -58,7 +58,7 @@ impl Actor {
     /// The log as this actor reaches it.
     fn backend(&self) -> Arc<dyn Backend> {
         match &self.log {
-            None => self.stage.log_on(&self.disk),
+            None => self.scene.log_on(&self.disk),
             Some(log) => {
                 let (inner, baton) = (log.clone(), Arc::clone(&self.baton));
                 Arc::new(Passing { inner, baton, actor: self.number })
@@ -99,13 +99,13 @@ impl Actor {
         self.arm();
         let keep = (self.draw(2) == 0).then(Retention::default);
         let mut root =
-            self.insist("open", |it| it.stage.open_at(&it.disk, it.backend(), epoch, keep.clone()))?;
+            self.insist("open", |it| it.scene.open_at(&it.disk, it.backend(), epoch, keep.clone()))?;
         if self.draw(6) == 0 {
-            self.insist("adopt", |it| adopt_into(&mut root, &it.stage, &it.disk, epoch))?;
+            self.insist("adopt", |it| adopt_into(&mut root, &it.scene, &it.disk, epoch))?;
         }
         let target = self.insist("resume", |_| root.resume_target())?;
         if target.as_ref().is_some_and(|target| !target.fallbacks.is_empty()) {
-            self.stage.promises().forked = true;
+            self.scene.promises().forked = true;
         }
         let begun = target.map_or(0, |target| target.step);
         for save in 1..=SAVES {
@@ -127,7 +127,7 @@ impl Actor {
             writer.file("backbone.bin", Kind::Weights, &backbone)?;
             writer.file("head.bin", Kind::Weights, &step.to_le_bytes())
         })?;
-        self.stage.promise(&commit);
+        self.scene.promise(&commit);
         Ok(commit)
     }
 
@@ -135,8 +135,8 @@ impl Actor {
     fn keep_house(&mut self) -> Option<()> {
         self.arm();
         let mut house = self.insist("house", |it| {
-            let view = it.stage.view_at(&it.disk, it.backend())?;
-            crate::Housekeeper::over(view, it.stage.world.clock.clone())
+            let view = it.scene.view_at(&it.disk, it.backend())?;
+            crate::Housekeeper::over(view, it.scene.world.clock.clone())
         })?;
         for round in 0..6 {
             self.idle();
@@ -147,12 +147,12 @@ impl Actor {
                 (0 | 1, Some(number)) => {
                     let name = format!("pin-{round}");
                     if self.insist("pin", |_| house.pin(&name, number, "it is read", None)).is_some() {
-                        self.stage.promises().pinned.insert(number);
+                        self.scene.promises().pinned.insert(number);
                     }
                 }
                 // When nothing is left that is not suspect, nothing can be resumed from.
-                (2, Some(number)) if self.stage.promises().suspected.is_empty() => {
-                    self.stage.promises().suspected.insert(number);
+                (2, Some(number)) if self.scene.promises().suspected.is_empty() => {
+                    self.scene.promises().suspected.insert(number);
                     self.insist("suspect", |_| house.suspect(number, "its loss is not a number"));
                 }
                 _ => {
@@ -200,15 +200,15 @@ fn play(seed: u64) -> Play {
         0 => LogPlace::Local,
         _ => LogPlace::Elsewhere(Arc::default()),
     };
-    let stage = match &place {
-        LogPlace::Local => Stage::local(),
-        LogPlace::Elsewhere(memory) => Stage::with_log(FaultBackend::sound(Arc::clone(memory) as _)),
+    let scene = match &place {
+        LogPlace::Local => Scene::local(),
+        LogPlace::Elsewhere(memory) => Scene::with_log(FaultBackend::sound(Arc::clone(memory) as _)),
     };
     let told = Arc::new(Mutex::new(Vec::new()));
     let baton = Baton::new(rng.next_u64(), ATTEMPTS + 1);
     let actors: Vec<_> = (0..=ATTEMPTS)
         .map(|number| {
-            let disk = if number == 0 { stage.disk.clone() } else { stage.disk.another_process() };
+            let disk = if number == 0 { scene.disk.clone() } else { scene.disk.another_process() };
             let passing = Arc::clone(&baton);
             disk.watch(move |_| passing.pass(number));
             let log = match &place {
@@ -219,8 +219,8 @@ fn play(seed: u64) -> Play {
                 }
             };
             let rng = SplitMix64::new(rng.next_u64());
-            let (stage, baton, told) = (Arc::clone(&stage), Arc::clone(&baton), Arc::clone(&told));
-            Actor { stage, baton, number, rng, disk, log, told }
+            let (scene, baton, told) = (Arc::clone(&scene), Arc::clone(&baton), Arc::clone(&told));
+            Actor { scene, baton, number, rng, disk, log, told }
         })
         .collect();
     let (disks, logs): (Vec<_>, Vec<_>) =
@@ -228,9 +228,9 @@ fn play(seed: u64) -> Play {
     act_together(actors);
     settle(&disks, &logs);
     let situation = format!("seed {seed}");
-    let (log, faults) = examine(&stage.reader().log);
+    let (log, faults) = examine(&scene.reader().log);
     assert_eq!(faults, [""; 0], "{situation}: {log:#?}");
-    stage.go_on(&situation);
+    scene.go_on(&situation);
     let told = std::mem::take(&mut *told.lock().unwrap());
     Play { told, log }
 }

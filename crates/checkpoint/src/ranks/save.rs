@@ -5,7 +5,7 @@ use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_store::{Writer, new_ulid};
 
-use crate::bulk::{Figures, Saved, StagedSave};
+use crate::bulk::{DraftSave, Figures, Saved};
 use crate::entry::{Begin, Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::{BeginRecord, History};
@@ -87,13 +87,13 @@ impl RankedRoot {
         Ok(commit(number, body, written_bytes, self.root.seconds_since(started_micros)))
     }
 
-    /// The same for a save that was staged in memory: what a [`crate::bulk::BackgroundSaver`] calls.
+    /// The same for a draft in memory: what a [`crate::bulk::BackgroundSaver`] calls.
     ///
     /// # Errors
     /// As [`RankedRoot::save`], and what `before_commit` returned, which is called when this rank's files are written.
-    pub fn save_staged(
+    pub fn save_draft(
         &mut self,
-        save: &StagedSave,
+        save: &DraftSave,
         before_commit: impl FnOnce() -> Result<(), CheckpointError>,
     ) -> Result<Saved<Commit>, CheckpointError> {
         let metrics: Vec<(&str, f64)> = save.metrics.iter().map(|(name, value)| (&**name, *value)).collect();

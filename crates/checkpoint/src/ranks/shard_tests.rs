@@ -64,13 +64,13 @@ fn group(rank: u32, world_size: u32) -> RankGroup {
     RankGroup::new(rank, world_size).unwrap().waiting(60.0)
 }
 
-/// Saves this rank's parts, staged and behind the loop, as training does.
+/// Saves this rank's parts, as a draft and behind the loop, as training does.
 fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: &[Shared]) {
     let group = root.group();
     let mut root = root;
-    let commit = move |save: &crate::bulk::StagedSave| root.save_staged(save, || Ok(()));
+    let commit = move |save: &crate::bulk::DraftSave| root.save_draft(save, || Ok(()));
     let saver = BackgroundSaver::new(clock, Box::new(commit)).unwrap();
-    let mut stage = saver.begin(10).unwrap().unwrap();
+    let mut draft = saver.begin(10).unwrap().unwrap();
     let parts: Vec<_> = tensors.iter().map(|tensor| tensor.part(group)).collect();
     let contents: Vec<_> = tensors.iter().zip(&parts).map(|(tensor, part)| tensor.bytes(part)).collect();
     let spec = |(tensor, (offset, shape)): (&Shared, &(Vec<u64>, Vec<u64>))| {
@@ -80,9 +80,9 @@ fn save_behind(root: RankedRoot, clock: Arc<dyn trackway_core::Clock>, tensors: 
     let specs = tensors.iter().zip(&parts).map(spec);
     let tensors: Vec<_> =
         specs.zip(&contents).map(|(spec, bytes)| TensorRef { spec, bytes: bytes.as_slice() }).collect();
-    stage.tensors(&group.file_name("model"), Kind::Weights, &tensors, &BTreeMap::new()).unwrap();
-    stage.set_global_cursor(b"sample 10");
-    stage.submit(Vec::new());
+    draft.tensors(&group.file_name("model"), Kind::Weights, &tensors, &BTreeMap::new()).unwrap();
+    draft.set_global_cursor(b"sample 10");
+    draft.submit(Vec::new());
     let outcomes = saver.close(Duration::from_secs(60));
     assert!(matches!(outcomes[0].end, SaveEnd::Committed(_)), "{outcomes:?}");
 }

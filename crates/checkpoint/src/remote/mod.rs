@@ -4,7 +4,7 @@
 //! says counts only as far as the remote's took it up. The training process knows nothing of this: it reads and
 //! writes its local root. Whoever launches it does three things, in this order:
 //!
-//! 1. **Stage in** ([`Replica::stage_in`]), before the launch: hands over what is still waiting, claims the next epoch
+//! 1. **Fetch** ([`Replica::fetch_target`]), before the launch: hands over what is still waiting, claims the next epoch
 //!    at the remote, walks the remote's commits from the newest to its ancestors to the first whose bytes can be had
 //!    whole, here or from the remote, and writes `claim` and `adopt` entries into the local log, so that the ordinary
 //!    resume finds exactly that. Its files stand in a new folder: those of the old one may be being deleted.
@@ -32,11 +32,11 @@
 
 mod collect;
 mod fetch;
+mod fetch_target;
 mod files;
 mod gather;
 mod hand_over;
 mod replica;
-mod stage_in;
 #[cfg(feature = "remote")]
 mod transfer;
 mod truth;
@@ -46,9 +46,9 @@ mod upload;
 pub(crate) mod tests;
 
 pub use collect::RemoteCollected;
+pub use fetch_target::{Fetched, Source, Target};
 pub use files::RemoteFiles;
 pub use replica::{Replica, Standing};
-pub use stage_in::{Source, StagedIn, Target};
 #[cfg(feature = "remote")]
 pub use transfer::TransferFiles;
 pub use truth::{Foreseen, Truth};

@@ -8,7 +8,7 @@ use trackway_core::{AttemptId, Step};
 use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
 use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
 
-use super::{Foreseen, RemoteFiles, Replica, Source, StagedIn, Uploaded};
+use super::{Fetched, Foreseen, RemoteFiles, Replica, Source, Uploaded};
 use crate::entry::Body;
 use crate::history::History;
 use crate::retention::{MAX_ONLY_COPIES, Retention};
@@ -64,26 +64,26 @@ impl World {
         Replica::open_on(disk, &self.path(), Arc::clone(backend), files, clock, ids)
     }
 
-    /// Stages in, and proves on the way that what was foreseen is what happens.
-    fn stage_in(&self, backend: &Arc<dyn Backend>) -> Result<(AttemptId, StagedIn), CheckpointError> {
+    /// Fetches, and proves on the way that what was foreseen is what happens.
+    fn fetch_target(&self, backend: &Arc<dyn Backend>) -> Result<(AttemptId, Fetched), CheckpointError> {
         let attempt = self.attempt();
         let mut replica = self.replica(backend)?;
         let lost = replica.truth(None).lost;
         let foreseen = replica.foresee(None);
-        let staged = self.replica(backend)?.stage_in(self.run_id(), attempt, 1, None);
-        match (&foreseen, &staged) {
-            (Ok(foreseen), Ok(staged)) => {
-                check_foreseen(foreseen.as_ref(), staged);
+        let fetched = self.replica(backend)?.fetch_target(self.run_id(), attempt, 1, None);
+        match (&foreseen, &fetched) {
+            (Ok(foreseen), Ok(fetched)) => {
+                check_foreseen(foreseen.as_ref(), fetched);
                 let found: BTreeSet<String> =
-                    staged.fenced.iter().map(|info| info.object_prefix.clone()).collect();
+                    fetched.fenced.iter().map(|info| info.object_prefix.clone()).collect();
                 assert_eq!(lost, found);
             }
-            (Err(foreseen), Err(staged)) => assert_eq!(foreseen.to_string(), staged.to_string()),
+            (Err(foreseen), Err(fetched)) => assert_eq!(foreseen.to_string(), fetched.to_string()),
             // Another run's claim is no matter of what would be found.
             (_, Err(CheckpointError::WrongRun { .. })) => {}
-            (foreseen, staged) => panic!("foreseen {foreseen:?}, and then {staged:?}"),
+            (foreseen, fetched) => panic!("foreseen {foreseen:?}, and then {fetched:?}"),
         }
-        Ok((attempt, staged?))
+        Ok((attempt, fetched?))
     }
 
     /// What the training process does: it knows only this disk.
@@ -123,13 +123,13 @@ fn keep_last(last: usize) -> Retention {
     Retention { last, only_uploaded: true, ..Retention::default() }
 }
 
-fn check_foreseen(foreseen: Option<&Foreseen>, staged: &StagedIn) {
+fn check_foreseen(foreseen: Option<&Foreseen>, fetched: &Fetched) {
     let mine = foreseen.map(|it| (it.info.step, it.info.manifest_sha256.clone(), it.source, it.fetch_bytes));
-    let theirs = staged.target.as_ref();
+    let theirs = fetched.target.as_ref();
     let theirs = theirs.map(|it| (it.step, Some(it.manifest_sha256.clone()), it.source, it.fetched_bytes));
     assert_eq!(mine, theirs);
     let Some(foreseen) = foreseen else { return };
-    assert_eq!((&foreseen.fallbacks, foreseen.lost_steps), (&staged.fallbacks, staged.lost_steps));
+    assert_eq!((&foreseen.fallbacks, foreseen.lost_steps), (&fetched.fallbacks, fetched.lost_steps));
 }
 
 /// Every commit that the remote says it holds can be brought to an empty disk and verifies. Returns their steps.
@@ -164,8 +164,8 @@ fn save_shared(root: &mut CheckpointRoot, step: Step) {
 #[test]
 fn another_machine_goes_on_from_the_remote() {
     let (one, remote) = (World::new(), memory());
-    let (attempt, staged) = one.stage_in(&remote).unwrap();
-    assert_eq!((staged.epoch, staged.target, staged.fallbacks.len()), (1, None, 0));
+    let (attempt, fetched) = one.fetch_target(&remote).unwrap();
+    assert_eq!((fetched.epoch, fetched.target, fetched.fallbacks.len()), (1, None, 0));
     let mut root = one.train(attempt, 1);
     for step in [10, 20] {
         save(&mut root, step).unwrap();
@@ -178,9 +178,9 @@ fn another_machine_goes_on_from_the_remote() {
     assert_eq!(check_remote(&one, &remote, "settled"), [10, 20]);
 
     let two = one.other_machine();
-    let (attempt, staged) = two.stage_in(&remote).unwrap();
-    let target = staged.target.unwrap();
-    assert_eq!((staged.epoch, target.step, target.source), (2, 20, Source::Remote));
+    let (attempt, fetched) = two.fetch_target(&remote).unwrap();
+    let target = fetched.target.unwrap();
+    assert_eq!((fetched.epoch, target.step, target.source), (2, 20, Source::Remote));
     let mut root = two.train(attempt, 2);
     let theirs = one.view().resume_target().unwrap().unwrap();
     let mine = root.resume_target().unwrap().unwrap();
@@ -199,7 +199,7 @@ fn another_machine_goes_on_from_the_remote() {
 #[test]
 fn a_dead_branch_is_never_chosen() {
     let (a, remote) = (World::new(), memory());
-    let (attempt_a, _) = a.stage_in(&remote).unwrap();
+    let (attempt_a, _) = a.fetch_target(&remote).unwrap();
     let mut root_a = a.train(attempt_a, 1);
     save(&mut root_a, 300).unwrap();
     a.settle(&remote, None).unwrap();
@@ -207,9 +207,9 @@ fn a_dead_branch_is_never_chosen() {
     save(&mut root_a, 500).unwrap();
 
     let b = a.other_machine();
-    let (attempt_b, staged) = b.stage_in(&remote).unwrap();
-    assert_eq!(staged.target.unwrap().step, 300);
-    let mut root_b = b.train(attempt_b, staged.epoch);
+    let (attempt_b, fetched) = b.fetch_target(&remote).unwrap();
+    assert_eq!(fetched.target.unwrap().step, 300);
+    let mut root_b = b.train(attempt_b, fetched.epoch);
     save(&mut root_b, 350).unwrap();
     b.settle(&remote, None).unwrap();
 
@@ -218,10 +218,10 @@ fn a_dead_branch_is_never_chosen() {
     let error = replica.hand_over().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
     assert_eq!(replica.standing(None).waiting_commits, 2);
-    let (attempt, staged) = a.stage_in(&remote).unwrap();
-    assert_eq!(staged.fenced.iter().map(|info| info.step).collect::<Vec<_>>(), [400, 500]);
-    assert_eq!((staged.epoch, staged.fenced_steps), (3, 200));
-    let target = staged.target.unwrap();
+    let (attempt, fetched) = a.fetch_target(&remote).unwrap();
+    assert_eq!(fetched.fenced.iter().map(|info| info.step).collect::<Vec<_>>(), [400, 500]);
+    assert_eq!((fetched.epoch, fetched.fenced_steps), (3, 200));
+    let target = fetched.target.unwrap();
     assert_eq!((target.step, target.source, target.attempt_id), (350, Source::Remote, attempt_b));
     let mut root_a = a.train(attempt, 3);
     assert_eq!(root_a.resume_target().unwrap().unwrap().step, 350);
@@ -229,7 +229,7 @@ fn a_dead_branch_is_never_chosen() {
     save(&mut root_a, 360).unwrap();
     a.settle(&remote, None).unwrap();
     assert_eq!(check_remote(&a, &remote, "A is back"), [300, 350, 360]);
-    assert_eq!(a.stage_in(&remote).unwrap().1.fenced, [], "lost work is told once");
+    assert_eq!(a.fetch_target(&remote).unwrap().1.fenced, [], "lost work is told once");
 }
 
 /// Proves that commits which wait when the supervisor ends are handed over by the next one before it claims, so that
@@ -237,18 +237,18 @@ fn a_dead_branch_is_never_chosen() {
 #[test]
 fn waiting_commits_are_not_lost_to_an_own_claim() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     save(&mut world.train(attempt, 1), 10).unwrap();
-    let (_, staged) = world.stage_in(&remote).unwrap();
-    let target = staged.target.unwrap();
-    assert_eq!((staged.epoch, target.step, target.source), (2, 10, Source::Local));
-    assert_eq!(staged.fenced, []);
-    let elsewhere = world.other_machine().stage_in(&remote).unwrap_err();
+    let (_, fetched) = world.fetch_target(&remote).unwrap();
+    let target = fetched.target.unwrap();
+    assert_eq!((fetched.epoch, target.step, target.source), (2, 10, Source::Local));
+    assert_eq!(fetched.fenced, []);
+    let elsewhere = world.other_machine().fetch_target(&remote).unwrap_err();
     assert_eq!(elsewhere.kind(), ErrorKind::Integrity);
     assert!(elsewhere.to_string().contains("never reached the remote"), "{elsewhere}");
     world.settle(&remote, None).unwrap();
-    let (_, staged) = world.other_machine().stage_in(&remote).unwrap();
-    assert_eq!(staged.target.unwrap().step, 10);
+    let (_, fetched) = world.other_machine().fetch_target(&remote).unwrap();
+    assert_eq!(fetched.target.unwrap().step, 10);
 }
 
 /// Proves that the nearest copy is taken: none of a whole local one is fetched, of a damaged one only what is damaged;
@@ -256,30 +256,30 @@ fn waiting_commits_are_not_lost_to_an_own_claim() {
 #[test]
 fn the_nearest_whole_copy_is_taken() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     let mut root = world.train(attempt, 1);
     let commits: Vec<_> = [10, 20, 30].map(|step| save(&mut root, step).unwrap()).into();
     world.settle(&remote, None).unwrap();
-    let target = world.stage_in(&remote).unwrap().1.target.unwrap();
+    let target = world.fetch_target(&remote).unwrap().1.target.unwrap();
     assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Local, 0));
 
     world.damage_every_copy(30);
-    let (attempt, staged) = world.stage_in(&remote).unwrap();
-    let target = staged.target.unwrap();
+    let (attempt, fetched) = world.fetch_target(&remote).unwrap();
+    let target = fetched.target.unwrap();
     assert_eq!((target.step, target.source, target.fetched_bytes), (30, Source::Remote, 128));
-    assert_eq!(world.train(attempt, staged.epoch).resume_target().unwrap().unwrap().step, 30);
+    assert_eq!(world.train(attempt, fetched.epoch).resume_target().unwrap().unwrap().step, 30);
 
     world.damage_every_copy(30);
     remote.replace(&format!("{}/weights.bin", commits[2].object_prefix), b"rot").unwrap();
-    let (attempt, staged) = world.stage_in(&remote).unwrap();
-    assert_eq!((staged.target.unwrap().step, staged.lost_steps), (20, 10));
+    let (attempt, fetched) = world.fetch_target(&remote).unwrap();
+    assert_eq!((fetched.target.unwrap().step, fetched.lost_steps), (20, 10));
     assert_eq!(
-        staged.fallbacks[0].why,
+        fetched.fallbacks[0].why,
         "at the remote, `weights.bin` has 3 bytes and was committed with 128"
     );
     let there = world.replica(&remote).unwrap().remote_list();
     assert_eq!(there[2].state, State::Suspect);
-    assert_eq!(world.train(attempt, staged.epoch).resume_target().unwrap().unwrap().step, 20);
+    assert_eq!(world.train(attempt, fetched.epoch).resume_target().unwrap().unwrap().step, 20);
 }
 
 /// Proves that a checkpoint which an attempt marked suspect although its bytes are whole (it could not be loaded) is
@@ -287,7 +287,7 @@ fn the_nearest_whole_copy_is_taken() {
 #[test]
 fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     let mut root = world.train(attempt, 1);
     save(&mut root, 10).unwrap();
     let bad = save(&mut root, 20).unwrap();
@@ -296,8 +296,8 @@ fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
         Some(Body::suspect(bad.number, "loading it crashed twice"))
     })
     .unwrap();
-    assert_eq!(world.stage_in(&remote).unwrap().1.target.unwrap().step, 10);
-    assert_eq!(world.other_machine().stage_in(&remote).unwrap().1.target.unwrap().step, 10);
+    assert_eq!(world.fetch_target(&remote).unwrap().1.target.unwrap().step, 10);
+    assert_eq!(world.other_machine().fetch_target(&remote).unwrap().1.target.unwrap().step, 10);
 }
 
 /// Proves that a remote that is out of reach grants nothing: no claim is written on this disk, and that a remote which
@@ -305,23 +305,24 @@ fn a_state_that_cannot_be_loaded_is_suspect_everywhere() {
 #[test]
 fn without_the_remote_nothing_is_granted() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     save(&mut world.train(attempt, 1), 10).unwrap();
     let cut_off = FaultBackend::sound(Arc::clone(&remote));
     let behind: Arc<dyn Backend> = Arc::new(cut_off.clone());
     let mut replica = world.replica(&behind).unwrap();
     cut_off.cut_off(true);
-    let error = replica.stage_in(world.run_id(), world.attempt(), 2, None).unwrap_err();
+    let error = replica.fetch_target(world.run_id(), world.attempt(), 2, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Storage, "{error}");
     assert_eq!(world.view().epoch(), Some(1));
     assert_eq!(replica.standing(None).waiting_commits, 1);
     cut_off.cut_off(false);
-    assert_eq!(replica.stage_in(world.run_id(), world.attempt(), 2, None).unwrap().epoch, 2);
-    let error = world.stage_in(&memory()).unwrap_err();
+    assert_eq!(replica.fetch_target(world.run_id(), world.attempt(), 2, None).unwrap().epoch, 2);
+    let error = world.fetch_target(&memory()).unwrap_err();
     assert!(matches!(error, CheckpointError::RemoteEmpty { .. }), "{error}");
     let stranger = world.other_machine();
     let other_run = trackway_core::RunId::new(world.ids.as_ref());
-    let error = stranger.replica(&remote).unwrap().stage_in(other_run, world.attempt(), 1, None).unwrap_err();
+    let error =
+        stranger.replica(&remote).unwrap().fetch_target(other_run, world.attempt(), 1, None).unwrap_err();
     assert!(matches!(error, CheckpointError::WrongRun { .. }), "{error}");
 }
 
@@ -331,7 +332,7 @@ fn without_the_remote_nothing_is_granted() {
 fn shared_files_are_sent_once_and_kept_as_long_as_needed() {
     let (world, remote) = (World::new(), Arc::new(Listing::default()));
     let backend: Arc<dyn Backend> = remote.clone();
-    let (attempt, _) = world.stage_in(&backend).unwrap();
+    let (attempt, _) = world.fetch_target(&backend).unwrap();
     let mut root = world.train(attempt, 1);
     for step in [10, 20, 30, 40] {
         save_shared(&mut root, step);
@@ -357,7 +358,7 @@ fn shared_files_are_sent_once_and_kept_as_long_as_needed() {
 #[test]
 fn superseded_ones_are_overtaken_and_pins_hold() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     let mut root = world.train(attempt, 1);
     save(&mut root, 10).unwrap();
     world.settle(&remote, Some(&keep_last(2))).unwrap();
@@ -383,9 +384,9 @@ fn superseded_ones_are_overtaken_and_pins_hold() {
 #[test]
 fn a_pin_holds_at_both_places() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    let (attempt, fetched) = world.fetch_target(&remote).unwrap();
     let keep = Some(keep_last(2));
-    let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+    let mut root = world.open_keeping(Arc::new(RealDisk), fetched.epoch, attempt, keep).unwrap();
     let first = save(&mut root, 10).unwrap();
     let cut_off = FaultBackend::sound(Arc::clone(&remote));
     let mut replica = world.replica(&(Arc::new(cut_off.clone()) as Arc<dyn Backend>)).unwrap();
@@ -428,10 +429,10 @@ fn a_pin_holds_at_both_places() {
 #[test]
 fn a_long_outage_fills_no_disk_and_loses_no_resume() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, staged) = world.stage_in(&remote).unwrap();
+    let (attempt, fetched) = world.fetch_target(&remote).unwrap();
     let policy = Retention { every_steps: Some(30), ..keep_last(2) };
     let keep = Some(policy.clone());
-    let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+    let mut root = world.open_keeping(Arc::new(RealDisk), fetched.epoch, attempt, keep).unwrap();
     save(&mut root, 10).unwrap();
     world.settle(&remote, Some(&policy)).unwrap();
     let let_go = |world: &World| world.replica(&remote).unwrap().standing(Some(&policy)).let_go;
@@ -450,14 +451,14 @@ fn a_long_outage_fills_no_disk_and_loses_no_resume() {
         (0, 0)
     );
     assert_eq!(check_remote(&world, &remote, "afterwards"), [30, 60, 90, 120, 140, 150]);
-    assert_eq!(world.other_machine().stage_in(&remote).unwrap().1.target.unwrap().step, newest);
+    assert_eq!(world.other_machine().fetch_target(&remote).unwrap().1.target.unwrap().step, newest);
 }
 
 /// Proves that reading at the remote finds what sizes do not show, and that the log tells how long an upload took.
 #[test]
 fn bytes_at_the_remote_can_be_read_where_they_are() {
     let (world, remote) = (World::new(), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     let commit = save(&mut world.train(attempt, 1), 10).unwrap();
     world.clock.advance_micros(90_000_000);
     world.settle(&remote, None).unwrap();
@@ -488,11 +489,11 @@ fn attempts_leave_no_copies_behind() {
     for attempt_number in 0..6 {
         let attempt = world.attempt();
         let mut replica = world.replica(&remote).unwrap();
-        let staged = replica.stage_in(world.run_id(), attempt, 1, Some(&policy)).unwrap();
-        let step = staged.target.map_or(0, |target| target.step);
+        let fetched = replica.fetch_target(world.run_id(), attempt, 1, Some(&policy)).unwrap();
+        let step = fetched.target.map_or(0, |target| target.step);
         assert_eq!(step, attempt_number * 30);
         let keep = Some(policy.clone());
-        let mut root = world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt, keep).unwrap();
+        let mut root = world.open_keeping(Arc::new(RealDisk), fetched.epoch, attempt, keep).unwrap();
         root.resume_target().unwrap();
         for step in [step + 10, step + 20, step + 30] {
             save_shared(&mut root, step);
@@ -518,21 +519,21 @@ fn attempts_leave_no_copies_behind() {
 fn scenario(world: &World, backend: &Arc<dyn Backend>, saved: &mut Vec<Step>) -> Result<(), CheckpointError> {
     let policy = keep_last(2);
     let attempt = world.attempt();
-    let staged = world.replica(backend)?.stage_in(world.run_id(), attempt, 1, None)?;
-    let mut root = world.train(attempt, staged.epoch);
-    let from = staged.target.map_or(0, |target| target.step);
+    let fetched = world.replica(backend)?.fetch_target(world.run_id(), attempt, 1, None)?;
+    let mut root = world.train(attempt, fetched.epoch);
+    let from = fetched.target.map_or(0, |target| target.step);
     for step in [1, 2, 3] {
         save_shared(&mut root, from + step);
         saved.push(from + step);
         world.settle(backend, Some(&policy))?;
     }
     let attempt = world.attempt();
-    world.replica(backend)?.stage_in(world.run_id(), attempt, 1, None)?;
+    world.replica(backend)?.fetch_target(world.run_id(), attempt, 1, None)?;
     Ok(())
 }
 
 /// Proves that one call to the remote that fails, whose answer is lost, that happens late or conflicts, and a kill or a
-/// partition from there on, at any call of claiming, handing over, uploading, collecting and staging in, loses no
+/// partition from there on, at any call of claiming, handing over, uploading, collecting and fetching, loses no
 /// commit: what the remote says it holds verifies, nothing that was saved is missing on this disk, and the next
 /// supervisor completes everything.
 #[test]
@@ -572,16 +573,17 @@ fn a_fault_at_any_call_loses_nothing() {
 
 fn check_completion(world: &World, remote: &Arc<dyn Backend>, saved: &[Step], situation: &str) {
     let newest = *saved.last().unwrap();
-    let (attempt, staged) = world.stage_in(remote).unwrap_or_else(|error| panic!("{situation}: {error}"));
-    assert_eq!(staged.fenced, [], "{situation}");
-    assert_eq!(staged.fallbacks, [], "{situation}");
-    let target = staged.target.unwrap_or_else(|| panic!("{situation}: nothing to resume from"));
+    let (attempt, fetched) =
+        world.fetch_target(remote).unwrap_or_else(|error| panic!("{situation}: {error}"));
+    assert_eq!(fetched.fenced, [], "{situation}");
+    assert_eq!(fetched.fallbacks, [], "{situation}");
+    let target = fetched.target.unwrap_or_else(|| panic!("{situation}: nothing to resume from"));
     assert_eq!(target.step, newest, "{situation}");
-    save_shared(&mut world.train(attempt, staged.epoch), newest + 1);
+    save_shared(&mut world.train(attempt, fetched.epoch), newest + 1);
     world.settle(remote, Some(&keep_last(2))).unwrap();
     assert_eq!(check_remote(world, remote, situation), [newest, newest + 1], "{situation}");
-    let (_, staged) = world.other_machine().stage_in(remote).unwrap();
-    assert_eq!(staged.target.unwrap().step, newest + 1, "{situation}");
+    let (_, fetched) = world.other_machine().fetch_target(remote).unwrap();
+    assert_eq!(fetched.target.unwrap().step, newest + 1, "{situation}");
 }
 
 /// A storage that can be listed, for looking at what is left.
@@ -675,7 +677,7 @@ impl Backend for Interrupted {
 /// Three commits that share a file, two of them uploaded; the last one waits for its upload.
 fn prepared() -> (Arc<World>, Arc<dyn Backend>) {
     let (world, remote) = (Arc::new(World::new()), memory());
-    let (attempt, _) = world.stage_in(&remote).unwrap();
+    let (attempt, _) = world.fetch_target(&remote).unwrap();
     let mut root = world.train(attempt, 1);
     for step in [10, 20, 30, 40] {
         save_shared(&mut root, step);
@@ -746,9 +748,9 @@ fn uploading_during_a_collection_breaks_nothing() {
 /// Proves that a kill, a torn write, a power cut, a full or a failing disk at any operation while a checkpoint is brought
 /// here leaves nothing that is taken for whole: the next try completes, and every adopted checkpoint verifies.
 #[test]
-fn a_fault_of_the_disk_while_staging_in_is_made_good() {
+fn a_fault_of_the_disk_while_fetching_is_made_good() {
     let (one, remote) = (World::new(), memory());
-    let (attempt, _) = one.stage_in(&remote).unwrap();
+    let (attempt, _) = one.fetch_target(&remote).unwrap();
     let mut root = one.train(attempt, 1);
     save_shared(&mut root, 10);
     save_shared(&mut root, 20);
@@ -758,11 +760,11 @@ fn a_fault_of_the_disk_while_staging_in_is_made_good() {
             let two = one.other_machine();
             let disk = FaultDisk::new(fault, operation);
             let attempt = two.attempt();
-            let staged = two
+            let fetched = two
                 .replica_on(Arc::new(disk.clone()), &remote)
-                .and_then(|mut replica| replica.stage_in(two.run_id(), attempt, 1, Some(&keep_last(2))));
+                .and_then(|mut replica| replica.fetch_target(two.run_id(), attempt, 1, Some(&keep_last(2))));
             if !disk.struck() {
-                staged.unwrap();
+                fetched.unwrap();
                 assert!(operation > 15, "only {operation} operations");
                 break;
             }
@@ -770,9 +772,9 @@ fn a_fault_of_the_disk_while_staging_in_is_made_good() {
                 disk.after_crash();
             }
             let situation = format!("{fault:?} at operation {operation}");
-            let (attempt, staged) = two.stage_in(&remote).unwrap();
-            assert_eq!(staged.target.unwrap().step, 20, "{situation}");
-            let mut root = two.train(attempt, staged.epoch);
+            let (attempt, fetched) = two.fetch_target(&remote).unwrap();
+            assert_eq!(fetched.target.unwrap().step, 20, "{situation}");
+            let mut root = two.train(attempt, fetched.epoch);
             assert_eq!(root.resume_target().unwrap().unwrap().step, 20, "{situation}");
             for info in two.view().list().iter().filter(|info| info.on_branch) {
                 two.view().verify(info.number).unwrap_or_else(|error| panic!("{situation}: {error}"));
@@ -787,7 +789,7 @@ fn a_fault_of_the_disk_while_staging_in_is_made_good() {
 fn a_checkpoint_is_brought_to_be_read() {
     let (one, remote) = (World::new(), Arc::new(Listing::default()));
     let backend: Arc<dyn Backend> = remote.clone();
-    let (attempt, _) = one.stage_in(&backend).unwrap();
+    let (attempt, _) = one.fetch_target(&backend).unwrap();
     let mut root = one.train(attempt, 1);
     save_shared(&mut root, 10);
     save_shared(&mut root, 20);
@@ -835,7 +837,7 @@ fn a_checkpoint_is_brought_to_be_read() {
 #[test]
 fn a_fault_of_the_disk_while_bringing_is_made_good() {
     let (one, remote) = (World::new(), memory());
-    let (attempt, _) = one.stage_in(&remote).unwrap();
+    let (attempt, _) = one.fetch_target(&remote).unwrap();
     save_shared(&mut one.train(attempt, 1), 10);
     one.settle(&remote, None).unwrap();
     for fault in Fault::DEADLY.into_iter().chain(Fault::TOLD) {

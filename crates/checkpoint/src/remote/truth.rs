@@ -1,4 +1,4 @@
-//! What an attempt would find if it were launched now: staging in without claiming, fetching or writing anything.
+//! What an attempt would find if it were launched now: a fetch without claiming, downloading or writing anything.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +7,8 @@ use trackway_core::{Step, Timestamp};
 use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest, ManifestFile};
 use trackway_store::{Entry, Fold as _, Item, Writer};
 
+use super::fetch_target::Source;
 use super::replica::{Replica, by_prefix, keys_of};
-use super::stage_in::Source;
 use super::upload::Progress;
 use crate::bulk::parallel::try_for_each;
 use crate::entry::{Body, CommitBody, PinBody};
@@ -67,7 +67,7 @@ impl Replica {
     /// committed. `but` names a manifest by its SHA-256 that must not be taken, as if it were suspect.
     ///
     /// # Errors
-    /// As [`Replica::stage_in`].
+    /// As [`Replica::fetch_target`].
     pub fn foresee(&mut self, but: Option<&str>) -> Result<Option<Foreseen>, CheckpointError> {
         self.refresh()?;
         self.refuse_empty_remote()?;

@@ -76,7 +76,7 @@ Examples:
     #[command(after_help = "Examples:
   trackway data split all.parquet --parts train=0.8,test=0.2 --out split
   trackway data split all.csv --by stratified-group --label income --group household --parts train=0.8,test=0.2 --folds 5 --out split --write
-  trackway data split train.parquet --stages 1%,10%,100% --out stages")]
+  trackway data split train.parquet --rungs 1%,10%,100% --out rungs")]
     Split(SplitArgs),
 }
 
@@ -246,7 +246,7 @@ pub struct SplitArgs {
     pub seed: u64,
     /// Fractions of nested subsets: each contains the smaller ones
     #[arg(long, value_name = "FRACTIONS", value_delimiter = ',')]
-    pub stages: Vec<String>,
+    pub rungs: Vec<String>,
     /// Output folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,

@@ -11,7 +11,7 @@ use trackway_app::explain::page::{Cadence, CadenceAdvice};
 use trackway_app::preflight::Verdict;
 use trackway_app::progressive::ProgressiveCard;
 use trackway_app::registry::RegisteredVersion;
-use trackway_ledger::StageRow;
+use trackway_ledger::RungRow;
 
 use super::evaluate::few_metrics;
 use super::{explain_machine, progressive};
@@ -32,7 +32,7 @@ pub fn print(printer: Printer, page: &Explanation) {
     if let Some(attempt) = &page.attempt {
         why(printer, page, attempt);
         attempts(printer, page);
-        stages(printer, &page.stages);
+        rungs(printer, &page.rungs);
         tried(printer, page, attempt);
     }
     preflight(printer, &page.preflight);
@@ -192,9 +192,9 @@ fn stacks(printer: Printer, detection: &Detection) {
 
 fn why(printer: Printer, page: &Explanation, attempt: &AttemptCard) {
     let of = page.attempts.len();
-    let stage =
-        if page.stages.is_empty() { String::new() } else { format!(" · {} of the data", attempt.stage) };
-    section(printer, &format!("Attempt {} of {of} · {}{stage}", attempt.attempt_number, attempt.attempt_id));
+    let rung =
+        if page.rungs.is_empty() { String::new() } else { format!(" · {} of the data", attempt.rung) };
+    section(printer, &format!("Attempt {} of {of} · {}{rung}", attempt.attempt_number, attempt.attempt_id));
     match &page.termination {
         Some(termination) => ended(printer, termination),
         None => fact(printer, "state", format!("{} (it has not ended)", attempt.state)),
@@ -244,9 +244,9 @@ fn attempts(printer: Printer, page: &Explanation) {
         return;
     }
     section(printer, "Attempts");
-    let has_stages = !page.stages.is_empty();
+    let has_rungs = !page.rungs.is_empty();
     let mut titles = vec!["  #", "ended", "rule", "from step", "last step", "committed", "took"];
-    titles.extend(has_stages.then_some("stage"));
+    titles.extend(has_rungs.then_some("rung"));
     let cells = |attempt: &AttemptLine| {
         let mut cells = vec![
             format!("  {}", attempt.attempt_number),
@@ -257,32 +257,32 @@ fn attempts(printer: Printer, page: &Explanation) {
             step(attempt.last_committed_step),
             attempt.wall_seconds.map(duration).unwrap_or_default(),
         ];
-        cells.extend(has_stages.then(|| attempt.stage.clone()));
+        cells.extend(has_rungs.then(|| attempt.rung.clone()));
         cells
     };
     printer.table(&titles, page.attempts.iter().map(cells).collect());
 }
 
-/// The stages of the ladder, what each cost, and why the next one was launched or not.
-fn stages(printer: Printer, stages: &[StageRow]) {
-    if stages.is_empty() {
+/// The rungs of the ladder, what each cost, and why the next one was launched or not.
+fn rungs(printer: Printer, rungs: &[RungRow]) {
+    if rungs.is_empty() {
         return;
     }
-    section(printer, "Stages");
-    let cells = |stage: &StageRow| {
+    section(printer, "Rungs");
+    let cells = |rung: &RungRow| {
         vec![
-            format!("  {}", stage.stage),
-            stage.verdict.to_string(),
-            stage.attempt_count.to_string(),
-            step(stage.last_step),
-            duration(stage.wall_seconds),
-            duration(stage.gpu_seconds),
-            stage.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),
+            format!("  {}", rung.rung),
+            rung.verdict.to_string(),
+            rung.attempt_count.to_string(),
+            step(rung.last_step),
+            duration(rung.wall_seconds),
+            duration(rung.gpu_seconds),
+            rung.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),
         ]
     };
-    let titles = ["  stage", "verdict", "attempts", "last step", "took", "GPU time", "cost"];
-    printer.table(&titles, stages.iter().map(cells).collect());
-    for why in stages.iter().filter_map(|stage| stage.why.as_deref()) {
+    let titles = ["  rung", "verdict", "attempts", "last step", "took", "GPU time", "cost"];
+    printer.table(&titles, rungs.iter().map(cells).collect());
+    for why in rungs.iter().filter_map(|rung| rung.why.as_deref()) {
         printer.line(format!("  {}", why));
     }
 }

@@ -107,7 +107,7 @@ pub fn attempts(app: &App, args: &AttemptsArgs, printer: Printer) -> Result<u8, 
             &[
                 "attempt",
                 "#",
-                "stage",
+                "rung",
                 "state",
                 "ended by",
                 "confidence",
@@ -133,7 +133,7 @@ fn attempt_cells(attempt: &AttemptRow) -> Vec<String> {
     vec![
         attempt.attempt_id.to_string(),
         attempt.attempt_number.to_string(),
-        attempt.stage.clone(),
+        attempt.rung.clone(),
         attempt.state.to_string(),
         attempt.termination_reason.map(|reason| reason.to_string()).unwrap_or_default(),
         attempt.termination_confidence.map(|confidence| confidence.to_string()).unwrap_or_default(),

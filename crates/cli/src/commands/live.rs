@@ -176,14 +176,14 @@ fn sentence(notice: &Notice) -> String {
         Notice::RunStarted { run_id, name, config_sha256 } => {
             format!("`{name}` is {run_id}, config {}", crate::units::short_hash(config_sha256))
         }
-        Notice::AttemptStarted { attempt_number, attempt_id, stage, resumed_from_step, warm_start } => {
-            let stage = stage.as_ref().map(|stage| format!(" at {stage} of the data")).unwrap_or_default();
+        Notice::AttemptStarted { attempt_number, attempt_id, rung, resumed_from_step, warm_start } => {
+            let rung = rung.as_ref().map(|rung| format!(" at {rung} of the data")).unwrap_or_default();
             let begins = match (resumed_from_step, warm_start) {
                 (Some(step), _) => format!("resumes from step {step}"),
                 (None, Some(weights)) => weights.clone(),
                 (None, None) => "starts".into(),
             };
-            format!("attempt {attempt_number} ({attempt_id}){stage} {begins}")
+            format!("attempt {attempt_number} ({attempt_id}){rung} {begins}")
         }
         Notice::AttemptEnded { attempt_number, reason, rule, evidence, .. } => {
             format!("attempt {attempt_number} ended: {reason} (rule `{rule}`): {evidence}")

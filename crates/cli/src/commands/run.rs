@@ -2,7 +2,7 @@ use trackway_app::App;
 use trackway_app::evaluate::EvaluationReceipt;
 use trackway_app::run::{Injection, RunOutcome, RunRequest, Source};
 use trackway_core::name::Named;
-use trackway_ledger::{EvaluationState, StageVerdict};
+use trackway_ledger::{EvaluationState, RungVerdict};
 
 use super::evaluate::few_metrics;
 use super::given_name;
@@ -104,7 +104,7 @@ fn exit_code(outcome: &RunOutcome, exit_with_child: bool) -> u8 {
         None if outcome.state == "completed" && evaluation_failed(outcome) => REFUSED,
         None if outcome.state == "completed" => 0,
         None if outcome.state == "blocked" && outcome.attempts.is_empty() => BLOCKED,
-        None if outcome.stages.iter().any(|stage| stage.verdict == StageVerdict::Rejected) => REFUSED,
+        None if outcome.rungs.iter().any(|rung| rung.verdict == RungVerdict::Rejected) => REFUSED,
         None => NOT_COMPLETED,
     }
 }

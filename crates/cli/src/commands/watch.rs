@@ -37,12 +37,12 @@ pub fn watch(app: &App, args: &WatchArgs, printer: Printer) -> Result<u8, Failur
 }
 
 /// Where the run is on its ladder, and how it came there.
-fn stages(view: &View, printer: Printer) {
-    let Some(stage) = view.stage.as_ref().filter(|_| view.has_ladder) else { return };
-    printer.line(format!("  stage      {stage} of the data"));
-    for judged in &view.stages {
+fn rungs(view: &View, printer: Printer) {
+    let Some(rung) = view.rung.as_ref().filter(|_| view.has_ladder) else { return };
+    printer.line(format!("  rung       {rung} of the data"));
+    for judged in &view.rungs {
         let why = judged.why.as_deref().map(|why| format!(": {}", why)).unwrap_or_default();
-        printer.line(format!("             {} {}{why}", judged.stage, judged.verdict));
+        printer.line(format!("             {} {}{why}", judged.rung, judged.verdict));
     }
 }
 
@@ -59,7 +59,7 @@ fn show(view: &View, printer: Printer) {
         format!("{} for", view.attempt_state)
     };
     printer.line(format!("  attempt    {number}, {lives} {running}"));
-    stages(view, printer);
+    rungs(view, printer);
     let progress = &view.progress;
     let step = progress.step.map_or_else(|| "none reported yet".into(), |step| step.to_string());
     let of = view.total_steps.map(|total| format!(" of {total}")).unwrap_or_default();

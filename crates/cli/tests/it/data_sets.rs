@@ -90,7 +90,7 @@ fn snapshots_are_compared_without_their_data() {
 }
 
 /// Proves that a split keeps groups whole and labels balanced, says so as a proof, is the same again, and that the parts
-/// it writes hold every row once; that nested stages have their sizes; and the exit codes for what makes no sense.
+/// it writes hold every row once; that nested rungs have their sizes; and the exit codes for what makes no sense.
 #[test]
 fn a_split_is_proved_and_written() {
     let home = Home::new();
@@ -112,7 +112,7 @@ fn a_split_is_proved_and_written() {
         "train=0.8,test=0.2",
         "--folds",
         "4",
-        "--stages",
+        "--rungs",
         "1%,10%,100%",
         "--write",
         "--out",
@@ -120,18 +120,17 @@ fn a_split_is_proved_and_written() {
     let first = home.json(&[arguments.as_slice(), &["one"]].concat());
     assert_eq!((first["proved"].as_bool(), first["rows"].as_u64()), (Some(true), Some(3_000)));
     let proof = &first["proof"];
-    for promise in ["rows_shared", "groups_shared", "folds_shared", "stages_not_nested", "rows_without_part"]
-    {
+    for promise in ["rows_shared", "groups_shared", "folds_shared", "rungs_not_nested", "rows_without_part"] {
         assert_eq!(proof[promise].as_u64(), Some(0), "{promise}: {proof}");
     }
     for part in first["parts"].as_array().unwrap() {
         let (all, yes) = (part["rows"].as_u64().unwrap(), part["labels"][1]["rows"].as_u64().unwrap());
         assert!((yes as f64 / all as f64 - 1.0 / 3.0).abs() < 0.01, "{part}");
     }
-    let stages: Vec<u64> =
-        first["stages"].as_array().unwrap().iter().map(|it| it["rows"].as_u64().unwrap()).collect();
-    assert!(stages[0] < stages[1] && stages[1] < stages[2], "{stages:?}");
-    assert_eq!(Some(stages[2]), first["parts"][0]["rows"].as_u64());
+    let rungs: Vec<u64> =
+        first["rungs"].as_array().unwrap().iter().map(|it| it["rows"].as_u64().unwrap()).collect();
+    assert!(rungs[0] < rungs[1] && rungs[1] < rungs[2], "{rungs:?}");
+    assert_eq!(Some(rungs[2]), first["parts"][0]["rows"].as_u64());
 
     let profile = |path: &str| home.json(&["data", "profile", path]);
     let parts: Vec<u64> =

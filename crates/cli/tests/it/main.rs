@@ -21,6 +21,7 @@ mod harness;
 mod imports;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod kill_steps;
+mod ladder;
 mod leakage;
 mod memory;
 mod metrics;
@@ -47,7 +48,6 @@ mod scorers;
 mod sdk;
 mod shown;
 mod slices;
-mod stages;
 mod telemetry;
 mod supervisors;
 mod text;

@@ -121,8 +121,7 @@ fn an_older_ledger_is_healed() {
     // As an older version left it: without what later migrations add.
     let older = "DELETE FROM schema_version WHERE version >= 8;
         ALTER TABLE evaluation_metrics DROP COLUMN rows_used;
-        ALTER TABLE evaluation_metrics DROP COLUMN rows_expected;
-        ALTER TABLE model_versions RENAME COLUMN rung TO stage;";
+        ALTER TABLE evaluation_metrics DROP COLUMN rows_expected;";
     ledger.execute_batch(older).unwrap();
     drop(ledger);
     assert_eq!(home.json(&["explain", &first])["run"]["name"], "first");

@@ -148,7 +148,7 @@ fn a_run_outlives_its_machine() {
     assert_eq!(final_digest(&home, "far"), control_digest(&wine));
     let remote = &run["remote"];
     assert_eq!((remote["uploaded_step"].as_u64(), &remote["waiting_uploads"]), (Some(STEPS), &0.into()));
-    let events = home.sql("select message from events where kind = 'checkpoint_stage_in'");
+    let events = home.sql("select message from events where kind = 'checkpoint_fetch'");
     assert!(events.iter().any(|row| row["message"].as_str().unwrap().contains("was brought from s3://")));
     let stored =
         home.trackway(&["sql", "select config_json, command from training_attempts", "--csv"]).stdout;

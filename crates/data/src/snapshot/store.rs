@@ -109,13 +109,13 @@ impl SnapshotStore {
         let is_new = !folder.is_dir();
         if is_new {
             fs::create_dir_all(self.snapshots()).map_err(disk("make", &self.snapshots()))?;
-            let staged = TempFolder::beside(&folder).map_err(disk("make", &folder))?;
-            write_synced(&staged.path().join("manifest.json"), &to_json(snapshot))?;
+            let draft = TempFolder::beside(&folder).map_err(disk("make", &folder))?;
+            write_synced(&draft.path().join("manifest.json"), &to_json(snapshot))?;
             if let Some(profile) = profile {
-                write_synced(&staged.path().join(profile_name(profile.label.as_deref())), &to_json(profile))?;
+                write_synced(&draft.path().join(profile_name(profile.label.as_deref())), &to_json(profile))?;
             }
-            sync_folder(staged.path())?;
-            match staged.persist(&folder) {
+            sync_folder(draft.path())?;
+            match draft.persist(&folder) {
                 Err(error) if !folder.is_dir() => return Err(disk("name", &folder)(error)),
                 // Where another process was first, what it kept is the same.
                 _ => {}

@@ -1,4 +1,4 @@
-//! Parts, folds and stages of every row of a table, and the proof that they are what was asked for.
+//! Parts, folds and rungs of every row of a table, and the proof that they are what was asked for.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -35,8 +35,8 @@ pub struct SplitPlan {
     pub shares: Option<Shares>,
     /// Folds of the first part, 2 at least; `None`: none.
     pub folds: Option<usize>,
-    /// Shares of the stages, ascending, each above 0 and at most 1; empty: none.
-    pub stages: Vec<f64>,
+    /// Shares of the rungs, ascending, each above 0 and at most 1; empty: none.
+    pub rungs: Vec<f64>,
     /// Another seed gives another split.
     pub seed: u64,
 }
@@ -48,8 +48,8 @@ pub struct Assignment {
     pub parts: Vec<Option<Part>>,
     /// The fold; `None` outside of the first part. Empty where no folds were asked for.
     pub folds: Vec<Option<Part>>,
-    /// The smallest stage that a row belongs to; it belongs to all larger ones too. Empty where none were asked for.
-    pub stages: Vec<Option<f64>>,
+    /// The smallest rung that a row belongs to; it belongs to all larger ones too. Empty where none were asked for.
+    pub rungs: Vec<Option<f64>>,
 }
 
 /// What was found when the assignment was looked at from scratch.
@@ -63,8 +63,8 @@ pub struct SplitProof {
     pub folds_shared: Option<u64>,
     /// Pairs of neighbouring parts of which the later does not begin after the earlier ends; `None` without a time.
     pub times_overlapping: Option<u64>,
-    /// Rows of a stage that a larger one lacks; `None` without stages. It must be 0.
-    pub stages_not_nested: Option<u64>,
+    /// Rows of a rung that a larger one lacks; `None` without rungs. It must be 0.
+    pub rungs_not_nested: Option<u64>,
     /// Rows that have no part, because they have no time.
     pub rows_without_part: u64,
 }
@@ -79,7 +79,7 @@ impl SplitProof {
             SplitMethod::Group | SplitMethod::StratifiedGroup => none(self.groups_shared),
             SplitMethod::Time => none(self.times_overlapping),
         };
-        promised && none(self.stages_not_nested) && (method == SplitMethod::Time || none(self.folds_shared))
+        promised && none(self.rungs_not_nested) && (method == SplitMethod::Time || none(self.folds_shared))
     }
 }
 
@@ -108,12 +108,12 @@ impl SplitPlan {
                 folds[*row] = fold;
             }
         }
-        let stage = |row: usize| {
+        let rung = |row: usize| {
             let key = self.unit_key(rows, row).to_le_bytes();
-            self.stages.iter().copied().find(|share| subset_of(self.seed, &key, *share))
+            self.rungs.iter().copied().find(|share| subset_of(self.seed, &key, *share))
         };
-        let stages = if self.stages.is_empty() { Vec::new() } else { all.into_iter().map(stage).collect() };
-        Ok(Assignment { parts, folds, stages })
+        let rungs = if self.rungs.is_empty() { Vec::new() } else { all.into_iter().map(rung).collect() };
+        Ok(Assignment { parts, folds, rungs })
     }
 
     /// What stays together: the row, or its group.
@@ -191,18 +191,18 @@ impl SplitPlan {
             folds_shared: self.folds.map(|_| shared(kept_whole, &assignment.folds)),
             times_overlapping: (!rows.moments.is_empty() && self.shares.is_some())
                 .then(|| overlapping(&rows.moments, &assignment.parts)),
-            stages_not_nested: (!self.stages.is_empty()).then(|| self.not_nested(rows, assignment)),
+            rungs_not_nested: (!self.rungs.is_empty()).then(|| self.not_nested(rows, assignment)),
             rows_without_part: assignment.parts.iter().filter(|part| part.is_none()).count() as u64,
         }
     }
 
-    /// Rows that some stage has and a larger one lacks, each stage decided anew.
+    /// Rows that some rung has and a larger one lacks, each rung decided anew.
     fn not_nested(&self, rows: &SplitRows, assignment: &Assignment) -> u64 {
         let is_wrong = |row: usize| {
             let key = self.unit_key(rows, row).to_le_bytes();
-            let within = self.stages.iter().map(|share| subset_of(self.seed, &key, *share));
-            let first = assignment.stages[row];
-            self.stages
+            let within = self.rungs.iter().map(|share| subset_of(self.seed, &key, *share));
+            let first = assignment.rungs[row];
+            self.rungs
                 .iter()
                 .zip(within)
                 .any(|(share, is_in)| is_in != first.is_some_and(|first| first <= *share))

@@ -1,4 +1,4 @@
-//! Which row goes where: parts of a split, folds, and the nested subsets of the stages.
+//! Which row goes where: parts of a split, folds, and the nested subsets of the rungs.
 //!
 //! Everything is decided from hashes of a seed and a key, so that the same rows get the same parts on every machine,
 //! whatever their order and number of files. A row's key is, unless told otherwise, the hash of its content: equal rows

@@ -15,7 +15,7 @@ fn sizes(parts: &[Part]) -> Vec<usize> {
     (0..count).map(|part| parts.iter().filter(|it| usize::from(**it) == part).count()).collect()
 }
 
-/// Proves that the subsets of the stages hold one another and have the sizes asked for, and that a row's place in them
+/// Proves that the subsets of the rungs hold one another and have the sizes asked for, and that a row's place in them
 /// says nothing about its part.
 #[test]
 fn subsets_are_nested() {
@@ -144,7 +144,7 @@ fn plan(method: SplitMethod) -> SplitPlan {
         method,
         shares: Some(Shares::new(&THREE).unwrap()),
         folds: Some(4),
-        stages: vec![0.01, 0.1, 1.0],
+        rungs: vec![0.01, 0.1, 1.0],
         seed: 17,
     }
 }
@@ -171,15 +171,15 @@ fn every_method_keeps_its_promise() {
         let in_first = |row: usize| assignment.parts[row] == Some(0);
         assert!((0..2_000).all(|row| assignment.folds[row].is_some() == in_first(row)), "{method:?}");
         assert_eq!(assignment.folds.iter().flatten().max(), Some(&3));
-        assert!(assignment.stages.iter().all(|stage| stage.is_some()));
+        assert!(assignment.rungs.iter().all(|rung| rung.is_some()));
         assert_eq!(assignment, plan.assign(&rows).unwrap());
         let other = SplitPlan { seed: 18, ..plan.clone() }.assign(&rows).unwrap();
-        assert!(other.stages != assignment.stages, "{method:?}");
+        assert!(other.rungs != assignment.rungs, "{method:?}");
         assert_eq!(proof.rows_without_part, u64::from(method == SplitMethod::Time));
     }
 }
 
-/// Proves that the proof finds what is wrong: a row, a group or a moment on two sides, a fold, a stage that is no subset.
+/// Proves that the proof finds what is wrong: a row, a group or a moment on two sides, a fold, a rung that is no subset.
 #[test]
 fn the_proof_finds_what_is_wrong() {
     let rows = rows();
@@ -195,7 +195,7 @@ fn the_proof_finds_what_is_wrong() {
     broken(SplitMethod::Group, |it| it.parts[3] = Some(u8::from(it.parts[4] == Some(0))));
     broken(SplitMethod::StratifiedGroup, |it| it.parts[3] = Some(u8::from(it.parts[4] == Some(0))));
     broken(SplitMethod::Time, |it| it.parts[3] = Some(2));
-    broken(SplitMethod::Hash, |it| it.stages[0] = None);
+    broken(SplitMethod::Hash, |it| it.rungs[0] = None);
     broken(SplitMethod::Group, |it| {
         let row = it.folds.iter().position(|fold| fold.is_some()).unwrap();
         it.folds[row] = it.folds[row].map(|fold| (fold + 1) % 4);

@@ -24,7 +24,7 @@ use crate::write::{TableFile, TableFormat, WriteError, fitted, schema_of};
 const ROWS_AT_A_TIME: usize = 64 << 10;
 
 /// Writes where each row goes: `file` (its path), `row` (from 1: the line of a text file, else the row), `part`, and
-/// `fold` and `stage` where there are any. Rows stand in the order of the data.
+/// `fold` and `rung` where there are any. Rows stand in the order of the data.
 ///
 /// # Errors
 /// [`WriteError`]. The file is there whole or not at all.
@@ -44,8 +44,8 @@ pub fn write_assignment(
     if !assignment.folds.is_empty() {
         fields.push(Field::new("fold", DataType::UInt8, true));
     }
-    if !assignment.stages.is_empty() {
-        fields.push(Field::new("stage", DataType::Float64, true));
+    if !assignment.rungs.is_empty() {
+        fields.push(Field::new("rung", DataType::Float64, true));
     }
     let schema = Arc::new(Schema::new(fields));
     let mut output = TableFile::create(path, TableFormat::Parquet, &schema)?;
@@ -66,8 +66,8 @@ pub fn write_assignment(
         if !assignment.folds.is_empty() {
             columns.push(Arc::new(UInt8Array::from_iter(assignment.folds[range.clone()].iter().copied())));
         }
-        if !assignment.stages.is_empty() {
-            columns.push(Arc::new(Float64Array::from_iter(assignment.stages[range].iter().copied())));
+        if !assignment.rungs.is_empty() {
+            columns.push(Arc::new(Float64Array::from_iter(assignment.rungs[range].iter().copied())));
         }
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns as the schema says");
         output.write(&batch)?;

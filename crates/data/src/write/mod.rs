@@ -85,7 +85,7 @@ impl TableFormat {
 /// A table that has its name only once it is whole. Dropped before, it leaves nothing.
 pub struct TableFile {
     path: PathBuf,
-    staged: TempFile,
+    draft: TempFile,
     rows: Option<Rows>,
 }
 
@@ -101,8 +101,8 @@ impl TableFile {
     /// [`WriteError`]: a folder that is not there, columns that the format cannot hold.
     pub fn create(path: &Path, format: TableFormat, schema: &Arc<Schema>) -> Result<Self, WriteError> {
         let disk = |source| WriteError::Disk { path: path.to_owned(), source };
-        let (staged, file) = TempFile::beside(path).map_err(disk)?;
-        let mut table = Self { path: path.to_owned(), staged, rows: None };
+        let (draft, file) = TempFile::beside(path).map_err(disk)?;
+        let mut table = Self { path: path.to_owned(), draft, rows: None };
         table.rows = Some(match format {
             TableFormat::Parquet => {
                 let properties = WriterProperties::builder()
@@ -146,7 +146,7 @@ impl TableFile {
             Rows::Parquet(writer) => writer.into_inner().map_err(content(&path))?,
             Rows::Text(rows) => rows.into_file().map_err(disk)?,
         };
-        file.sync_all().and_then(|()| self.staged.persist(&path)).map_err(disk)?;
+        file.sync_all().and_then(|()| self.draft.persist(&path)).map_err(disk)?;
         trackway_files::give_to_user(&path).map_err(disk)?;
         Ok(path)
     }

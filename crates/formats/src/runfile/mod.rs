@@ -33,8 +33,8 @@ pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal, KeepBest,
-    LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
-    StagesSection, SuperviseSection, Unsupported,
+    LadderSection, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile,
+    RunSection, SuperviseSection, Unsupported,
 };
 pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;

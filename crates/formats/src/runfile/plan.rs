@@ -10,8 +10,8 @@ use super::detect::DetectSection;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
 use super::sections::{
-    CheckpointSection, ContainerSection, DataSpec, LaunchSection, OwnerSection, ResourcesSection,
-    RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
+    CheckpointSection, ContainerSection, DataSpec, LadderSection, LaunchSection, OwnerSection,
+    ResourcesSection, RetrySection, RunFile, RunSection, SuperviseSection,
 };
 
 /// The version of the plan's layout.
@@ -41,7 +41,7 @@ pub struct Plan {
     #[serde(default)]
     pub training: Option<TrainingSection>,
     /// The data ladder.
-    pub stages: Option<StagesSection>,
+    pub ladder: Option<LadderSection>,
     /// Checkpoint cadence and retention.
     pub checkpoint: CheckpointSection,
     /// What retries may spend.
@@ -73,7 +73,7 @@ impl From<RunFile> for Plan {
             preflight: file.preflight,
             governance: file.governance,
             training: file.training,
-            stages: file.stages,
+            ladder: file.ladder,
             checkpoint: file.checkpoint,
             retry: file.retry,
             supervise: file.supervise,
@@ -101,7 +101,7 @@ impl Plan {
             preflight: None,
             governance: GovernanceSection::default(),
             training: None,
-            stages: None,
+            ladder: None,
             checkpoint: CheckpointSection::default(),
             retry: RetrySection::default(),
             supervise: SuperviseSection::default(),
@@ -116,7 +116,7 @@ impl Plan {
     /// What [`Self::config_sha256`] hashes: the values that decide the trained result.
     ///
     /// In: command, seed, working directory, environment additions; GPU count and kind (they decide the world
-    /// size and the arithmetic); the image's digest; data sets but for what is only checked; stages; checkpoint cadence (it
+    /// size and the arithmetic); the image's digest; data sets but for what is only checked; rungs; checkpoint cadence (it
     /// decides where an interrupted run resumes); when a run stops early, where it says so. Out: names, family, owner, prices and budgets, retries,
     /// supervision, detectors, retention, checks before the launch, evaluation, launcher, `pass_environment` (it decides what is
     /// recorded). What a retry's `set` changed is recorded with that attempt.
@@ -134,7 +134,7 @@ impl Plan {
             "gpu": self.resources.gpu,
             "container_digest": self.container.as_ref().map(|container| &container.digest),
             "data": data,
-            "stages": self.stages,
+            "ladder": self.ladder,
             "checkpoint": {
                 "every_steps": self.checkpoint.every_steps,
                 "every_seconds": self.checkpoint.every_seconds,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trackway_core::{Stage, TerminationReason};
+use trackway_core::{Rung, TerminationReason};
 
 use super::detect::detect;
 use super::early_stop::early_stop;
@@ -10,8 +10,8 @@ use super::evaluate::evaluate;
 use super::read_checks::{governance, preflight, role, training};
 use super::schema::{nearest, quoted_list};
 use super::sections::{
-    CheckpointSection, ContainerSection, DataFormat, DataSpec, Goal, KeepBest, LaunchOn, LaunchSection,
-    OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection, StagesSection,
+    CheckpointSection, ContainerSection, DataFormat, DataSpec, Goal, KeepBest, LadderSection, LaunchOn,
+    LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
     SuperviseSection,
 };
 use super::tree::{Node, Value};
@@ -24,8 +24,8 @@ use super::walker::{Fault, Problems, Scope};
 use crate::promotion::Operand;
 use crate::rule::{self, Rule};
 
-/// Stages of a ladder at most.
-const MAX_STAGES: usize = 20;
+/// Rungs of a ladder at most.
+const MAX_RUNGS: usize = 20;
 
 /// The `[retry]` key that stands for every infrastructure reason.
 pub const INFRASTRUCTURE: &str = "infrastructure";
@@ -53,7 +53,7 @@ pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
             .map(|scope| governance(&scope, problems))
             .unwrap_or_default(),
         training: top.section("training", problems).map(|scope| training(&scope, problems)),
-        stages: top.section("stages", problems).map(|scope| stages(&scope, problems)),
+        ladder: top.section("ladder", problems).map(|scope| ladder(&scope, problems)),
         checkpoint: top
             .section("checkpoint", problems)
             .map(|scope| checkpoint(&scope, problems))
@@ -195,26 +195,26 @@ pub(super) fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
     }
 }
 
-fn stages(scope: &Scope, problems: &mut Problems) -> StagesSection {
-    scope.require("ladder", "[\"1%\", \"10%\", \"100%\"]", problems);
-    StagesSection {
-        ladder: scope.read("ladder", problems, ladder).unwrap_or_default(),
+fn ladder(scope: &Scope, problems: &mut Problems) -> LadderSection {
+    scope.require("rungs", "[\"1%\", \"10%\", \"100%\"]", problems);
+    LadderSection {
+        rungs: scope.read("rungs", problems, fractions).unwrap_or_default(),
         promote: scope.read("promote", problems, promote),
         warm_start: scope.read("warm_start", problems, flag).unwrap_or(false),
     }
 }
 
-fn ladder(node: &Node) -> Result<Vec<f64>, Fault> {
+fn fractions(node: &Node) -> Result<Vec<f64>, Fault> {
     let fractions = list(1, percentage)(node)?;
-    if fractions.len() > MAX_STAGES {
-        return Err(node.fault(format!("has {} stages; a ladder has at most {MAX_STAGES}", fractions.len())));
+    if fractions.len() > MAX_RUNGS {
+        return Err(node.fault(format!("has {} rungs; a ladder has at most {MAX_RUNGS}", fractions.len())));
     }
-    let stages: Vec<Stage> = fractions.iter().copied().filter_map(Stage::new).collect();
-    let told_apart = |one: &Stage, next: &Stage| one < next && one.to_string() != next.to_string();
-    if stages.len() == fractions.len() && stages.is_sorted_by(told_apart) {
+    let rungs: Vec<Rung> = fractions.iter().copied().filter_map(Rung::new).collect();
+    let told_apart = |one: &Rung, next: &Rung| one < next && one.to_string() != next.to_string();
+    if rungs.len() == fractions.len() && rungs.is_sorted_by(told_apart) {
         Ok(fractions)
     } else {
-        Err(node.fault("must increase from stage to stage"))
+        Err(node.fault("must increase from rung to rung"))
     }
 }
 
@@ -324,7 +324,7 @@ fn is_final(reason: TerminationReason) -> bool {
             | R::DataError
             | R::SchemaDrift
             | R::BudgetExhausted
-            | R::StageRejected
+            | R::RungRejected
             | R::Fenced
             | R::Superseded
     )

@@ -32,7 +32,7 @@ pub const SCHEMA: &[SectionSchema] = &[
             "preflight",
             "governance",
             "training",
-            "stages",
+            "ladder",
             "checkpoint",
             "retry",
             "supervise",
@@ -117,7 +117,7 @@ pub const SCHEMA: &[SectionSchema] = &[
         ],
     ),
     section("training.loader", &["workers", "pin_memory", "prefetch", "persistent_workers"]),
-    section("stages", &["ladder", "promote", "warm_start"]),
+    section("ladder", &["rungs", "promote", "warm_start"]),
     section("checkpoint", &["every", "keep", "remote", "upload_wait"]),
     section("checkpoint.every", &["steps", "minutes"]),
     section("checkpoint.keep", &["last", "every", "best"]),
@@ -188,6 +188,9 @@ pub const SCHEMA: &[SectionSchema] = &[
     section("launch", &["on"]),
 ];
 
+/// Sections and keys that had another name: the section they are in, the old name, the new one.
+const RENAMED: &[(&str, &str, &str)] = &[("", "stages", "ladder"), ("ladder", "ladder", "rungs")];
+
 /// How alike (Jaro–Winkler, 0 to 1) a known name must be to be offered for a mistyped one.
 const LIKENESS_MIN: f64 = 0.75;
 
@@ -201,8 +204,13 @@ impl SectionSchema {
         self.free_keys || self.keys.contains(&key)
     }
 
-    /// What to write instead of an unknown key: the nearest name, the section it belongs to, or all names.
+    /// What to write instead of an unknown key: its new name, the nearest name, the section it belongs to, or all names.
     pub(super) fn advice_for(&self, key: &str) -> String {
+        if let Some((_, _, new)) =
+            RENAMED.iter().find(|(section, old, _)| (*section, *old) == (self.name, key))
+        {
+            return format!("`{key}` is now called `{new}`");
+        }
         if let Some(nearest) = nearest(key, self.keys.iter().copied()) {
             return format!("did you mean `{nearest}`?");
         }

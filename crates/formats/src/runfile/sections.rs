@@ -27,8 +27,8 @@ pub struct RunFile {
     pub governance: GovernanceSection,
     /// `[training]`
     pub training: Option<TrainingSection>,
-    /// `[stages]`
-    pub stages: Option<StagesSection>,
+    /// `[ladder]`
+    pub ladder: Option<LadderSection>,
     /// `[checkpoint]`
     pub checkpoint: CheckpointSection,
     /// `[retry]`
@@ -51,7 +51,7 @@ pub struct RunFile {
 /// Something the run file asks for that this version reads but does not do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The key, such as `stages` or `checkpoint.keep.best`.
+    /// The key, such as `ladder` or `checkpoint.keep.best`.
     pub what: String,
     /// The bytes of the key in the run file; empty when an override set it.
     pub span: Range<usize>,
@@ -177,12 +177,12 @@ impl DataSpec {
 
 /// The data ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StagesSection {
+pub struct LadderSection {
     /// Fractions of the data, ascending, above 0 and up to 1.
-    pub ladder: Vec<f64>,
-    /// The rule that promotes from one stage to the next.
+    pub rungs: Vec<f64>,
+    /// The rule that promotes from one rung to the next.
     pub promote: Option<String>,
-    /// Start a stage from the checkpoint of the one before.
+    /// Start a rung from the checkpoint of the one before.
     pub warm_start: bool,
 }
 

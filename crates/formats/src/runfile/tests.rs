@@ -64,8 +64,8 @@ gradient_clip_norm = 1
 loader = { workers = 4, pin_memory = true }
 hours_expected = 12
 
-[stages]
-ladder  = ["1%", "10%", "100%"]
+[ladder]
+rungs   = ["1%", "10%", "100%"]
 promote = "val_loss < 0.95 * previous"
 
 [checkpoint]
@@ -162,7 +162,7 @@ fn every_key_reaches_its_value() {
         (training.strategy.as_deref(), training.loader.unwrap().workers),
         (Some("fully_sharded"), Some(4))
     );
-    assert_eq!(file.stages.unwrap().ladder, [0.01, 0.1, 1.0]);
+    assert_eq!(file.ladder.unwrap().rungs, [0.01, 0.1, 1.0]);
     assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
     assert_eq!((file.checkpoint.keep_last, file.checkpoint.keep_every_steps), (Some(3), Some(1000)));
     assert_eq!(file.checkpoint.keep_best, Some(KeepBest { metric: "accuracy".into(), goal: Goal::Max }));
@@ -195,11 +195,11 @@ fn what_is_not_done_is_named() {
     assert_eq!(named, expected);
 }
 
-/// Proves that a mistake in a promotion rule is marked inside its text, in the file and in an override; and that stages
+/// Proves that a mistake in a promotion rule is marked inside its text, in the file and in an override; and that rungs
 /// which have one name are none.
 #[test]
 fn a_mistake_in_a_rule_has_its_place_in_the_text() {
-    let file = |rule: &str| format!("{MINIMAL}[stages]\nladder = [\"1%\", \"100%\"]\npromote = {rule}\n");
+    let file = |rule: &str| format!("{MINIMAL}[ladder]\nrungs = [\"1%\", \"100%\"]\npromote = {rule}\n");
     let marked = |rule: &str| {
         let text = file(rule);
         let error = parse(&text, "trackway.toml", &[]).unwrap_err().remove(0);
@@ -208,14 +208,14 @@ fn a_mistake_in_a_rule_has_its_place_in_the_text() {
     assert_eq!(marked("\"loss < 5%\""), "%");
     assert_eq!(marked("'é < 1 and loss'"), "loss");
     assert_eq!(marked("\"\\u0061 < \""), "\"\\u0061 < \"");
-    let set = ["stages.promote=a < previous + b".to_owned()];
+    let set = ["ladder.promote=a < previous + b".to_owned()];
     let error = parse(&file("\"a < 1\""), "trackway.toml", &set).unwrap_err().remove(0);
     assert_eq!(&error.override_text.unwrap()[error.span], "previous");
-    assert_eq!(error.message, "`stages.promote` does not name the metric of `previous`");
+    assert_eq!(error.message, "`ladder.promote` does not name the metric of `previous`");
     let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
     let error = parse(&gates, "trackway.toml", &[]).unwrap_err().remove(0);
     assert_eq!(&gates[error.span], "recall");
-    let twins = format!("{MINIMAL}[stages]\nladder = [\"1.00000000001%\", \"1.00000000002%\"]\n");
+    let twins = format!("{MINIMAL}[ladder]\nrungs = [\"1.00000000001%\", \"1.00000000002%\"]\n");
     assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must increase"));
 }
 
@@ -273,6 +273,35 @@ error: unknown key `zzz` in `owner`
 11 | zzz = 2
    | ^^^
 hint: known here: `name`, `team`
+"#,
+    );
+}
+
+/// Proves that the old name of a section is an error at its place, in the file and in an override, that says the new name.
+#[test]
+fn an_old_name_is_refused_with_the_new_one() {
+    check_errors(
+        &format!("{MINIMAL}[stages]\npromote = \"a < 1\"\n"),
+        &[],
+        r#"
+error: unknown section or key `stages`
+ --> trackway.toml:4:2
+  |
+4 | [stages]
+  |  ^^^^^^
+hint: `stages` is now called `ladder`
+"#,
+    );
+    check_errors(
+        MINIMAL,
+        &["stages.warm_start=true"],
+        r#"
+error: unknown section or key `stages`
+ --> --set stages.warm_start=true:1:1
+  |
+1 | stages.warm_start=true
+  | ^^^^^^^^^^^^^^^^^
+hint: `stages` is now called `ladder`
 "#,
     );
 }
@@ -379,10 +408,10 @@ fn bad_values_are_told_with_what_is_wanted() {
             "[data.t]\npath = \"x\"\nformat = \"cvs\"",
             "`data.t.format` must be one of `parquet`, `csv`, `jsonl`, `other`, not `cvs` (hint: did you mean `csv`?)",
         ),
-        ("[stages]\nladder = [\"10%\", \"1%\"]", "`stages.ladder` must increase from stage to stage"),
+        ("[ladder]\nrungs = [\"10%\", \"1%\"]", "`ladder.rungs` must increase from rung to rung"),
         (
-            "[stages]\nladder = [\"0%\"]",
-            "`stages.ladder` must hold percentages above 0% and up to 100%, not `0%`",
+            "[ladder]\nrungs = [\"0%\"]",
+            "`ladder.rungs` must hold percentages above 0% and up to 100%, not `0%`",
         ),
         (
             "[preflight]\nskip = [{ chekc = \"a\", why = \"b\" }]",
@@ -547,7 +576,7 @@ fn the_config_hash_follows_what_decides_the_result() {
         "resources.gpus=4",
         "data.train.path=other.csv",
         "data.test.columns=['a', 'b']",
-        "stages.ladder=['100%']",
+        "ladder.rungs=['100%']",
         "checkpoint.every.steps=100",
     ] {
         assert_ne!(hash(&[decides]), original, "{decides}");
@@ -581,7 +610,7 @@ fn the_config_hash_follows_what_decides_the_result() {
 fn the_config_hash_is_pinned() {
     let plan = Plan::for_command(&["python".into(), "-u".into(), "jobs/train.py".into()]);
     assert_eq!(plan.run.name, "train");
-    assert_eq!(plan.config_sha256(), "63922f1a423bf7f3431c5863ffbbf9f2fa328a88342d29ebf53fd4242cb82e73");
+    assert_eq!(plan.config_sha256(), "c8d71a83e7b3965659e5a38440c24ce6c4b800322983dd022cb5eb85cb2540ce");
     assert_eq!(Plan::for_command(&["/bin/true".into()]).run.name, "true");
     assert_eq!(Plan::for_command(&[]).run.name, "run");
 }

@@ -109,7 +109,7 @@ impl<'a> Attempt<'a> {
         let [stdout, stderr] = &mut self.outputs;
         let pipes = stdout.make_pipe().and_then(|out| Ok((out, stderr.make_pipe()?)));
         let spawned = pipes
-            .map_err(|error| (error, script::Stage::Execute))
+            .map_err(|error| (error, script::FailedAt::Execute))
             .and_then(|(out, err)| script::spawn(argv, &self.launch.working_directory, out, err));
         match spawned {
             Ok(pid) => {
@@ -135,11 +135,11 @@ impl<'a> Attempt<'a> {
                     Arc::clone(&self.clock),
                 );
             }
-            Err((error, stage)) => {
+            Err((error, at)) => {
                 let program = argv.first().map_or("", String::as_str);
                 let program = self.redactor.text(program);
                 self.exit.spawn_error =
-                    Some(script::explain(&error, stage, &program, &self.launch.working_directory));
+                    Some(script::explain(&error, at, &program, &self.launch.working_directory));
                 self.main_succeeded = Some(false);
             }
         }

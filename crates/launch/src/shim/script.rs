@@ -19,14 +19,14 @@ pub(super) fn spawn(
     working_directory: &Path,
     stdout: File,
     stderr: File,
-) -> Result<Pid, (io::Error, Stage)> {
+) -> Result<Pid, (io::Error, FailedAt)> {
     let Some((program, arguments)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {
-        return Err((io::Error::from_raw_os_error(libc::ENOENT), Stage::EmptyCommand));
+        return Err((io::Error::from_raw_os_error(libc::ENOENT), FailedAt::EmptyCommand));
     };
     match std::fs::metadata(working_directory) {
         Ok(metadata) if metadata.is_dir() => {}
-        Ok(_) => return Err((io::Error::from_raw_os_error(libc::ENOTDIR), Stage::WorkingDirectory)),
-        Err(error) => return Err((error, Stage::WorkingDirectory)),
+        Ok(_) => return Err((io::Error::from_raw_os_error(libc::ENOTDIR), FailedAt::WorkingDirectory)),
+        Err(error) => return Err((error, FailedAt::WorkingDirectory)),
     }
     let mut command = Command::new(program);
     command
@@ -40,13 +40,13 @@ pub(super) fn spawn(
     // SAFETY: the function makes async-signal-safe calls only and allocates nothing.
     unsafe { command.pre_exec(signals::reset_for_script) };
     // The shim waits for every child by itself; dropping the handle leaves the process alone.
-    let child = command.spawn().map_err(|error| (error, Stage::Execute))?;
+    let child = command.spawn().map_err(|error| (error, FailedAt::Execute))?;
     Ok(Pid::from_raw(child.id() as i32))
 }
 
 /// What was being tried when it went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum FailedAt {
     EmptyCommand,
     WorkingDirectory,
     Execute,
@@ -55,16 +55,16 @@ pub(super) enum Stage {
 /// Says what went wrong and what to do. `program` must be free of secrets.
 pub(super) fn explain(
     error: &io::Error,
-    stage: Stage,
+    at: FailedAt,
     program: &str,
     working_directory: &Path,
 ) -> SpawnError {
     let folder = working_directory.display();
     let is_path = program.contains('/');
     let there = is_path && working_directory.join(program).exists();
-    let message = match (stage, error.raw_os_error()) {
-        (Stage::EmptyCommand, _) => "the command is empty; give a program and its arguments".to_owned(),
-        (Stage::WorkingDirectory, _) => {
+    let message = match (at, error.raw_os_error()) {
+        (FailedAt::EmptyCommand, _) => "the command is empty; give a program and its arguments".to_owned(),
+        (FailedAt::WorkingDirectory, _) => {
             format!("cannot enter the working directory `{folder}`: {error}; does it exist on this machine?")
         }
         (_, Some(libc::ENOENT)) if there => format!(

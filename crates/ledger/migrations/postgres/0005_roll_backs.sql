@@ -5,7 +5,7 @@ CREATE TABLE roll_backs (
     roll_back_id text PRIMARY KEY,
     run_id text NOT NULL REFERENCES runs (run_id),
     attempt_id text NOT NULL,
-    stage text NOT NULL,
+    rung text NOT NULL,
     at timestamptz NOT NULL,
     detector text,
     person text,

@@ -27,7 +27,7 @@ CREATE TABLE model_versions (
     version bigint NOT NULL,
     run_id text NOT NULL REFERENCES runs (run_id),
     attempt_id text,
-    stage text NOT NULL,
+    rung text NOT NULL,
     step bigint,
     object_prefix text NOT NULL,
     checkpoint_manifest_sha256 text NOT NULL,

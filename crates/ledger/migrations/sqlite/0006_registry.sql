@@ -26,7 +26,7 @@ CREATE TABLE model_versions (
     version INTEGER NOT NULL,
     run_id TEXT NOT NULL REFERENCES runs (run_id),
     attempt_id TEXT,
-    stage TEXT NOT NULL,
+    rung TEXT NOT NULL,
     step INTEGER,
     object_prefix TEXT NOT NULL,
     checkpoint_manifest_sha256 TEXT NOT NULL,
@@ -57,8 +57,8 @@ END;
 CREATE TRIGGER model_versions_append_only_replace BEFORE INSERT ON model_versions
 WHEN EXISTS (
     SELECT 1 FROM model_versions WHERE model = NEW.model AND version = NEW.version
-    AND (run_id, attempt_id, stage, step, object_prefix, checkpoint_manifest_sha256, size_bytes, lineage_sha256, config_sha256, code_commit, environment_sha256, container_digest, data_json, signature_json, description, registered_at, registered_by)
-        IS NOT (NEW.run_id, NEW.attempt_id, NEW.stage, NEW.step, NEW.object_prefix, NEW.checkpoint_manifest_sha256, NEW.size_bytes, NEW.lineage_sha256, NEW.config_sha256, NEW.code_commit, NEW.environment_sha256, NEW.container_digest, NEW.data_json, NEW.signature_json, NEW.description, NEW.registered_at, NEW.registered_by)
+    AND (run_id, attempt_id, rung, step, object_prefix, checkpoint_manifest_sha256, size_bytes, lineage_sha256, config_sha256, code_commit, environment_sha256, container_digest, data_json, signature_json, description, registered_at, registered_by)
+        IS NOT (NEW.run_id, NEW.attempt_id, NEW.rung, NEW.step, NEW.object_prefix, NEW.checkpoint_manifest_sha256, NEW.size_bytes, NEW.lineage_sha256, NEW.config_sha256, NEW.code_commit, NEW.environment_sha256, NEW.container_digest, NEW.data_json, NEW.signature_json, NEW.description, NEW.registered_at, NEW.registered_by)
 )
 BEGIN
     SELECT RAISE(ABORT, 'trackway integrity: model_versions is append-only');

@@ -47,12 +47,12 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: concat!(
             include_str!("../../migrations/sqlite/0005_data_cursor.sql"),
             include_str!("../../migrations/sqlite/0005_roll_backs.sql"),
-            include_str!("../../migrations/sqlite/0005_stages.sql")
+            include_str!("../../migrations/sqlite/0005_rungs.sql")
         ),
         postgres: concat!(
             include_str!("../../migrations/postgres/0005_data_cursor.sql"),
             include_str!("../../migrations/postgres/0005_roll_backs.sql"),
-            include_str!("../../migrations/postgres/0005_stages.sql")
+            include_str!("../../migrations/postgres/0005_rungs.sql")
         ),
     },
     Migration {
@@ -85,13 +85,8 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         version: 11,
-        sqlite: include_str!("../../migrations/sqlite/0011_rung_of_versions.sql"),
-        postgres: include_str!("../../migrations/postgres/0011_rung_of_versions.sql"),
-    },
-    Migration {
-        version: 12,
-        sqlite: include_str!("../../migrations/sqlite/0012_supervision.sql"),
-        postgres: include_str!("../../migrations/postgres/0012_supervision.sql"),
+        sqlite: include_str!("../../migrations/sqlite/0011_supervision.sql"),
+        postgres: include_str!("../../migrations/postgres/0011_supervision.sql"),
     },
 ];
 
@@ -276,7 +271,7 @@ mod tests {
              VALUES ('run_01arz3ndektsv4rrffq69g5fav', 'old', 'planned', 'c', 7, 0, 0, 0, '{}')",
         )
         .unwrap();
-        let add = "INSERT INTO model_versions (model, version, run_id, stage, object_prefix, checkpoint_manifest_sha256,
+        let add = "INSERT INTO model_versions (model, version, run_id, rung, object_prefix, checkpoint_manifest_sha256,
              size_bytes, lineage_sha256, config_sha256, data_json, registered_at)
              VALUES (?, ?, 'run_01arz3ndektsv4rrffq69g5fav', '100%', 'p', ?, 1, 'l', 'c', '{}', 1)";
         for (model, version, manifest) in
@@ -292,9 +287,8 @@ mod tests {
         assert_eq!(ledger.versions_of_model("other").unwrap()[0].duplicate_of, None);
         drop(ledger);
         let new = Connection::open(&path).unwrap();
-        let add = add.replace("stage", "rung");
         assert!(
-            new.execute(&add, ("m", 5, "a")).unwrap_err().to_string().contains("UNIQUE constraint failed")
+            new.execute(add, ("m", 5, "a")).unwrap_err().to_string().contains("UNIQUE constraint failed")
         );
         assert!(new.execute("UPDATE model_versions SET duplicate_of = NULL", []).is_err());
     }

@@ -39,7 +39,7 @@ pub(crate) fn metric_batch(subject: &Subject, named: &NamedSegment) -> Result<Re
             same(&subject.attempt_id.to_string()),
             Arc::new(number),
             same(subject.kind.as_str()),
-            same(&subject.stage),
+            same(&subject.rung),
             same(&origin),
             same(&named.name),
             Arc::new(names.finish()),

@@ -135,7 +135,6 @@ pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger, home: &P
     for statement in [
         "ALTER TABLE evaluation_metrics DROP COLUMN rows_used",
         "ALTER TABLE evaluation_metrics DROP COLUMN rows_expected",
-        "ALTER TABLE model_versions RENAME COLUMN rung TO stage",
         "DELETE FROM schema_version WHERE version >= 10",
     ] {
         ledger.backend().execute("going back", statement, &[]).unwrap();

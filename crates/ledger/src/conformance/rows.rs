@@ -17,7 +17,7 @@ use crate::ledger::{AttemptProgress, Ledger};
 use crate::records::{
     AmendmentRow, AttemptRow, AttemptState, CheckpointRow, CheckpointRowState, DataSnapshotFileRow,
     DataSnapshotRow, Decision, DetectionRow, EventRow, PreflightCheckRow, ProofVerdict, ResumeProofRow,
-    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, StageRow, StageVerdict,
+    RetryRow, RollBackRow, RunDataRow, RunRow, RunState, RungRow, RungVerdict,
 };
 use crate::resolve::Found;
 
@@ -194,7 +194,7 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     stored.verified = Some(false);
     ledger.upsert_checkpoints(&[stored.clone()]).unwrap();
     assert_eq!(ledger.checkpoints_of_run(run.run_id).unwrap(), [stored]);
-    stages_come_back(ledger, run, attempt);
+    rungs_come_back(ledger, run, attempt);
     let amendment = AmendmentRow {
         amendment_id: "amend-1".into(),
         attempt_id: attempt,
@@ -210,14 +210,14 @@ fn children_come_back(ledger: &Ledger, run: &RunRow) {
     assert_eq!(ledger.amendments_of(attempt).unwrap(), [amendment]);
 }
 
-/// A stage is written with each seal of its attempts, and keeps its verdict once it has one.
-fn stages_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
-    let mut stage = StageRow {
+/// A rung is written with each seal of its attempts, and keeps its verdict once it has one.
+fn rungs_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
+    let mut rung = RungRow {
         run_id: run.run_id,
-        stage: "10%".into(),
+        rung: "10%".into(),
         fraction: 0.1,
         place: 2,
-        verdict: StageVerdict::Open,
+        verdict: RungVerdict::Open,
         attempt_count: 1,
         last_attempt_id: attempt,
         last_step: Some(40),
@@ -230,13 +230,13 @@ fn stages_come_back(ledger: &Ledger, run: &RunRow, attempt: AttemptId) {
         values_json: None,
         metrics_json: Some(json!({ "val_loss": 0.5 })),
     };
-    ledger.backend().upsert(&stage, &[]).unwrap();
-    stage.verdict = StageVerdict::Rejected;
-    stage.values_json = Some(json!({ "val_loss": 2.0 }));
-    ledger.backend().upsert(&stage, &[]).unwrap();
-    assert_eq!(ledger.stages_of_run(run.run_id).unwrap(), [stage.clone()]);
-    stage.verdict = StageVerdict::Promoted;
-    let refused = ledger.backend().upsert(&stage, &[]);
+    ledger.backend().upsert(&rung, &[]).unwrap();
+    rung.verdict = RungVerdict::Rejected;
+    rung.values_json = Some(json!({ "val_loss": 2.0 }));
+    ledger.backend().upsert(&rung, &[]).unwrap();
+    assert_eq!(ledger.rungs_of_run(run.run_id).unwrap(), [rung.clone()]);
+    rung.verdict = RungVerdict::Promoted;
+    let refused = ledger.backend().upsert(&rung, &[]);
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Integrity);
 }
 
@@ -343,7 +343,7 @@ fn roll_backs_come_back(ledger: &Ledger) {
         roll_back_id: format!("{}:{second}", attempt.attempt_id),
         run_id: run.run_id,
         attempt_id: attempt.attempt_id,
-        stage: "100%".into(),
+        rung: "100%".into(),
         at: at(second),
         detector: Some(Detector::LossSpike),
         person: None,

@@ -59,7 +59,7 @@ pub(super) fn questions_are_answered(ledger: &Ledger, home: &Path) {
         ("exit_code = 0 or exit_code = 1", 2),
         ("lower(termination_reason) like 'host%'", 1),
         ("attempt_number between 2 and 4", 3),
-        ("stage > '1'", 5),
+        ("rung > '1'", 5),
         ("owner = 'nemo'", 0),
     ] {
         assert_eq!(count(filter), expected, "{filter}");

@@ -52,7 +52,7 @@ pub(crate) const METRIC_COLUMNS: &[Column] = &[
     column("attempt_id", ColumnKind::Text, "The attempt."),
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
     column("kind", ColumnKind::Text, "What the launch was for."),
-    column("stage", ColumnKind::Text, "The stage of the ladder."),
+    column("rung", ColumnKind::Text, "The rung of the ladder."),
     column("origin", ColumnKind::Text, "Who recorded it: sdk, stdout, tensorboard or import."),
     column("segment", ColumnKind::Text, "The file name of its segment."),
     column("name", ColumnKind::Text, "The metric."),
@@ -74,7 +74,7 @@ pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
     column("attempt_id", ColumnKind::Text, "The attempt."),
     column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
     column("kind", ColumnKind::Text, "What the launch was for."),
-    column("stage", ColumnKind::Text, "The stage of the ladder."),
+    column("rung", ColumnKind::Text, "The rung of the ladder."),
     column(
         "name",
         ColumnKind::Text,
@@ -340,13 +340,13 @@ impl TableProvider for MetricsTable {
     }
 }
 
-/// For every attempt that a later one of the same run, kind and stage made partly void: the last step that counts.
+/// For every attempt that a later one of the same run, kind and rung made partly void: the last step that counts.
 /// A later attempt that never started voids nothing.
 fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
     type Line<'a> = (RunId, LaunchKind, &'a str);
     let mut lines: HashMap<Line<'_>, Vec<&AttemptRow>> = HashMap::new();
     for attempt in attempts {
-        lines.entry((attempt.run_id, attempt.kind, &attempt.stage)).or_default().push(attempt);
+        lines.entry((attempt.run_id, attempt.kind, &attempt.rung)).or_default().push(attempt);
     }
     let mut cut_offs = HashMap::new();
     for line in lines.values_mut() {

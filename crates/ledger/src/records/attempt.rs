@@ -32,8 +32,8 @@ record!(
         parent_attempt_id: Option<AttemptId>,
         /// What the launch was for: train, one_batch, overfit, prove or evaluate.
         kind: LaunchKind,
-        /// The stage of the ladder, such as `100%`.
-        stage: String,
+        /// The rung of the ladder, such as `100%`.
+        rung: String,
         /// Its state: planned, running, ended or sealed.
         state: AttemptState,
         /// The family it is counted with.
@@ -183,7 +183,7 @@ impl AttemptRow {
             attempt_number,
             kind,
             run_id: run.run_id,
-            stage: "100%".into(),
+            rung: "100%".into(),
             state: AttemptState::Planned,
             model_family: run.model_family.clone(),
             owner: run.owner.clone(),

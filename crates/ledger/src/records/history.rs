@@ -32,7 +32,7 @@ words!(
     Decision, "decision", {
         /// Launch again.
         Retry = "retry",
-        /// Launch the next stage of the ladder.
+        /// Launch the next rung of the ladder.
         Promote = "promote",
         /// Launch nothing more.
         Stop = "stop",

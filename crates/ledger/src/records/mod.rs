@@ -13,7 +13,7 @@ mod proof;
 mod registry;
 mod roll_back;
 mod run;
-mod stage;
+mod rung;
 
 pub use attempt::{AttemptRow, AttemptState, LAUNCHES};
 pub use data::{DataSnapshotFileRow, DataSnapshotRow, RunDataRow};
@@ -29,7 +29,7 @@ pub use proof::{ProofVerdict, ResumeProofRow};
 pub use registry::{ApprovalRow, GateReceiptRow, GateTestRow, ModelChangeRow, ModelRow, ModelVersionRow};
 pub use roll_back::RollBackRow;
 pub use run::{RunRow, RunState};
-pub use stage::{StageRow, StageVerdict};
+pub use rung::{RungRow, RungVerdict};
 
 use crate::value::{Record, Table};
 
@@ -60,7 +60,7 @@ pub const TABLES: &[&Table] = &[
     PreflightCheckRow::TABLE,
     DetectionRow::TABLE,
     RollBackRow::TABLE,
-    StageRow::TABLE,
+    RungRow::TABLE,
     ModelRow::TABLE,
     ModelVersionRow::TABLE,
     ModelChangeRow::TABLE,

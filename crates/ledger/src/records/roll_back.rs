@@ -13,8 +13,8 @@ record!(
         run_id: RunId,
         /// The attempt that was left.
         attempt_id: AttemptId,
-        /// The stage of the data it was in; other stages have checkpoints and batches of their own.
-        stage: String,
+        /// The rung of the data it was in; other rungs have checkpoints and batches of their own.
+        rung: String,
         /// When it was carried out.
         at: Timestamp,
         /// The detector that requested it; null: a person did.

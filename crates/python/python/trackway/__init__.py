@@ -19,8 +19,8 @@ from ._loader import WorkerInit
 from ._ranks import Sharded
 from ._rng import ProcessRng, seed
 from ._run import Run, Start, attach
-from ._share import stage_indexes
-from ._trackway import in_stage, stage
+from ._share import rung_indexes
+from ._trackway import in_rung, rung
 from .augment import AugmentationProbe, probe_augmentation
 from .errors import CheckpointError, FencedError, InputError, IntegrityError, StorageError
 from .scoring import serve_scores
@@ -41,10 +41,10 @@ __all__ = [
     "callbacks",
     "checkpoint",
     "errors",
-    "in_stage",
+    "in_rung",
     "probe_augmentation",
+    "rung",
+    "rung_indexes",
     "seed",
     "serve_scores",
-    "stage",
-    "stage_indexes",
 ]

@@ -48,7 +48,7 @@ class Cursor:
         self._loader: Any = None
         self._stateful: Any = None
         self._resumed = False
-        # The rows of the loader that belong to the stage; None: all.
+        # The rows of the loader that belong to the rung; None: all.
         self.share: Share | None = None
 
     # A component of a checkpoint
@@ -141,7 +141,7 @@ def _nothing_in(share: Share | None) -> str:
     if share is None:
         return "the loader is empty: there is nothing to train on"
     return (
-        f"the stage has {share.kept} of {share.total} rows, too few for a whole batch: "
+        f"the rung has {share.kept} of {share.total} rows, too few for a whole batch: "
         "start the ladder higher, or keep the last batch (`drop_last=False`)"
     )
 
@@ -230,7 +230,7 @@ class _Later:
 
 
 def _iterate(loader: Any, share: Share | None = None, passed: int = 0) -> Iterator[Any]:
-    """Starts to iterate over the subset of the stage, after the skipped batches."""
+    """Starts to iterate over the subset of the rung, after the skipped batches."""
     if not _is_torch_loader(loader):
         return iter(loader) if share is None else share.of_sequence(loader)
     # A DataLoader does not let its sampler be exchanged, but looks it up anew when it is iterated.

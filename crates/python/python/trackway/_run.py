@@ -20,7 +20,7 @@ from ._rehearsal import Rehearsal
 from ._rng import ProcessRng
 from ._share import share_of
 from ._stacks import dump_stacks_on_signal
-from ._trackway import Loaded, Recorder, Stage, stage
+from ._trackway import Draft, Loaded, Recorder, rung
 from .errors import InputError
 
 Batch = TypeVar("Batch")
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 class Start(int):
     """The step to continue with, and what was restored. An `int`: 1 if nothing was resumed.
 
-    `resumed`: whether there was a checkpoint. `warm_start`: the step of the previous stage whose weights were loaded.
+    `resumed`: whether there was a checkpoint. `warm_start`: the step of the previous rung whose weights were loaded.
     `state`: the restored value of each component that is neither an object nor a dict (those are filled in place):
     `params = start.state["params"]`. `metrics`: the values saved with the checkpoint. `fallbacks`: newer checkpoints
     that were skipped, as `(step or None, why)`."""
@@ -207,7 +207,7 @@ class Run(Recorder):
         )
 
     def _begin_warm(self, components: Mapping[str, Any]) -> Start:
-        """Starts at step 1, with the weights of the previous stage if the run file sets `warm_start`: its optimizer,
+        """Starts at step 1, with the weights of the previous rung if the run file sets `warm_start`: its optimizer,
         schedule, generators and position in the data belong to another training."""
         loaded = self._warm_start()
         if loaded is None:
@@ -216,7 +216,7 @@ class Run(Recorder):
             name: value for name, value in components.items() if _state.kind_of(name, unwrap(value)) == "weights"
         }
         if not weights:
-            raise InputError("`warm_start` loads weights of the previous stage, but none of the components is a model")
+            raise InputError("`warm_start` loads weights of the previous rung, but none of the components is a model")
         state = self._restore(weights, loaded, Kept(loaded))
         return Start(1, warm_start=loaded.step, state=state)
 
@@ -285,7 +285,7 @@ class Run(Recorder):
         if loading an item draws no random numbers, and much faster. A loader that tracks its own position
         (`state_dict()`) is not replayed.
 
-        In a stage of the ladder (`[stages]`) only the rows of that stage are used: those of a DataLoader's data set, or
+        In a rung of the ladder (`[ladder]`) only the rows of that rung are used: those of a DataLoader's data set, or
         the items of a sequence. Loaders without indexable rows are rejected, unless the script selects the rows itself
         and passes `cut=False`. Do not pass a validation loader to `batches()`; it stays whole.
 
@@ -294,7 +294,7 @@ class Run(Recorder):
 
         Batches that the run skips since it was rolled back are loaded and discarded; they do not count as steps.
 
-        Raises InputError if the loader is empty, shorter than it was, or cannot be restricted to the stage."""
+        Raises InputError if the loader is empty, shorter than it was, or cannot be restricted to the rung."""
         step = max(self._next_step, int(start or 1))
         if self.rehearsal is not None:
             yield from self._rehearse(self.rehearsal, loader, step, steps)
@@ -333,11 +333,11 @@ class Run(Recorder):
         return Place(step, self.epoch, batch)
 
     def _note_share(self) -> None:
-        """Records once how much of the data a stage trains on."""
+        """Records once how much of the data a rung trains on."""
         share = self._cursor.share
         if share is not None and not self._share_told:
             self._share_told = True
-            self.event("stage_cut", stage=f"{stage():.12g}", rows=share.kept, rows_total=share.total)
+            self.event("rung_cut", rung=f"{rung():.12g}", rows=share.kept, rows_total=share.total)
 
     def _rehearse(
         self, rehearsal: Rehearsal, loader: Iterable[Batch], step: int, steps: int | None
@@ -442,23 +442,23 @@ class Run(Recorder):
         values = as_floats(metrics)
         if self.rehearsal is not None:
             self.rehearsal.saving(step, components)
-        stage = self._begin(step)
-        if stage is None:
+        draft = self._begin(step)
+        if draft is None:
             return False
-        self._stage(stage, components)
-        stage.submit(values)
+        self._draft(draft, components)
+        draft.submit(values)
         self._saved_step = step
         if wait:
             self._wait()
         return True
 
-    def _stage(self, stage: Stage, components: Mapping[str, Any]) -> None:
+    def _draft(self, draft: Draft, components: Mapping[str, Any]) -> None:
         models = _models_in(components)
         shared, own = self._shares(components)
-        _state.stage(stage, shared, models)
+        _state.draft(draft, shared, models)
         if own:
-            _state.stage(OwnFiles(stage, self._rank), own, models)
-        stage.global_cursor(f"epoch {self._cursor.epoch} batch {self._cursor.index}".encode())
+            _state.draft(OwnFiles(draft, self._rank), own, models)
+        draft.global_cursor(f"epoch {self._cursor.epoch} batch {self._cursor.index}".encode())
 
     def _shares(self, components: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The components that rank 0 saves for all ranks, and those that this rank saves for itself."""

@@ -1,6 +1,6 @@
-"""The subset of the data that a stage of the ladder trains on.
+"""The subset of the data that a rung of the ladder trains on.
 
-Subsets are nested (what is in 1 % is in 10 %) and depend only on the seed of the run, so that every stage, every
+Subsets are nested (what is in 1 % is in 10 %) and depend only on the seed of the run, so that every rung, every
 attempt and every rank selects the same rows.
 """
 
@@ -12,41 +12,41 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _arrays, _tree
-from ._trackway import stage, stage_mask
+from ._trackway import rung, rung_mask
 from .errors import InputError
 
 BY_ITSELF = (
-    "select the rows in the script with `trackway.in_stage(key)` or `trackway.stage_indexes(count)`, and call "
+    "select the rows in the script with `trackway.in_rung(key)` or `trackway.rung_indexes(count)`, and call "
     "`run.batches(loader, cut=False)`"
 )
 
 
-def stage_indexes(count: int) -> list[int]:
-    """The indexes, out of `range(count)`, that belong to the stage, for example for `torch.utils.data.Subset(dataset,
-    trackway.stage_indexes(len(dataset)))`. Outside a stage, all of them."""
-    return [index for index, inside in enumerate(stage_mask(count)) if inside]
+def rung_indexes(count: int) -> list[int]:
+    """The indexes, out of `range(count)`, that belong to the rung, for example for `torch.utils.data.Subset(dataset,
+    trackway.rung_indexes(len(dataset)))`. Outside a rung, all of them."""
+    return [index for index, inside in enumerate(rung_mask(count)) if inside]
 
 
 class Share:
-    """The rows of a loader that belong to the stage."""
+    """The rows of a loader that belong to the rung."""
 
     def __init__(self, total: int):
         self.total = total
-        self.mask = stage_mask(total)
+        self.mask = rung_mask(total)
         self.kept = sum(self.mask)
 
     def of_sequence(self, loader: Any) -> Iterator[Any]:
         return (loader[index] for index, inside in enumerate(self.mask) if inside)
 
     def of_torch(self, loader: Any) -> tuple[str, Any]:
-        """The attribute of a DataLoader that selects rows, and its value for the stage."""
+        """The attribute of a DataLoader that selects rows, and its value for the rung."""
         data = _arrays.loaded("torch.utils.data")
         batch_sampler = loader.batch_sampler
         if batch_sampler is None:
             return "sampler", self._sampler(loader.sampler)
         if type(batch_sampler) is not data.BatchSampler:
             kind = type(batch_sampler).__qualname__
-            raise InputError(f"batches of a {kind} cannot be restricted to {stage():.12g} of the data; {BY_ITSELF}")
+            raise InputError(f"batches of a {kind} cannot be restricted to {rung():.12g} of the data; {BY_ITSELF}")
         sampler = self._sampler(batch_sampler.sampler)
         return "batch_sampler", data.BatchSampler(sampler, batch_sampler.batch_size, batch_sampler.drop_last)
 
@@ -96,14 +96,14 @@ ALIKE = {"RandomSampler", "SequentialSampler", "DistributedSampler"}
 
 
 def share_of(loader: Any, world_size: int) -> Share | None:
-    """The rows to which a loader passed to `batches()` is restricted; None if the stage is all of the data.
+    """The rows to which a loader passed to `batches()` is restricted; None if the rung is all of the data.
 
     Raises InputError for a loader without indexable rows."""
-    if stage() >= 1:
+    if rung() >= 1:
         return None
     if _tree.is_stateful(loader):
         raise InputError(
-            f"a loader that tracks its own position cannot be restricted to {stage():.12g} of the data; {BY_ITSELF}"
+            f"a loader that tracks its own position cannot be restricted to {rung():.12g} of the data; {BY_ITSELF}"
         )
     data = _arrays.loaded("torch.utils.data")
     if data is not None and isinstance(loader, data.DataLoader):
@@ -119,7 +119,7 @@ def share_of(loader: Any, world_size: int) -> Share | None:
         return Share(len(loader))
     kind = type(loader).__qualname__
     raise InputError(
-        f"a {kind} has no row indexes, so it cannot be restricted to {stage():.12g} of the data; {BY_ITSELF}"
+        f"a {kind} has no row indexes, so it cannot be restricted to {rung():.12g} of the data; {BY_ITSELF}"
     )
 
 

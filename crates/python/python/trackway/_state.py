@@ -42,7 +42,7 @@ REST = "state"
 
 
 class Sink(Protocol):
-    """Receives the files of a checkpoint: a stage of the compiled half."""
+    """Receives the files of a checkpoint: a draft of the compiled half."""
 
     def bytes(self, name: str, kind: str, content: bytes) -> None: ...
 
@@ -153,7 +153,7 @@ def models_in(components: Mapping[str, Any]) -> list[Any]:
 # Saving
 
 
-def stage(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = None) -> None:
+def draft(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = None) -> None:
     """Passes every file of the components to `sink`; tensors are copied once. `models`: supply the names of an
     optimizer's parameters, if they are not among the components.
 
@@ -162,7 +162,7 @@ def stage(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = 
         # Everything is looked at before anything is copied: a mistake must not cost a copy of the state.
         for name, kind, document, encoder in _encode_all(components, models):
             if encoder.leaves:
-                _stage_tensors(sink, name, kind, encoder)
+                _draft_tensors(sink, name, kind, encoder)
             sink.bytes(f"{name}.json", kind, _to_json(document))
     except BaseException:
         sink.drop()
@@ -172,7 +172,7 @@ def stage(sink: Sink, components: Mapping[str, Any], models: list[Any] | None = 
 def size_bytes(components: Mapping[str, Any], models: list[Any] | None = None) -> int:
     """The approximate size of a checkpoint of the components; nothing is copied.
 
-    Raises like `stage`, so that a state that cannot be stored is reported early."""
+    Raises like `draft`, so that a state that cannot be stored is reported early."""
     encoded = _encode_all(components, models)
     leaves = [leaf for component in encoded for leaf in component.encoder.leaves.values()]
     return FILE_BYTES * (len(encoded) + 1) + sum(leaf.len_bytes + HEADER_BYTES for leaf in leaves)
@@ -245,7 +245,7 @@ def _with_parameter(path: _tree.Path, names: list[str | None]) -> _tree.Path:
     return path
 
 
-def _stage_tensors(sink: Sink, name: str, kind: str, encoder: _tree.Encoder) -> None:
+def _draft_tensors(sink: Sink, name: str, kind: str, encoder: _tree.Encoder) -> None:
     given = [
         (tensor, leaf.dtype, list(leaf.shape), leaf.group, leaf.len_bytes, leaf.address)
         for tensor, leaf in encoder.leaves.items()

@@ -82,9 +82,9 @@ def save(
     root.wait()
     rules = Keep(last=keep) if isinstance(keep, int) else keep or Keep()
     root.keep(rules.last, rules.every, rules.best)
-    stage = root.begin(step)
-    _state.stage(stage, _state.split(state))
-    stage.submit(values)
+    draft = root.begin(step)
+    _state.draft(draft, _state.split(state))
+    draft.submit(values)
     if wait:
         root.wait()
 

@@ -172,9 +172,9 @@ pub struct Evidence {
     pub rebooted: bool,
     /// Why the command could not be started (with the errno's text).
     pub spawn_error: Option<String>,
-    /// Why the promotion rule of the run's ladder refuses this stage, with the numbers; `None`: it does not.
+    /// Why the promotion rule of the run's ladder refuses this rung, with the numbers; `None`: it does not.
     #[serde(default)]
-    pub stage_refused: Option<String>,
+    pub rung_refused: Option<String>,
 }
 
 impl Evidence {
@@ -196,7 +196,7 @@ impl Evidence {
             shim_lost: None,
             rebooted: false,
             spawn_error: None,
-            stage_refused: None,
+            rung_refused: None,
         }
     }
 }

@@ -10,7 +10,7 @@
 //! 6. exit code 0;
 //! 7. the signal or exit code alone, which never says more than it can.
 //!
-//! An attempt that ended well and whose stage the ladder's rule refuses is told as that.
+//! An attempt that ended well and whose rung the ladder's rule refuses is told as that.
 
 mod evidence;
 mod fingerprint;
@@ -47,8 +47,8 @@ pub fn classify(evidence: &Evidence) -> Verdict {
     if evidence.kind == LaunchKind::Evaluate {
         finding = as_evaluation(finding);
     }
-    if let Some(why) = evidence.stage_refused.as_ref().filter(|_| finding.reason.is_success()) {
-        finding = Finding::new(Reason::StageRejected, "stage.promotion_refused", Confidence::Certain)
+    if let Some(why) = evidence.rung_refused.as_ref().filter(|_| finding.reason.is_success()) {
+        finding = Finding::new(Reason::RungRejected, "rung.promotion_refused", Confidence::Certain)
             .with(EvidenceSource::Rule, why)
             .and_also(finding);
     }

@@ -297,16 +297,16 @@ fn the_same_cause_has_the_same_fingerprint() {
     assert_ne!(one.fingerprint, classify(&of_log(OOM)).fingerprint);
 }
 
-/// Proves that a refused stage is told only of an attempt that ended well, with the numbers, and as what it was besides.
+/// Proves that a refused rung is told only of an attempt that ended well, with the numbers, and as what it was besides.
 #[test]
-fn a_refused_stage_is_told_of_a_good_end_only() {
+fn a_refused_rung_is_told_of_a_good_end_only() {
     let mut evidence = Evidence::new(LaunchKind::Train);
     evidence.exit_code = Some(0);
-    evidence.stage_refused = Some("at 10% of the data `val_loss < 1` is not met: val_loss is 2".into());
+    evidence.rung_refused = Some("at 10% of the data `val_loss < 1` is not met: val_loss is 2".into());
     let verdict = classify(&evidence);
-    assert_eq!((verdict.reason, verdict.confidence), (Reason::StageRejected, Confidence::Certain));
-    assert_eq!(verdict.evidence[0].text, evidence.stage_refused.clone().unwrap());
+    assert_eq!((verdict.reason, verdict.confidence), (Reason::RungRejected, Confidence::Certain));
+    assert_eq!(verdict.evidence[0].text, evidence.rung_refused.clone().unwrap());
     assert_eq!(verdict.secondary[0].reason, Reason::Completed);
     evidence.exit_code = Some(1);
-    assert_ne!(classify(&evidence).reason, Reason::StageRejected);
+    assert_ne!(classify(&evidence).reason, Reason::RungRejected);
 }

@@ -23,7 +23,7 @@ pub(super) fn budget(config: &TrainingConfig) -> CheckResult {
     match cost.against(budget_usd) {
         Budget::Enough => CheckResult::pass(NAME, NoRows::Settings, against),
         Budget::EnoughWithoutFailures => {
-            let action = "raise `retry.max_usd` to cover failed attempts, or train on a smaller stage";
+            let action = "raise `retry.max_usd` to cover failed attempts, or train on a smaller rung";
             CheckResult::about(NAME, NoRows::Settings, vec![warning(NAME, "retry.max_usd", against, action)])
         }
         Budget::Exceeded => {

@@ -11,16 +11,16 @@ use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
 pub struct PastAttempt {
     /// What it was for.
     pub kind: LaunchKind,
-    /// The stage of the ladder; each begins to count its steps and its checkpoints anew.
-    #[serde(default = "full_stage")]
-    pub stage: String,
+    /// The rung of the ladder; each begins to count its steps and its checkpoints anew.
+    #[serde(default = "full_rung")]
+    pub rung: String,
     /// Why it ended.
     pub reason: Reason,
     /// How sure that is.
     pub confidence: Confidence,
     /// The root cause, comparable (see [`fingerprint`](crate::classify::fingerprint)); empty when unknown.
     pub fingerprint: String,
-    /// The newest committed step of the run's stage when it ended.
+    /// The newest committed step of the run's rung when it ended.
     pub last_committed_step: Option<Step>,
     /// The step it resumed from.
     pub resumed_from_step: Option<Step>,
@@ -56,15 +56,15 @@ impl PastAttempt {
     }
 }
 
-fn full_stage() -> String {
-    trackway_core::Stage::FULL.to_string()
+fn full_rung() -> String {
+    trackway_core::Rung::FULL.to_string()
 }
 
-/// The stage that follows, once the attempt before has come to its end.
+/// The rung that follows, once the attempt before has come to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NextStage {
+pub struct NextRung {
     /// Its name.
-    pub stage: String,
+    pub rung: String,
     /// Why the run may go there.
     pub why: String,
 }
@@ -79,9 +79,9 @@ pub struct History {
     /// The last attempt was ended to go back to an earlier checkpoint.
     #[serde(default)]
     pub roll_back: Option<RollBack>,
-    /// The stage after that of the last attempt, when the ladder has one and its rule allows it.
+    /// The rung after that of the last attempt, when the ladder has one and its rule allows it.
     #[serde(default)]
-    pub next_stage: Option<NextStage>,
+    pub next_rung: Option<NextRung>,
 }
 
 /// What is known of a roll back that is due.
@@ -108,7 +108,7 @@ impl History {
         let mut newest: BTreeMap<&str, Option<Step>> = BTreeMap::new();
         let mut in_use = 0.0_f64;
         for attempt in &self.attempts {
-            let before = newest.entry(attempt.stage.as_str()).or_default();
+            let before = newest.entry(attempt.rung.as_str()).or_default();
             if let Some(hours) = refill_hours {
                 in_use = (in_use - attempt.committed_seconds(*before) / 3600.0 / hours).max(0.0);
             }
@@ -124,14 +124,14 @@ impl History {
         taken.filter_map(|attempt| attempt.plan_index).collect()
     }
 
-    /// How many attempts at the end of its stage, `last` included, brought no newly committed step and ended like `last`: with
+    /// How many attempts at the end of its rung, `last` included, brought no newly committed step and ended like `last`: with
     /// the same fingerprint or the same reason, under the same settings. Preemptions in between do not break a
     /// series of failures, and failures do not break a series of preemptions.
     pub(super) fn trailing_without_progress(&self, last: &PastAttempt) -> u32 {
         let is_preempted = |attempt: &PastAttempt| attempt.reason == Reason::Preempted;
         let mut alike = 0;
         for (index, attempt) in self.attempts.iter().enumerate().rev() {
-            if attempt.stage != last.stage || self.made_progress(index) {
+            if attempt.rung != last.rung || self.made_progress(index) {
                 break;
             }
             if is_preempted(attempt) != is_preempted(last) {
@@ -147,16 +147,16 @@ impl History {
         alike
     }
 
-    /// Whether the attempt committed a step newer than every one before it in its stage.
+    /// Whether the attempt committed a step newer than every one before it in its rung.
     fn made_progress(&self, index: usize) -> bool {
         let attempt = &self.attempts[index];
         attempt.last_committed_step > self.committed_before(index).max(attempt.resumed_from_step)
     }
 
-    /// The newest step that the attempts before it committed in its stage.
+    /// The newest step that the attempts before it committed in its rung.
     fn committed_before(&self, index: usize) -> Option<Step> {
-        let stage = &self.attempts[index].stage;
-        let of_stage = self.attempts[..index].iter().filter(|before| before.stage == *stage);
-        of_stage.filter_map(|before| before.last_committed_step).max()
+        let rung = &self.attempts[index].rung;
+        let of_rung = self.attempts[..index].iter().filter(|before| before.rung == *rung);
+        of_rung.filter_map(|before| before.last_committed_step).max()
     }
 }

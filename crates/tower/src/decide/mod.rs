@@ -1,7 +1,7 @@
 //! What comes after an end: history and policy in, decision out (REQUIREMENTS C1–C6).
 //!
 //! The rules are asked in this order; the first that answers decides, and its name stands in the decision:
-//! finished → roll back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next stage → data unchanged (`C4.*`) →
+//! finished → roll back (`roll_back.*`) → operator → budget already spent (`C6.*`) → next rung → data unchanged (`C4.*`) →
 //! evaluator alone (`C5.*`) → no retry
 //! can help → crash loop (`C6.crash_loop`) → changed plan (`C3.*`) → preempted (`C2.*`) → transient (`C1.*`).
 
@@ -11,7 +11,7 @@ mod retry;
 
 use std::collections::BTreeMap;
 
-pub use history::{History, NextStage, PastAttempt, RollBack};
+pub use history::{History, NextRung, PastAttempt, RollBack};
 pub use policy::{AttemptBudget, PlanEntry, RetryPolicy};
 use serde::Serialize;
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
@@ -66,14 +66,14 @@ pub enum Decision {
         /// Whether it resumes from the last committed checkpoint.
         resume: bool,
     },
-    /// Launch the next stage of the ladder.
-    NextStage {
+    /// Launch the next rung of the ladder.
+    NextRung {
         /// The rule's name.
         rule: &'static str,
         /// Why, in a sentence.
         why: String,
-        /// The stage.
-        stage: String,
+        /// The rung.
+        rung: String,
         /// What was in force beyond the run file, and stays so.
         set: BTreeMap<String, String>,
     },
@@ -109,7 +109,7 @@ impl Decision {
     pub fn rule(&self) -> &'static str {
         match self {
             Self::Retry { rule, .. }
-            | Self::NextStage { rule, .. }
+            | Self::NextRung { rule, .. }
             | Self::RetryEvaluator { rule, .. }
             | Self::Stop { rule, .. } => rule,
         }
@@ -159,15 +159,15 @@ fn stop(
     Decision::Stop { rule, why, budget, final_state, next_actions }
 }
 
-/// The next stage spends from the budgets of money and time, and from no other.
+/// The next rung spends from the budgets of money and time, and from no other.
 fn promoted(history: &History, last: &PastAttempt) -> Option<Decision> {
-    let next = history.next_stage.clone().filter(|_| last.reason.is_success())?;
+    let next = history.next_rung.clone().filter(|_| last.reason.is_success())?;
     let set = last.set.clone();
-    Some(Decision::NextStage { rule: "stage.promoted", why: next.why, stage: next.stage, set })
+    Some(Decision::NextRung { rule: "rung.promoted", why: next.why, rung: next.rung, set })
 }
 
 fn finished(history: &History, last: &PastAttempt) -> Option<Decision> {
-    (last.reason.is_success() && history.next_stage.is_none()).then(|| {
+    (last.reason.is_success() && history.next_rung.is_none()).then(|| {
         stop(
             "finished",
             format!("the attempt ended as `{}`", last.reason),
@@ -218,7 +218,7 @@ fn ended_on_purpose(last: &PastAttempt) -> Option<Decision> {
         Reason::Cancelled => ("operator.cancelled", FinalState::Cancelled),
         Reason::Superseded => ("operator.superseded", FinalState::Cancelled),
         Reason::Fenced => ("fenced.newer_attempt_owns_the_run", FinalState::Failed),
-        Reason::StageRejected => ("stage.promotion_refused", FinalState::Blocked),
+        Reason::RungRejected => ("rung.promotion_refused", FinalState::Blocked),
         Reason::BudgetExhausted => ("C6.budget_exhausted", FinalState::BudgetExhausted),
         _ => return None,
     };

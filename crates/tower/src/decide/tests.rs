@@ -6,7 +6,7 @@ use super::*;
 fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
     PastAttempt {
         kind: LaunchKind::Train,
-        stage: "100%".into(),
+        rung: "100%".into(),
         reason,
         confidence: Confidence::Likely,
         fingerprint: format!("{reason}: same text"),
@@ -47,7 +47,7 @@ fn after(attempts: &[PastAttempt], policy: &RetryPolicy) -> Decision {
     let history = History {
         attempts: attempts.to_vec(),
         data_manifest_now: "v1".into(),
-        next_stage: None,
+        next_rung: None,
         roll_back: None,
     };
     decide(&history, policy, 0.5)
@@ -62,7 +62,7 @@ fn every_reason_meets_its_rule() {
         (Reason::Cancelled, "operator.cancelled"),
         (Reason::Superseded, "operator.superseded"),
         (Reason::Fenced, "fenced.newer_attempt_owns_the_run"),
-        (Reason::StageRejected, "stage.promotion_refused"),
+        (Reason::RungRejected, "rung.promotion_refused"),
         (Reason::BudgetExhausted, "C6.budget_exhausted"),
         (Reason::Preempted, "C2.preempted"),
         (Reason::NodeFailure, "C1.transient_fault"),
@@ -125,7 +125,7 @@ fn data_errors_wait_for_other_data() {
     let mut history = History {
         attempts: vec![ended(Reason::DataError, None)],
         data_manifest_now: "v2".into(),
-        next_stage: None,
+        next_rung: None,
         roll_back: None,
     };
     assert_eq!(decide(&history, &RetryPolicy::default(), 0.0).rule(), "C4.data_changed");
@@ -183,7 +183,7 @@ proptest! {
             ..Default::default()
         });
         let limit = 1 + 50 + 5 + 2 + 10 + 1 + 3 + 3;
-        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_stage: None, roll_back: None };
+        let mut history = History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
         let (mut set, mut taken, mut committed) = (BTreeMap::new(), None, 0);
         let mut stopped = false;
         for (reason, progress, confidence) in ends {
@@ -205,7 +205,7 @@ proptest! {
                     taken = plan_index.map(|index| (index, reason));
                 }
                 Decision::RetryEvaluator { budget, .. } => prop_assert!(budget.spent <= budget.limit),
-                Decision::NextStage { .. } => prop_assert!(false, "there is no ladder"),
+                Decision::NextRung { .. } => prop_assert!(false, "there is no ladder"),
             }
         }
         prop_assert!(stopped && history.attempts.len() <= limit, "{} attempts", history.attempts.len());
@@ -221,7 +221,7 @@ fn roll_backs_have_their_own_budget() {
         let roll_back = Some(RollBack { by_person, spent, why: "a spike".into(), back });
         let last = PastAttempt { cost_usd: 10.0, ..ended(reason, None) };
         let history =
-            History { attempts: vec![last], data_manifest_now: "v1".into(), next_stage: None, roll_back };
+            History { attempts: vec![last], data_manifest_now: "v1".into(), next_rung: None, roll_back };
         decide(&history, policy, 0.0)
     };
     let policy = RetryPolicy::default();
@@ -243,29 +243,29 @@ fn roll_backs_have_their_own_budget() {
     assert_eq!(rule(Reason::NumericDivergence, 0, false, back(), &poor), "C6.money");
 }
 
-/// Proves that a stage that came to its end leads to the next one with what is in force, unless the money is spent; and
-/// that failures and checkpoints of the stage before count in no crash loop of this one.
+/// Proves that a rung that came to its end leads to the next one with what is in force, unless the money is spent; and
+/// that failures and checkpoints of the rung before count in no crash loop of this one.
 #[test]
-fn a_finished_stage_leads_to_the_next() {
-    let mut last = PastAttempt { stage: "1%".into(), ..ended(Reason::Completed, Some(900)) };
+fn a_finished_rung_leads_to_the_next() {
+    let mut last = PastAttempt { rung: "1%".into(), ..ended(Reason::Completed, Some(900)) };
     last.set.insert("BATCH".into(), "16".into());
-    let next = NextStage { stage: "10%".into(), why: "it is good".into() };
+    let next = NextRung { rung: "10%".into(), why: "it is good".into() };
     let history = History {
         attempts: vec![last.clone()],
         data_manifest_now: "v1".into(),
-        next_stage: Some(next),
+        next_rung: Some(next),
         roll_back: None,
     };
-    let Decision::NextStage { stage, set, .. } = decide(&history, &RetryPolicy::default(), 0.5) else {
-        panic!("a stage follows")
+    let Decision::NextRung { rung, set, .. } = decide(&history, &RetryPolicy::default(), 0.5) else {
+        panic!("a rung follows")
     };
-    assert_eq!((stage.as_str(), set["BATCH"].as_str()), ("10%", "16"));
+    assert_eq!((rung.as_str(), set["BATCH"].as_str()), ("10%", "16"));
     let poor = RetryPolicy { max_usd: Some(2.0), ..RetryPolicy::default() };
     assert_eq!(decide(&history, &poor, 0.5).rule(), "C6.money");
 
-    let at_ten = |committed| PastAttempt { stage: "10%".into(), ..ended(Reason::Preempted, committed) };
+    let at_ten = |committed| PastAttempt { rung: "10%".into(), ..ended(Reason::Preempted, committed) };
     let few = RetryPolicy { preempted_without_commit_max: 2, ..RetryPolicy::default() };
-    let mut attempts = vec![PastAttempt { stage: "1%".into(), ..ended(Reason::Preempted, Some(900)) }, last];
+    let mut attempts = vec![PastAttempt { rung: "1%".into(), ..ended(Reason::Preempted, Some(900)) }, last];
     attempts.extend([at_ten(Some(10)), at_ten(Some(20))]);
     assert_eq!(after(&attempts, &few).rule(), "C2.preempted");
     attempts.extend([at_ten(Some(20)), at_ten(Some(20))]);
@@ -284,7 +284,7 @@ fn simulated(
     const START_SECONDS: f64 = 300.0;
     let mut rng = trackway_core::SplitMix64::new(seed);
     let mut history =
-        History { attempts: vec![], data_manifest_now: "v1".into(), next_stage: None, roll_back: None };
+        History { attempts: vec![], data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
     let mut committed: Step = 0;
     loop {
         let lives_seconds = -mtbf_hours * 3600.0 * (1.0 - trackway_core::Rng::next_unit(&mut rng)).ln();

@@ -7,7 +7,7 @@ mod stopping;
 
 use std::collections::HashMap;
 
-use trackway_core::Stage;
+use trackway_core::Rung;
 use trackway_core::detect::{DetectionPolicy, Detector, Firing};
 use trackway_formats::record::NameId;
 use trackway_formats::runfile::{DetectSection, Plan};
@@ -28,7 +28,7 @@ const WATCHES_MAX: usize = 65_536;
 #[derive(Debug)]
 pub struct Detecting {
     detectors: Detectors,
-    stage: Stage,
+    rung: Rung,
     section: DetectSection,
     watches: HashMap<(usize, NameId), Watch>,
     sdk_speaks: bool,
@@ -88,16 +88,16 @@ impl Finding {
 }
 
 impl Detecting {
-    /// The detectors as the run file sets them, for a run at this stage.
+    /// The detectors as the run file sets them, for a run at this rung.
     #[must_use]
-    pub fn new(plan: &Plan, stage: Stage) -> Self {
+    pub fn new(plan: &Plan, rung: Rung) -> Self {
         let mut detectors = Detectors::new(rules_of(&plan.detect));
         if let Some(device) = plan.resources.gpu.as_deref().and_then(Device::named) {
             detectors.set_memory_limit(device.usable_bytes() as f64);
         }
         Self {
             detectors,
-            stage,
+            rung,
             section: plan.detect.clone(),
             watches: HashMap::new(),
             sdk_speaks: false,
@@ -107,16 +107,16 @@ impl Detecting {
         }
     }
 
-    /// An attempt begins: its segments are numbered from the beginning again. On another stage the training is another one:
+    /// An attempt begins: its segments are numbered from the beginning again. On another rung the training is another one:
     /// its loss begins high again, and that is no trouble.
-    pub fn begins_again(&mut self, stage: Stage) {
+    pub fn begins_again(&mut self, rung: Rung) {
         self.watches.clear();
         self.sdk_speaks = false;
-        self.stopping.begins_again(stage != self.stage);
-        if stage == self.stage {
+        self.stopping.begins_again(rung != self.rung);
+        if rung == self.rung {
             self.detectors.begins_again();
         } else {
-            self.stage = stage;
+            self.rung = rung;
             self.detectors = self.detectors.anew();
         }
     }
@@ -192,10 +192,10 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a loss that begins high is a jump in the stage that knew a lower one, and none at the next stage.
+    /// Proves that a loss that begins high is a jump in the rung that knew a lower one, and none at the next rung.
     #[test]
-    fn the_next_stage_begins_high_without_a_finding() {
-        let (low, full) = (Stage::new(0.1).unwrap(), Stage::FULL);
+    fn the_next_rung_begins_high_without_a_finding() {
+        let (low, full) = (Rung::new(0.1).unwrap(), Rung::FULL);
         for (next, found) in [(low, true), (full, false)] {
             let mut detecting = Detecting::new(&Plan::for_command(&["true".into()]), low);
             losses(&mut detecting, |step| 0.1 + 0.01 * (step % 7) as f64);

@@ -10,7 +10,7 @@ use trackway_tower::progressive::WINDOW_DEFAULT;
 use super::super::live_record::Seen;
 use super::WATCHES_MAX;
 
-/// The rules of one run, over the attempts of a stage.
+/// The rules of one run, over the attempts of a rung.
 #[derive(Debug, Default)]
 pub(super) struct Stopping {
     section: Option<EarlyStopSection>,
@@ -45,9 +45,9 @@ impl Stopping {
         Self { section: Some(section.clone()), patience, band, ..Self::default() }
     }
 
-    /// An attempt begins; at another stage nothing of the one before counts.
-    pub(super) fn begins_again(&mut self, at_another_stage: bool) {
-        if at_another_stage {
+    /// An attempt begins; at another rung nothing of the one before counts.
+    pub(super) fn begins_again(&mut self, at_another_rung: bool) {
+        if at_another_rung {
             *self = Self::new(self.section.take().as_ref());
         }
         self.roles.clear();

@@ -25,7 +25,7 @@ impl App {
         if self.remote_status(run).is_none_or(|status| status.is_settled()) {
             return Ok(None);
         }
-        let remote = RemotePlan::of_run(self, run, self.stage_now(run)?)?;
+        let remote = RemotePlan::of_run(self, run, self.rung_now(run)?)?;
         Ok(remote.map(|remote| Replication::start(remote).finish(reporter)))
     }
 }

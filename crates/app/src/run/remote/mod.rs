@@ -1,11 +1,11 @@
 //! The remote of a run: which attempt may write, what it goes on from, and the bytes on their way there.
 //!
 //! The training process knows only its local root. What concerns the remote is done here, by the supervisor: before a
-//! launch (`stage_in`), and beside it and after it (`replication`).
+//! launch (`fetch`), and beside it and after it (`replication`).
 
+pub(crate) mod fetch;
 mod house;
 pub(crate) mod replication;
-pub(crate) mod stage_in;
 mod status;
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use trackway_checkpoint::remote::{Replica, TransferFiles};
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, Housekeeper, Retention};
-use trackway_core::{LaunchKind, RunId, Stage};
+use trackway_core::{LaunchKind, RunId, Rung};
 use trackway_formats::runfile::CheckpointSection;
 use trackway_ledger::RunRow;
 use trackway_store::{Backend as _, Disk, RealDisk, RemoteBackend, RemoteOptions, SelfTest, selftest};
@@ -69,10 +69,10 @@ impl RemotePlan {
     pub fn of(app: &App, run_id: RunId, section: &CheckpointSection) -> Option<Self> {
         let base = section.remote.clone()?;
         Some(Self {
-            url: below(&base, run_id, Stage::FULL),
+            url: below(&base, run_id, Rung::FULL),
             base,
             run_id,
-            root: app.home.checkpoint_root(run_id, LaunchKind::Train, &Stage::FULL.to_string()),
+            root: app.home.checkpoint_root(run_id, LaunchKind::Train, &Rung::FULL.to_string()),
             run_folder: app.home.run_folder(run_id),
             policy: policy_of(section),
             keeps_all: keep_variables(section).is_empty(),
@@ -81,16 +81,16 @@ impl RemotePlan {
         })
     }
 
-    /// The remote of a stage of a run of the ledger, whose stored plan has no secrets.
-    pub fn of_run(app: &App, run: &RunRow, stage: Stage) -> Result<Option<Self>, AppError> {
+    /// The remote of a rung of a run of the ledger, whose stored plan has no secrets.
+    pub fn of_run(app: &App, run: &RunRow, rung: Rung) -> Result<Option<Self>, AppError> {
         let Some(plan) = stored_plan(run)? else { return Ok(None) };
-        Ok(Self::of(app, run.run_id, &plan.checkpoint).map(|remote| remote.at(stage)))
+        Ok(Self::of(app, run.run_id, &plan.checkpoint).map(|remote| remote.at(rung)))
     }
 
-    /// The same for another stage of the run: each has a root of its own, here and there.
-    pub fn at(&self, stage: Stage) -> Self {
-        let root = self.root.with_file_name(root_name(LaunchKind::Train, &stage.to_string()));
-        Self { url: below(&self.base, self.run_id, stage), root, ..self.clone() }
+    /// The same for another rung of the run: each has a root of its own, here and there.
+    pub fn at(&self, rung: Rung) -> Self {
+        let root = self.root.with_file_name(root_name(LaunchKind::Train, &rung.to_string()));
+        Self { url: below(&self.base, self.run_id, rung), root, ..self.clone() }
     }
 
     /// What the remote keeps, and what is worth sending there; `None`: everything.
@@ -190,11 +190,11 @@ fn options(patience: Patience) -> RemoteOptions {
     }
 }
 
-/// One root per run, kind and stage, as on the local disk. Whatever follows a `?` stays behind the path.
-fn below(url: &str, run_id: RunId, stage: Stage) -> String {
+/// One root per run, kind and rung, as on the local disk. Whatever follows a `?` stays behind the path.
+fn below(url: &str, run_id: RunId, rung: Rung) -> String {
     let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
     let (path, kind) = (path.trim_end_matches('/'), LaunchKind::Train.as_str());
-    let root = format!("{path}/{run_id}/{kind}-{}", stage.fraction());
+    let root = format!("{path}/{run_id}/{kind}-{}", rung.fraction());
     match query {
         Some(query) => format!("{root}?{query}"),
         None => root,
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn a_run_has_a_root_of_its_own() {
         let run_id = RunId::new(&SystemIds);
-        let full = |url: &str| below(url, run_id, Stage::FULL);
+        let full = |url: &str| below(url, run_id, Rung::FULL);
         assert_eq!(full("s3://bucket/a/"), format!("s3://bucket/a/{run_id}/train-1"));
         assert_eq!(full("az://c/a?sig=x/y"), format!("az://c/a/{run_id}/train-1?sig=x/y"));
-        let tenth = Stage::new(0.1).unwrap();
+        let tenth = Rung::new(0.1).unwrap();
         assert_eq!(below("s3://bucket/a", run_id, tenth), format!("s3://bucket/a/{run_id}/train-0.1"));
     }
 }

@@ -246,7 +246,7 @@ impl Shared {
         commits > 0
     }
 
-    /// Hands over what waits, and tells whether it is fenced: the supervisor stops the attempt then, and the next stage
+    /// Hands over what waits, and tells whether it is fenced: the supervisor stops the attempt then, and the next rung
     /// in tells what is lost.
     fn hand_over(&self, replica: &mut Option<Replica>) -> Result<bool, CheckpointError> {
         let replica = self.opened(replica)?;

@@ -112,13 +112,13 @@ fn go_on(play: &Play) {
         let newest = whole_log(play).state().newest_step();
         let attempt_id = world.attempt();
         let mut replica = world.replica(&remote(play)).unwrap();
-        let staged = replica.stage_in(world.run_id(), attempt_id, 1, play.policy.as_ref());
-        let staged = staged.unwrap_or_else(|error| panic!("{situation}: {error}"));
-        assert_eq!(staged.fallbacks, [], "{situation}");
-        let step = staged.target.map(|target| target.step);
+        let fetched = replica.fetch_target(world.run_id(), attempt_id, 1, play.policy.as_ref());
+        let fetched = fetched.unwrap_or_else(|error| panic!("{situation}: {error}"));
+        assert_eq!(fetched.fallbacks, [], "{situation}");
+        let step = fetched.target.map(|target| target.step);
         assert_eq!(step, newest, "{situation}");
         let mut root =
-            world.open_keeping(Arc::new(RealDisk), staged.epoch, attempt_id, play.policy.clone()).unwrap();
+            world.open_keeping(Arc::new(RealDisk), fetched.epoch, attempt_id, play.policy.clone()).unwrap();
         let resumed = root.resume_target().unwrap().map(|target| target.step);
         assert_eq!(resumed, newest, "{situation}");
         let step = later * STEPS_LATER;

@@ -1,5 +1,5 @@
-//! Seeded simulation of one truth for two nodes, over the real code of `remote`: each node has a supervisor that stages
-//! in, hands over and launches, another thread of it that uploads and collects, and trainers that know only their disk;
+//! Seeded simulation of one truth for two nodes, over the real code of `remote`: each node has a supervisor that
+//! fetches, hands over and launches, another thread of it that uploads and collects, and trainers that know only their disk;
 //! a third machine keeps house at the remote.
 //!
 //! A seed decides who goes on before every operation on a disk and every call of the remote, who is on the wrong side of a
@@ -219,7 +219,7 @@ impl Tally {
     /// What is looked for in what was told, and in the truth.
     const TOLD: [&str; 6] = [
         "hand over: Fenced",
-        "stage in: Fenced",
+        "fetch: Fenced",
         "launched from Some(Local)",
         "launched from Some(Remote)",
         "its power went",

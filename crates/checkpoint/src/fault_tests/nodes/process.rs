@@ -13,7 +13,7 @@ use super::{ATTEMPTS, Launch, Node, Play, Saved, actors_of_attempt, run_as};
 use crate::entry::{Body, PinBody};
 use crate::history::History;
 use crate::remote::tests::BackendFiles;
-use crate::remote::{Replica, StagedIn};
+use crate::remote::{Fetched, Replica};
 use crate::retention::Retention;
 use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind};
 
@@ -184,18 +184,18 @@ impl Process {
         }
     }
 
-    /// One attempt: staged in, launched, and what it commits handed over.
+    /// One attempt: its checkpoint fetched, launched, and what it commits handed over.
     fn launch_one<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, number: usize) {
         let attempt_id = self.node().world.attempt();
         self.node().attempts.lock().unwrap().push(attempt_id);
         let (run_id, policy) = (self.node().world.run_id(), self.play.policy.clone());
-        let Ok(staged) =
-            self.with_logs("stage in", |replica| replica.stage_in(run_id, attempt_id, 1, policy.as_ref()))
+        let Ok(fetched) =
+            self.with_logs("fetch", |replica| replica.fetch_target(run_id, attempt_id, 1, policy.as_ref()))
         else {
             return;
         };
         let [trainer, uploads] = actors_of_attempt(self.node, number);
-        let trainer_disk = self.launch(scope, trainer, attempt_id, &staged);
+        let trainer_disk = self.launch(scope, trainer, attempt_id, &fetched);
         let seed = self.draw(u64::MAX);
         let process = Self::start(&self.play, self.node, uploads, seed);
         let uploads_disk = process.disk.clone();
@@ -203,7 +203,7 @@ impl Process {
         let fenced = self.follow();
         match self.draw(3) {
             // A zombie: it goes on whatever becomes of the next one.
-            0 => drop(self.node().zombies.lock().unwrap().insert(staged.epoch)),
+            0 => drop(self.node().zombies.lock().unwrap().insert(fetched.epoch)),
             1 if !fenced => {
                 self.wait_for(trainer);
                 let _ = self.with_logs("last hand over", Replica::hand_over);
@@ -221,18 +221,18 @@ impl Process {
         scope: &'scope Scope<'scope, '_>,
         actor: usize,
         attempt_id: AttemptId,
-        staged: &StagedIn,
+        fetched: &Fetched,
     ) -> FaultDisk {
-        let target = staged.target.as_ref();
+        let target = fetched.target.as_ref();
         let source = target.map(|target| target.source);
         self.play.tell(format!("{}.{}: launched from {source:?}", self.node, self.actor));
         let launch =
-            Launch { epoch: staged.epoch, attempt_id, from: target.map(|target| target.number_there) };
+            Launch { epoch: fetched.epoch, attempt_id, from: target.map(|target| target.number_there) };
         self.play.launches.lock().unwrap().push(launch);
         let seed = self.draw(u64::MAX);
         let process = Self::start(&self.play, self.node, actor, seed);
         let disk = process.disk.clone();
-        let (epoch, step) = (staged.epoch, target.map_or(0, |target| target.step));
+        let (epoch, step) = (fetched.epoch, target.map_or(0, |target| target.step));
         run_as(scope, &self.play, actor, move || drop(process.train(epoch, attempt_id, step)));
         disk
     }

@@ -14,7 +14,7 @@ use crate::units::{duration, metric};
 
 /// Bars of a curve in the terminal.
 const CURVE_WIDTH: usize = 24;
-/// The stage of a run that trains on all of its data.
+/// The rung of a run that trains on all of its data.
 const WHOLE: &str = "100%";
 /// A longer value is cut in the terminal.
 const VALUE_LETTERS: usize = 32;
@@ -47,8 +47,8 @@ fn show(comparison: &Comparison, all: bool, printer: Printer) {
     fact("ended by", &|at| of[at].termination_reason.clone().unwrap_or_default());
     fact("attempts", &|at| of[at].attempt_count.to_string());
     fact("took", &|at| duration(of[at].wall_seconds));
-    if of.iter().any(|run| run.stage != WHOLE) {
-        fact("stage", &|at| of[at].stage.clone());
+    if of.iter().any(|run| run.rung != WHOLE) {
+        fact("rung", &|at| of[at].rung.clone());
     }
     if of.iter().any(|run| run.cost_usd.is_some()) {
         fact("cost", &|at| of[at].cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default());

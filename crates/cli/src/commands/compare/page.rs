@@ -58,7 +58,7 @@ fn stroke(place: usize) -> Html {
 }
 
 fn runs(page: &mut Html, comparison: &Comparison, labels: &[String]) {
-    page.push_str("<h2>Runs</h2><div class=\"wide\"><table><tr><th>Run</th><th>Id</th><th>State</th><th>Ended by</th><th>Stage</th><th class=\"n\">Attempts</th><th class=\"n\">Took</th><th class=\"n\">Cost</th><th>Created</th></tr>");
+    page.push_str("<h2>Runs</h2><div class=\"wide\"><table><tr><th>Run</th><th>Id</th><th>State</th><th>Ended by</th><th>Rung</th><th class=\"n\">Attempts</th><th class=\"n\">Took</th><th class=\"n\">Cost</th><th>Created</th></tr>");
     for (run, label) in comparison.runs.iter().zip(labels) {
         put!(
             page,
@@ -67,7 +67,7 @@ fn runs(page: &mut Html, comparison: &Comparison, labels: &[String]) {
             run.run_id.to_string(),
             run.state,
             run.termination_reason.as_deref().unwrap_or_default(),
-            run.stage,
+            run.rung,
             run.attempt_count,
             duration(run.wall_seconds),
             run.cost_usd.map(|usd| format!("{usd:.2} USD")).unwrap_or_default(),

@@ -21,7 +21,7 @@ pub fn split(args: &SplitArgs, printer: Printer) -> Result<u8, Failure> {
         group: args.group.clone(),
         time: args.time.clone(),
         seed: args.seed,
-        stages: args.stages.iter().map(|text| share(text)).collect::<Result<_, _>>()?,
+        rungs: args.rungs.iter().map(|text| share(text)).collect::<Result<_, _>>()?,
         out: args.out.clone(),
         write_parts: args.write,
     };
@@ -94,11 +94,11 @@ fn print(printer: Printer, answer: &SplitAnswer) {
             folds.join(", ")
         ));
     }
-    for stage in &answer.stages {
+    for rung in &answer.rungs {
         printer.line(format!(
-            "stage {} %: {} rows of `{}`",
-            stage.share * 100.0,
-            stage.rows,
+            "rung {} %: {} rows of `{}`",
+            rung.share * 100.0,
+            rung.rows,
             answer.parts[0].name
         ));
     }
@@ -126,7 +126,7 @@ fn proof(answer: &SplitAnswer) -> Vec<String> {
         facts.extend(proof.times_overlapping.map(|count| format!("parts that overlap in time: {count}")));
     }
     facts.extend(proof.folds_shared.map(|count| format!("in two folds: {count}")));
-    facts.extend(proof.stages_not_nested.map(|count| format!("rows missing from a larger stage: {count}")));
+    facts.extend(proof.rungs_not_nested.map(|count| format!("rows missing from a larger rung: {count}")));
     facts.push(format!("rows without a part: {}", proof.rows_without_part));
     let mut lines = vec![format!("proof: {}", facts.join(" · "))];
     if proof.rows_shared > 0 && answer.proved {

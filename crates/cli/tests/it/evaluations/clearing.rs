@@ -87,14 +87,14 @@ fn what_was_left_half_written_goes() {
     let home = trained(GOOD, "");
     let (_, receipt) = evaluate(&home, &[]);
     let outputs = home.state().join("evaluations/outputs");
-    let staged = |name: &str, age: &str| -> PathBuf {
+    let draft = |name: &str, age: &str| -> PathBuf {
         let folder = outputs.join(name);
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("predictions.parquet"), "half").unwrap();
         touch(&folder, age);
         folder
     };
-    let (old, young) = (staged(".new-1", "2 days ago"), staged(".new-2", "2 hours ago"));
+    let (old, young) = (draft(".new-1", "2 days ago"), draft(".new-2", "2 hours ago"));
     let kept = home.state().join(receipt["raw_outputs"]["path"].as_str().unwrap());
     touch(&kept, "2 days ago");
     let rule = ["gc", "--older-than", "9d"];

@@ -45,9 +45,9 @@ pub struct Target {
     pub fetched_bytes: u64,
 }
 
-/// What staging in found and did.
+/// What the fetch found and did.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct StagedIn {
+pub struct Fetched {
     /// The epoch that the attempt was granted.
     pub epoch: u64,
     /// What it goes on from; `None`: nothing was ever committed.
@@ -89,13 +89,13 @@ impl Replica {
     /// [`CheckpointError::Store`] when the remote is out of reach: then nobody granted an epoch, and the attempt must not
     /// run. [`CheckpointError::NothingVerifies`], [`CheckpointError::RemoteEmpty`], [`CheckpointError::WrongRun`],
     /// [`CheckpointError::Storage`].
-    pub fn stage_in(
+    pub fn fetch_target(
         &mut self,
         run_id: RunId,
         attempt_id: AttemptId,
         at_least: u64,
         policy: Option<&Retention>,
-    ) -> Result<StagedIn, CheckpointError> {
+    ) -> Result<Fetched, CheckpointError> {
         self.refresh()?;
         self.refuse_empty_remote()?;
         let handed_over = self.hand_over();
@@ -133,7 +133,7 @@ impl Replica {
         let target = target.map(|(target, _)| target);
         let lost_steps =
             newest_step.zip(target.as_ref()).map_or(0, |(newest, target)| newest.saturating_sub(target.step));
-        Ok(StagedIn { epoch, target, fallbacks, lost_steps, fenced, fenced_steps })
+        Ok(Fetched { epoch, target, fallbacks, lost_steps, fenced, fenced_steps })
     }
 
     /// The truth does not begin anew under a root that has commits: that is another remote, or one that was emptied.

@@ -1,4 +1,4 @@
-"""Stages of the ladder: which rows a loop gets, and the weights that a stage begins with."""
+"""Rungs of the ladder: which rows a loop gets, and the weights that a rung begins with."""
 
 import pytest
 import trackway
@@ -8,10 +8,10 @@ from trackway import InputError
 
 @pytest.fixture
 def at(monkeypatch):
-    """Puts this process at a stage."""
+    """Puts this process at a rung."""
 
-    def go(stage, seed=17):
-        monkeypatch.setenv("TRACKWAY_STAGE", str(stage))
+    def go(rung, seed=17):
+        monkeypatch.setenv("TRACKWAY_RUNG", str(rung))
         monkeypatch.setenv("TRACKWAY_SEED", str(seed))
 
     return go
@@ -26,44 +26,44 @@ def test_subsets_hold_one_another_and_are_those_of_data_split(at):
     """Proves that 1 % is in 10 % is in 100 %, whatever names the rows, and that the rows are those of the format's own
     vectors, by which `trackway data split` draws too."""
     found = {}
-    for stage in (0.01, 0.1, 1):
-        at(stage)
-        assert trackway.stage() == stage
-        found[stage] = set(trackway.stage_indexes(20_000))
-        assert found[stage] == {row for row in range(20_000) if trackway.in_stage(row)}
-        assert len(found[stage]) == pytest.approx(20_000 * stage, rel=0.2)
+    for rung in (0.01, 0.1, 1):
+        at(rung)
+        assert trackway.rung() == rung
+        found[rung] = set(trackway.rung_indexes(20_000))
+        assert found[rung] == {row for row in range(20_000) if trackway.in_rung(row)}
+        assert len(found[rung]) == pytest.approx(20_000 * rung, rel=0.2)
     assert found[0.01] < found[0.1] < found[1]
     at(0.05)
-    assert trackway.stage_indexes(200) == [19, 33, 54, 108, 110, 155, 156, 168]
+    assert trackway.rung_indexes(200) == [19, 33, 54, 108, 110, 155, 156, 168]
     at(0.1)
-    named = [name for name in map("patient-{}".format, range(2_000)) if trackway.in_stage(name)]
+    named = [name for name in map("patient-{}".format, range(2_000)) if trackway.in_rung(name)]
     assert 150 < len(named) < 250
     at(0.1, seed=18)
-    assert set(trackway.stage_indexes(20_000)) != found[0.1]
+    assert set(trackway.rung_indexes(20_000)) != found[0.1]
 
 
 def test_keys_that_name_no_row_are_refused(at):
-    """Proves that a key which could be one row today and another tomorrow is refused, and that no stage is empty."""
+    """Proves that a key which could be one row today and another tomorrow is refused, and that no rung is empty."""
     at(0.000001)
-    assert len(trackway.stage_indexes(7)) == 1
+    assert len(trackway.rung_indexes(7)) == 1
     for key in (1.5, None, True, b"x", 1 << 70):
         with pytest.raises(InputError, match="named by a text or a whole number"):
-            trackway.in_stage(key)
+            trackway.in_rung(key)
 
 
-def test_all_rows_come_outside_of_a_stage(monkeypatch):
+def test_all_rows_come_outside_of_a_rung(monkeypatch):
     """Proves that a script is as it was where there is no ladder, generators and all."""
-    monkeypatch.delenv("TRACKWAY_STAGE", raising=False)
-    assert trackway.stage() == 1 and trackway.in_stage("x") and trackway.stage_indexes(3) == [0, 1, 2]
+    monkeypatch.delenv("TRACKWAY_RUNG", raising=False)
+    assert trackway.rung() == 1 and trackway.in_rung("x") and trackway.rung_indexes(3) == [0, 1, 2]
     assert rows_of(iter("abc")) == ["a", "b", "c"]
 
 
 def test_a_sequence_of_batches_is_cut(at):
-    """Proves that the items of a sequence are cut by their place, and each stage of them holds the smaller one."""
+    """Proves that the items of a sequence are cut by their place, and each rung of them holds the smaller one."""
     batches = [f"batch {number}" for number in range(400)]
     at(0.1)
     tenth = rows_of(batches)
-    assert tenth == [batches[place] for place in trackway.stage_indexes(400)]
+    assert tenth == [batches[place] for place in trackway.rung_indexes(400)]
     at(0.5)
     assert set(tenth) < set(rows_of(batches))
     assert rows_of(batches, cut=False) == batches
@@ -73,14 +73,14 @@ def test_a_sequence_of_batches_is_cut(at):
 
 
 def test_a_torch_loader_is_cut_by_its_rows(at):
-    """Proves that only rows of the stage come, each once, in full batches, shuffled or not; and that the loader is left
+    """Proves that only rows of the rung come, each once, in full batches, shuffled or not; and that the loader is left
     as it was, for those who validate by it."""
     torch = need("torch")
     from torch.utils.data import DataLoader, TensorDataset
 
     data = TensorDataset(torch.arange(500))
     at(0.1)
-    wanted = trackway.stage_indexes(500)
+    wanted = trackway.rung_indexes(500)
     for workers, shuffle in ((0, False), (0, True), (2, True)):
         loader = DataLoader(data, batch_size=8, shuffle=shuffle, num_workers=workers)
         batches = [batch.tolist() for (batch,) in rows_of(loader)]
@@ -129,7 +129,7 @@ def test_what_cannot_be_cut_is_refused(at):
 
 
 def test_each_rank_gets_as_many_rows(at):
-    """Proves that a DistributedSampler deals the stage to the ranks: all of it, to each as much, shuffled by epoch; and
+    """Proves that a DistributedSampler deals the rung to the ranks: all of it, to each as much, shuffled by epoch; and
     that a sampler which could leave the ranks unequal is refused."""
     torch = need("torch")
     from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
@@ -139,7 +139,7 @@ def test_each_rank_gets_as_many_rows(at):
 
     data = TensorDataset(torch.arange(501))
     at(0.1)
-    wanted = trackway.stage_indexes(501)
+    wanted = trackway.rung_indexes(501)
     for drop_last in (False, True):
         dealt = {}
         for rank in range(3):
@@ -160,7 +160,7 @@ def test_each_rank_gets_as_many_rows(at):
         share_of(DataLoader(data, sampler=SubsetRandomSampler(range(9))), 2)
 
 
-def test_a_stage_resumes_in_the_middle_of_its_pass(tmp_path, at, monkeypatch):
+def test_a_rung_resumes_in_the_middle_of_its_pass(tmp_path, at, monkeypatch):
     """Proves that after a resume the rest of the pass is what it would have been, with replay and without."""
     torch = need("torch")
     from torch.utils.data import DataLoader, TensorDataset
@@ -191,8 +191,8 @@ def test_a_stage_resumes_in_the_middle_of_its_pass(tmp_path, at, monkeypatch):
         assert parts == whole and len(whole) == 30
 
 
-def test_a_warm_stage_takes_the_weights_and_nothing_else(tmp_path, at, monkeypatch):
-    """Proves that a stage begins at step 1 with the weights of the stage before, and with an optimizer, a schedule, a
+def test_a_warm_rung_takes_the_weights_and_nothing_else(tmp_path, at, monkeypatch):
+    """Proves that a rung begins at step 1 with the weights of the rung before, and with an optimizer, a schedule, a
     place in the data and generators of its own; that a resume goes before it; and that a script without a model is told."""
     torch = need("torch")
 

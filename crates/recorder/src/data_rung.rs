@@ -1,34 +1,34 @@
-use trackway_core::Stage;
+use trackway_core::Rung;
 use trackway_formats::subset::{DEFAULT_SEED, indexes_of, key_of_number, key_of_text, subset_of};
 
-/// The share of the data that this launch trains on: a stage of the run file's ladder.
+/// The share of the data that this launch trains on: a rung of the run file's ladder.
 ///
 /// Shares hold one another: whatever is in 1 % is in 10 %. They are drawn by the seed of the run, which is the same for all
-/// of its stages, and as `trackway data split --stages` draws them: the same rows for the same seed where its `--key` is
-/// what [`DataStage::holds_number`] or [`DataStage::holds_text`] is asked for.
+/// of its rungs, and as `trackway data split --rungs` draws them: the same rows for the same seed where its `--key` is
+/// what [`DataRung::holds_number`] or [`DataRung::holds_text`] is asked for.
 ///
 /// ```
-/// let stage = trackway_recorder::DataStage::from_environment();
-/// let rows: Vec<u64> = stage.indexes(1_000); // all of them outside a stage
+/// let rung = trackway_recorder::DataRung::from_environment();
+/// let rows: Vec<u64> = rung.indexes(1_000); // all of them outside a rung
 /// assert_eq!(rows.len(), 1_000);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DataStage {
+pub struct DataRung {
     fraction: f64,
     seed: u64,
 }
 
-impl DataStage {
-    /// By `TRACKWAY_STAGE` and `TRACKWAY_SEED`; all of the data where they say nothing that is understood.
+impl DataRung {
+    /// By `TRACKWAY_RUNG` and `TRACKWAY_SEED`; all of the data where they say nothing that is understood.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::from(|name| std::env::var(name).ok())
     }
 
     pub(crate) fn from(variable: impl Fn(&str) -> Option<String>) -> Self {
-        let stage = variable("TRACKWAY_STAGE").and_then(|text| text.parse().ok()).and_then(Stage::new);
+        let rung = variable("TRACKWAY_RUNG").and_then(|text| text.parse().ok()).and_then(Rung::new);
         let seed = variable("TRACKWAY_SEED").and_then(|text| text.parse().ok());
-        Self { fraction: stage.unwrap_or(Stage::FULL).fraction(), seed: seed.unwrap_or(DEFAULT_SEED) }
+        Self { fraction: rung.unwrap_or(Rung::FULL).fraction(), seed: seed.unwrap_or(DEFAULT_SEED) }
     }
 
     /// From above 0 to 1.
@@ -37,13 +37,13 @@ impl DataStage {
         self.fraction
     }
 
-    /// Whether what this number names is part of the stage.
+    /// Whether what this number names is part of the rung.
     #[must_use]
     pub fn holds_number(&self, key: i64) -> bool {
         self.holds(key_of_number(key))
     }
 
-    /// Whether what this text names is part of the stage.
+    /// Whether what this text names is part of the rung.
     #[must_use]
     pub fn holds_text(&self, key: &str) -> bool {
         self.holds(key_of_text(key))
@@ -53,7 +53,7 @@ impl DataStage {
         self.fraction >= 1.0 || subset_of(self.seed, &key.to_le_bytes(), self.fraction)
     }
 
-    /// Those of `count` rows, numbered from 0, that are part of the stage, in order. Of any rows it is one at least.
+    /// Those of `count` rows, numbered from 0, that are part of the rung, in order. Of any rows it is one at least.
     #[must_use]
     pub fn indexes(&self, count: u64) -> Vec<u64> {
         indexes_of(self.seed, count, self.fraction)
@@ -64,22 +64,22 @@ impl DataStage {
 mod tests {
     use super::*;
 
-    fn stage(fraction: &str, seed: &str) -> DataStage {
-        DataStage::from(|name| Some(if name == "TRACKWAY_STAGE" { fraction } else { seed }.to_owned()))
+    fn rung(fraction: &str, seed: &str) -> DataRung {
+        DataRung::from(|name| Some(if name == "TRACKWAY_RUNG" { fraction } else { seed }.to_owned()))
     }
 
-    /// Proves that a number is in the stage where its row is, that stages are nested, and that nonsense means all.
+    /// Proves that a number is in the rung where its row is, that rungs are nested, and that nonsense means all.
     #[test]
-    fn a_stage_is_told_by_the_environment() {
-        let (one, ten) = (stage("0.01", "17"), stage("0.1", "17"));
+    fn a_rung_is_told_by_the_environment() {
+        let (one, ten) = (rung("0.01", "17"), rung("0.1", "17"));
         let rows = ten.indexes(5_000);
         assert!((0..5_000).all(|row| ten.holds_number(row) == rows.contains(&(row as u64))));
         assert!((0..5_000).all(|row| !one.holds_number(row) || ten.holds_number(row)));
-        assert_ne!(rows, stage("0.1", "18").indexes(5_000));
+        assert_ne!(rows, rung("0.1", "18").indexes(5_000));
         let texts = (0..5_000).filter(|row| ten.holds_text(&format!("patient-{row}"))).count();
         assert!((400..600).contains(&texts), "{texts}");
         for nonsense in ["", "10%", "0", "-1", "2", "NaN"] {
-            assert_eq!(stage(nonsense, "x"), DataStage { fraction: 1.0, seed: DEFAULT_SEED }, "{nonsense}");
+            assert_eq!(rung(nonsense, "x"), DataRung { fraction: 1.0, seed: DEFAULT_SEED }, "{nonsense}");
         }
     }
 }

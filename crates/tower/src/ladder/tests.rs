@@ -1,10 +1,10 @@
 use super::*;
 
-fn stage(text: &str) -> Stage {
+fn rung(text: &str) -> Rung {
     text.parse().unwrap()
 }
 
-fn metrics(values: &[(&str, f64)]) -> StageMetrics {
+fn metrics(values: &[(&str, f64)]) -> RungMetrics {
     let one = |(name, last): &(&str, f64)| {
         let values = MetricValues { last: Some(*last), least: Some(last - 1.0), greatest: Some(last + 1.0) };
         ((*name).to_owned(), values)
@@ -13,17 +13,17 @@ fn metrics(values: &[(&str, f64)]) -> StageMetrics {
 }
 
 fn judged(rule: &str, here: &[(&str, f64)], before: Option<&[(&str, f64)]>) -> Judgement {
-    let end = StageEnd {
-        stage: stage("10%"),
+    let end = RungEnd {
+        rung: rung("10%"),
         metrics: metrics(here),
-        previous: before.map(|before| (stage("1%"), metrics(before))),
+        previous: before.map(|before| (rung("1%"), metrics(before))),
     };
     judge(rule, &Rule::parse(rule).unwrap(), &end)
 }
 
-/// Proves that a rule is judged by the stage's values and those of the stage before, and that the numbers are told.
+/// Proves that a rule is judged by the rung's values and those of the rung before, and that the numbers are told.
 #[test]
-fn a_stage_is_judged_against_the_one_before() {
+fn a_rung_is_judged_against_the_one_before() {
     let rule = "val_loss < 0.95 * previous";
     let good = judged(rule, &[("val_loss", 0.5)], Some(&[("val_loss", 0.6)]));
     assert!(good.promoted);
@@ -38,9 +38,9 @@ fn a_stage_is_judged_against_the_one_before() {
     assert!(judged("best(a) == 1 and best(max a) == 3 and a - 1 >= 1", &[("a", 2.0)], None).promoted);
 }
 
-/// Proves that the first stage meets what compares with a stage before, and nothing else for free.
+/// Proves that the first rung meets what compares with a rung before, and nothing else for free.
 #[test]
-fn the_first_stage_compares_with_constants_only() {
+fn the_first_rung_compares_with_constants_only() {
     let rule = "val_loss < 0.95 * previous and accuracy > 0.5";
     assert!(judged(rule, &[("val_loss", 9.0), ("accuracy", 0.6)], None).promoted);
     assert!(!judged(rule, &[("val_loss", 9.0), ("accuracy", 0.4)], None).promoted);
@@ -56,7 +56,7 @@ fn what_is_not_known_meets_nothing() {
         let judged = judged(rule, &[("a", 2.0)], Some(&[("a", 3.0)]));
         assert!(!judged.promoted, "{rule}: {}", judged.why);
     }
-    let mut end = StageEnd { stage: stage("1%"), metrics: metrics(&[("a", 1.0)]), previous: None };
+    let mut end = RungEnd { rung: rung("1%"), metrics: metrics(&[("a", 1.0)]), previous: None };
     end.metrics.get_mut("a").unwrap().last = None;
     let judged = judge("a != 3", &Rule::parse("a != 3").unwrap(), &end);
     assert!(!judged.promoted);
@@ -80,13 +80,13 @@ fn conditions_are_put_together() {
     }
 }
 
-/// Proves the order of the ladder, also from a stage that is not on it any more.
+/// Proves the order of the ladder, also from a rung that is not on it any more.
 #[test]
 fn the_ladder_is_climbed_in_order() {
-    let ladder = [stage("1%"), stage("10%"), stage("100%")];
-    assert_eq!(next_stage(&ladder, stage("1%")), Some(stage("10%")));
-    assert_eq!(next_stage(&ladder, stage("100%")), None);
-    assert_eq!(previous_stage(&ladder, stage("10%")), Some(stage("1%")));
-    assert_eq!(previous_stage(&ladder, stage("1%")), None);
-    assert_eq!(next_stage(&ladder, stage("5%")), Some(stage("10%")));
+    let ladder = [rung("1%"), rung("10%"), rung("100%")];
+    assert_eq!(next_rung(&ladder, rung("1%")), Some(rung("10%")));
+    assert_eq!(next_rung(&ladder, rung("100%")), None);
+    assert_eq!(previous_rung(&ladder, rung("10%")), Some(rung("1%")));
+    assert_eq!(previous_rung(&ladder, rung("1%")), None);
+    assert_eq!(next_rung(&ladder, rung("5%")), Some(rung("10%")));
 }

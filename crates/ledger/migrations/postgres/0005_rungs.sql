@@ -1,8 +1,8 @@
--- The stages of a ladder; and a decision that leads to the next one.
+-- The rungs of a ladder; and a decision that leads to the next one.
 
-CREATE TABLE stages (
+CREATE TABLE rungs (
     run_id text NOT NULL REFERENCES runs (run_id),
-    stage text NOT NULL,
+    rung text NOT NULL,
     fraction double precision NOT NULL,
     place bigint NOT NULL,
     verdict text NOT NULL CHECK (verdict IN ('open', 'promoted', 'rejected', 'completed')),
@@ -17,18 +17,18 @@ CREATE TABLE stages (
     why text,
     values_json text,
     metrics_json text,
-    PRIMARY KEY (run_id, stage)
+    PRIMARY KEY (run_id, rung)
 );
 
-CREATE TRIGGER stages_verdict_update BEFORE UPDATE ON stages
+CREATE TRIGGER rungs_verdict_update BEFORE UPDATE ON rungs
     FOR EACH ROW WHEN (OLD.verdict <> 'open' AND NEW.verdict <> OLD.verdict)
-    EXECUTE FUNCTION trackway_refuse('the verdict of a stage does not change');
+    EXECUTE FUNCTION trackway_refuse('the verdict of a rung does not change');
 
-CREATE TRIGGER stages_delete BEFORE DELETE ON stages
-    FOR EACH ROW EXECUTE FUNCTION trackway_refuse('stages are not deleted');
+CREATE TRIGGER rungs_delete BEFORE DELETE ON rungs
+    FOR EACH ROW EXECUTE FUNCTION trackway_refuse('rungs are not deleted');
 
-CREATE TRIGGER stages_truncate BEFORE TRUNCATE ON stages
-    FOR EACH STATEMENT EXECUTE FUNCTION trackway_refuse('stages are not deleted');
+CREATE TRIGGER rungs_truncate BEFORE TRUNCATE ON rungs
+    FOR EACH STATEMENT EXECUTE FUNCTION trackway_refuse('rungs are not deleted');
 
 ALTER TABLE retries DROP CONSTRAINT retries_decision_check;
 

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use trackway_checkpoint::bulk::{self, TensorRef, TensorSpec};
 use trackway_checkpoint::{CheckpointError, Commit, Kind};
-use trackway_recorder::CheckpointStage;
+use trackway_recorder::CheckpointDraft;
 
 use crate::error::{input, to_python};
 use crate::memory::{Lent, Region};
 
-/// A tensor to be staged: name, dtype as safetensors writes it, shape, group, size in bytes, and where its bytes are
+/// A tensor for a draft: name, dtype as safetensors writes it, shape, group, size in bytes, and where its bytes are
 /// (0: Python copies them into the region it gets back).
 pub type Given = (String, String, Vec<u64>, u32, usize, usize);
 
 /// The files of one checkpoint, gathered in memory. Nothing is written before `submit`.
 #[pyclass(frozen, module = "trackway._trackway")]
-pub struct Stage {
+pub struct Draft {
     lent: Arc<Lent>,
 }
 
-/// Who makes a checkpoint of what is staged.
+/// Who makes a checkpoint of a draft.
 pub enum Target {
-    Run(CheckpointStage),
-    Root(bulk::Stage<Commit>),
+    Run(CheckpointDraft),
+    Root(bulk::Draft<Commit>),
 }
 
-impl Stage {
+impl Draft {
     pub fn new(target: Target) -> Self {
         Self { lent: Lent::new(target) }
     }
@@ -42,28 +42,28 @@ impl Stage {
 }
 
 #[pymethods]
-impl Stage {
+impl Draft {
     /// Says where in the data all ranks together are; the same on each.
     fn global_cursor(&self, py: Python<'_>, cursor: &[u8]) -> PyResult<()> {
         self.with_target(py, |target| {
             match target {
-                Target::Run(stage) => stage.set_global_cursor(cursor),
-                Target::Root(stage) => stage.set_global_cursor(cursor),
+                Target::Run(draft) => draft.set_global_cursor(cursor),
+                Target::Root(draft) => draft.set_global_cursor(cursor),
             }
             Ok(())
         })
     }
 
-    /// Stages a file as it is.
+    /// Adds a file as it is.
     fn bytes(&self, py: Python<'_>, name: &str, kind: &str, bytes: &[u8]) -> PyResult<()> {
         let kind = parse_kind(py, kind)?;
         self.with_target(py, |target| match target {
-            Target::Run(stage) => stage.bytes(name, kind, bytes),
-            Target::Root(stage) => stage.bytes(name, kind, bytes),
+            Target::Run(draft) => draft.bytes(name, kind, bytes),
+            Target::Root(draft) => draft.bytes(name, kind, bytes),
         })
     }
 
-    /// Stages tensors as safetensors files `STEM.safetensors` or `STEM-00001-of-….safetensors`. Those with an address
+    /// Adds tensors as safetensors files `STEM.safetensors` or `STEM-00001-of-….safetensors`. Those with an address
     /// are copied now, with the GIL released: their memory must stay valid and unchanged during the call. For the
     /// others that are not empty a region each is returned, in order, to be filled before `submit`.
     fn tensors(
@@ -82,27 +82,27 @@ impl Stage {
                 return Ok(Vec::new());
             };
             let foreign = regions.into_iter().zip(&places).filter(|(_, place)| is_foreign(place));
-            Ok(foreign.map(|(region, _)| Region::of_stage(Arc::clone(&self.lent), &region)).collect())
+            Ok(foreign.map(|(region, _)| Region::of_draft(Arc::clone(&self.lent), &region)).collect())
         })
     }
 
     /// Hands the checkpoint over to be written and committed behind the caller's back.
     fn submit(&self, py: Python<'_>, metrics: Vec<(String, f64)>) -> PyResult<()> {
         if !self.lent.close() {
-            return Err(input(py, "a view of the stage is still held; release it before submitting"));
+            return Err(input(py, "a view of the draft is still held; release it before submitting"));
         }
         let target = self.lent.target().take().ok_or_else(|| submitted(py))?;
         py.detach(|| match target {
-            Target::Run(stage) => {
+            Target::Run(draft) => {
                 let metrics: Vec<_> = metrics.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-                stage.submit(&metrics);
+                draft.submit(&metrics);
             }
-            Target::Root(stage) => stage.submit(metrics),
+            Target::Root(draft) => draft.submit(metrics),
         });
         Ok(())
     }
 
-    /// Gives the stage up; nothing is saved. Where views are still held (by the traceback of an error, say), its
+    /// Gives the draft up; nothing is saved. Where views are still held (by the traceback of an error, say), its
     /// memory is free for the next one when they are gone.
     fn drop(&self, py: Python<'_>) {
         if self.lent.close() {
@@ -123,14 +123,14 @@ fn copy_all(
     if !places.iter().any(is_foreign) {
         let tensors: Vec<_> = specs.iter().zip(places).map(|(spec, place)| tensor_at(spec, place)).collect();
         match target {
-            Target::Run(stage) => stage.tensors(stem, kind, &tensors, metadata)?,
-            Target::Root(stage) => stage.tensors(stem, kind, &tensors, metadata)?,
+            Target::Run(draft) => draft.tensors(stem, kind, &tensors, metadata)?,
+            Target::Root(draft) => draft.tensors(stem, kind, &tensors, metadata)?,
         }
         return Ok(None);
     }
     let regions = match target {
-        Target::Run(stage) => stage.reserve(stem, kind, specs, metadata)?,
-        Target::Root(stage) => stage.reserve(stem, kind, specs, metadata)?,
+        Target::Run(draft) => draft.reserve(stem, kind, specs, metadata)?,
+        Target::Root(draft) => draft.reserve(stem, kind, specs, metadata)?,
     };
     for ((len_bytes, address), region) in places.iter().zip(&regions) {
         if *address != 0 {
@@ -166,5 +166,5 @@ fn parse_kind(py: Python<'_>, kind: &str) -> PyResult<Kind> {
 }
 
 fn submitted(py: Python<'_>) -> PyErr {
-    input(py, "this stage was already submitted or abandoned")
+    input(py, "this draft was already submitted or abandoned")
 }

@@ -1,19 +1,19 @@
-//! The ladder of stages: which one follows, and whether a run may go there.
+//! The ladder of rungs: which one follows, and whether a run may go there.
 //!
-//! A stage is judged by the rule of the run file over what its metrics were. Everything that a rule names must have been
-//! recorded: a metric that nobody logged meets nothing, because the next stage would cost ten times as much and tell as
-//! little. On the first stage there is no stage before: what is compared with `previous` is taken as met there, if the
-//! stage recorded its own side of it.
+//! A rung is judged by the rule of the run file over what its metrics were. Everything that a rule names must have been
+//! recorded: a metric that nobody logged meets nothing, because the next rung would cost ten times as much and tell as
+//! little. On the first rung there is no rung before: what is compared with `previous` is taken as met there, if the
+//! rung recorded its own side of it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::Stage;
+use trackway_core::Rung;
 use trackway_formats::promotion::{Operand, Rule, Which};
 use trackway_formats::rule::{Comparison, Condition, Expression, Operator};
 
-/// What the metrics of a stage were, by name.
-pub type StageMetrics = BTreeMap<String, MetricValues>;
+/// What the metrics of a rung were, by name.
+pub type RungMetrics = BTreeMap<String, MetricValues>;
 
 /// The values of a metric that a rule may ask for. `None`: it was not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -26,18 +26,18 @@ pub struct MetricValues {
     pub greatest: Option<f64>,
 }
 
-/// A stage that came to its end, and the one before it.
+/// A rung that came to its end, and the one before it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StageEnd {
-    /// The stage.
-    pub stage: Stage,
+pub struct RungEnd {
+    /// The rung.
+    pub rung: Rung,
     /// What it recorded.
-    pub metrics: StageMetrics,
-    /// The stage before and what that recorded; `None` for the first.
-    pub previous: Option<(Stage, StageMetrics)>,
+    pub metrics: RungMetrics,
+    /// The rung before and what that recorded; `None` for the first.
+    pub previous: Option<(Rung, RungMetrics)>,
 }
 
-/// What a rule says of a stage.
+/// What a rule says of a rung.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Whether the rule is met.
@@ -63,21 +63,21 @@ pub struct Compared {
     pub why: String,
 }
 
-/// The stage after this one.
+/// The rung after this one.
 #[must_use]
-pub fn next_stage(ladder: &[Stage], stage: Stage) -> Option<Stage> {
-    ladder.iter().copied().find(|next| *next > stage)
+pub fn next_rung(ladder: &[Rung], rung: Rung) -> Option<Rung> {
+    ladder.iter().copied().find(|next| *next > rung)
 }
 
-/// The stage before this one.
+/// The rung before this one.
 #[must_use]
-pub fn previous_stage(ladder: &[Stage], stage: Stage) -> Option<Stage> {
-    ladder.iter().rev().copied().find(|before| *before < stage)
+pub fn previous_rung(ladder: &[Rung], rung: Rung) -> Option<Rung> {
+    ladder.iter().rev().copied().find(|before| *before < rung)
 }
 
-/// Judges a stage by a rule.
+/// Judges a rung by a rule.
 #[must_use]
-pub fn judge(text: &str, rule: &Rule, end: &StageEnd) -> Judgement {
+pub fn judge(text: &str, rule: &Rule, end: &RungEnd) -> Judgement {
     let compared: Vec<Compared> = rule.comparisons().iter().map(|it| compare(it, end)).collect();
     let promoted = holds(&rule.condition, &mut compared.iter());
     let values = rule
@@ -91,20 +91,20 @@ pub fn judge(text: &str, rule: &Rule, end: &StageEnd) -> Judgement {
         promoted,
         rule: Some(text.to_owned()),
         values: values.collect(),
-        why: format!("at {} of the data `{text}` {said}: {}", end.stage, reasons.join("; ")),
+        why: format!("at {} of the data `{text}` {said}: {}", end.rung, reasons.join("; ")),
         comparisons: compared,
     }
 }
 
 /// The judgement where the run file names no rule.
 #[must_use]
-pub fn judge_without_rule(stage: Stage) -> Judgement {
+pub fn judge_without_rule(rung: Rung) -> Judgement {
     Judgement {
         promoted: true,
         rule: None,
         comparisons: Vec::new(),
         values: BTreeMap::new(),
-        why: format!("{stage} of the data is finished, but the run file has no promotion rule"),
+        why: format!("{rung} of the data is finished, but the run file has no promotion rule"),
     }
 }
 
@@ -121,7 +121,7 @@ fn holds<'c>(condition: &Condition<Operand>, compared: &mut impl Iterator<Item =
     }
 }
 
-fn compare(comparison: &Comparison<Operand>, end: &StageEnd) -> Compared {
+fn compare(comparison: &Comparison<Operand>, end: &RungEnd) -> Compared {
     let told = |met, why: String| Compared { text: comparison.text.clone(), met, why };
     let operands = comparison.operands();
     let missing = operands.iter().find_map(|operand| value_of(operand, end).err());
@@ -129,7 +129,7 @@ fn compare(comparison: &Comparison<Operand>, end: &StageEnd) -> Compared {
         return told(false, why);
     }
     if end.previous.is_none() && operands.iter().any(|operand| operand.previous) {
-        return told(true, format!("{} is the first stage, with nothing before it to compare", end.stage));
+        return told(true, format!("{} is the first rung, with nothing before it to compare", end.rung));
     }
     let (left, right) = (worked_out(&comparison.left, end), worked_out(&comparison.right, end));
     let (Some(left), Some(right)) = (left, right) else {
@@ -147,16 +147,16 @@ fn compare(comparison: &Comparison<Operand>, end: &StageEnd) -> Compared {
     told(met, format!("{}, and {sides} {verdict}", values.join(", ")))
 }
 
-/// The value; `None` where it is no number, or on the first stage where there is nothing before. An error says who did
+/// The value; `None` where it is no number, or on the first rung where there is nothing before. An error says who did
 /// not record it.
-fn value_of(operand: &Operand, end: &StageEnd) -> Result<Option<f64>, String> {
-    let (stage, metrics) = match (&end.previous, operand.previous) {
+fn value_of(operand: &Operand, end: &RungEnd) -> Result<Option<f64>, String> {
+    let (rung, metrics) = match (&end.previous, operand.previous) {
         (None, true) => return Ok(None),
-        (Some((stage, metrics)), true) => (*stage, metrics),
-        (_, false) => (end.stage, &end.metrics),
+        (Some((rung, metrics)), true) => (*rung, metrics),
+        (_, false) => (end.rung, &end.metrics),
     };
     let Some(values) = metrics.get(&operand.metric) else {
-        return Err(format!("`{}` was not logged at {stage}", operand.metric));
+        return Err(format!("`{}` was not logged at {rung}", operand.metric));
     };
     let value = match operand.which {
         Which::Last => values.last,
@@ -167,7 +167,7 @@ fn value_of(operand: &Operand, end: &StageEnd) -> Result<Option<f64>, String> {
 }
 
 /// `None` where a value is no number or the result is not finite.
-fn worked_out(expression: &Expression<Operand>, end: &StageEnd) -> Option<f64> {
+fn worked_out(expression: &Expression<Operand>, end: &RungEnd) -> Option<f64> {
     let number = match expression {
         Expression::Number(number) => *number,
         Expression::Value(operand) => value_of(operand, end).ok()??,

@@ -4,13 +4,13 @@ use trackway_core::{AttemptId, RunId, Step};
 use crate::value::{record, words};
 
 words!(
-    /// The outcome of a stage.
-    StageVerdict, "verdict of a stage", {
+    /// The outcome of a rung.
+    RungVerdict, "verdict of a rung", {
         /// It did not come to its end yet.
         Open = "open",
-        /// It came to its end, and the next stage may be launched.
+        /// It came to its end, and the next rung may be launched.
         Promoted = "promoted",
-        /// It came to its end, and the rule of the run file refuses the next stage.
+        /// It came to its end, and the rule of the run file refuses the next rung.
         Rejected = "rejected",
         /// It came to its end, and was the last of the ladder.
         Completed = "completed",
@@ -18,19 +18,19 @@ words!(
 );
 
 record!(
-    /// One stage of a run's ladder, over all its sealed attempts. Only runs with `[stages]` have them; once it is decided,
+    /// One rung of a run's ladder, over all its sealed attempts. Only runs with `[ladder]` have them; once it is decided,
     /// its verdict does not change.
-    StageRow, "stages", key ["run_id", "stage"], {
+    RungRow, "rungs", key ["run_id", "rung"], {
         /// The run.
         run_id: RunId,
-        /// The stage, such as `10%`.
-        stage: String,
+        /// The rung, such as `10%`.
+        rung: String,
         /// The fraction of the data, from 0 to 1.
         fraction: f64,
         /// Its place in the ladder, from 1.
         place: u32,
         /// open, promoted, rejected or completed.
-        verdict: StageVerdict,
+        verdict: RungVerdict,
         /// Number of its sealed attempts.
         attempt_count: u32,
         /// The newest of them.
@@ -43,7 +43,7 @@ record!(
         gpu_seconds: f64,
         /// Cost in USD, when there is a price.
         cost_usd: Option<f64>,
-        /// The step of the previous stage whose weights it started from; null: from scratch.
+        /// The step of the previous rung whose weights it started from; null: from scratch.
         warm_start_step: Option<Step>,
         /// The promotion rule; null: there is none, or it was not applied.
         rule: Option<String>,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use trackway_checkpoint::bulk::{
-    BackgroundSaver, Region, SaveEnd, Saved, Stage, StagedSave, TensorRef, TensorSpec,
+    BackgroundSaver, Draft, DraftSave, Region, SaveEnd, Saved, TensorRef, TensorSpec,
 };
 use trackway_checkpoint::{CheckpointError, Commit, Kind};
 use trackway_core::Step;
@@ -23,7 +23,7 @@ pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;
 /// The event that says that a checkpoint was due and not made, because the one before was still being written.
 pub const CHECKPOINT_SKIPPED_EVENT: &str = "checkpoint_skipped";
 
-/// A save that is staged or being written, and what is to be said when it is done.
+/// A save that is drafted or being written, and what is to be said when it is done.
 #[derive(Debug)]
 pub(crate) struct Pending {
     reason: SaveReason,
@@ -32,11 +32,11 @@ pub(crate) struct Pending {
     interval_seconds: f64,
 }
 
-/// A checkpoint that is being filled: copy everything into it, then [`CheckpointStage::submit`]. Dropped, it saves
-/// nothing. See [`trackway_checkpoint::bulk::Stage`].
-pub struct CheckpointStage {
+/// A checkpoint that is being filled: copy everything into it, then [`CheckpointDraft::submit`]. Dropped, it saves
+/// nothing. See [`trackway_checkpoint::bulk::Draft`].
+pub struct CheckpointDraft {
     inner: Arc<Inner>,
-    stage: Stage<Commit>,
+    draft: Draft<Commit>,
     pending: Pending,
 }
 
@@ -50,7 +50,7 @@ impl Recorder {
     /// # Errors
     /// [`CheckpointError::NotInAttempt`] outside an attempt; [`CheckpointError::Fenced`], which also makes
     /// [`Recorder::should_stop`] true; what made the save before fail, once: call again to begin the next one.
-    pub fn stage_checkpoint(&self, step: Step) -> Result<Option<CheckpointStage>, CheckpointError> {
+    pub fn draft_checkpoint(&self, step: Step) -> Result<Option<CheckpointDraft>, CheckpointError> {
         let inner = self.shared().ok_or(NO_ROOT)?;
         let slot = inner.slot();
         slot.see(step);
@@ -73,7 +73,7 @@ impl Recorder {
             }
             begun?
         };
-        let Some(stage) = begun else {
+        let Some(draft) = begun else {
             inner.tell_skipped(slot, step);
             slot.go_on_unsaved(step);
             slot.decline(step);
@@ -82,7 +82,7 @@ impl Recorder {
         slot.pace().save_begins(began_micros, step);
         let interval_seconds = inner.seconds_since_last_save(slot, began_micros);
         let pending = Pending { reason, asked: Vec::new(), began_micros, interval_seconds };
-        Ok(Some(CheckpointStage { inner, stage, pending }))
+        Ok(Some(CheckpointDraft { inner, draft, pending }))
     }
 
     /// Takes memory for checkpoints of so many bytes ahead, in the background, so that the first one waits no longer
@@ -110,7 +110,7 @@ impl Recorder {
 
 impl Recorder {
     /// What made a checkpoint fail that was submitted since the last call, once; else the next
-    /// [`Recorder::stage_checkpoint`] says it.
+    /// [`Recorder::draft_checkpoint`] says it.
     #[must_use]
     pub fn checkpoint_failure(&self) -> Option<CheckpointError> {
         let inner = self.shared()?;
@@ -122,17 +122,17 @@ impl Recorder {
     }
 }
 
-impl CheckpointStage {
+impl CheckpointDraft {
     /// The step whose end it will hold.
     #[must_use]
     pub fn step(&self) -> Step {
-        self.stage.step()
+        self.draft.step()
     }
 
-    /// Copies tensors into files `STEM.safetensors`; see [`Stage::tensors`].
+    /// Copies tensors into files `STEM.safetensors`; see [`Draft::tensors`].
     ///
     /// # Errors
-    /// As [`Stage::tensors`].
+    /// As [`Draft::tensors`].
     pub fn tensors(
         &mut self,
         stem: &str,
@@ -140,13 +140,13 @@ impl CheckpointStage {
         tensors: &[TensorRef<'_>],
         metadata: &BTreeMap<String, String>,
     ) -> Result<(), CheckpointError> {
-        self.stage.tensors(stem, kind, tensors, metadata)
+        self.draft.tensors(stem, kind, tensors, metadata)
     }
 
-    /// Lays out such files and returns where each tensor goes; see [`Stage::reserve`].
+    /// Lays out such files and returns where each tensor goes; see [`Draft::reserve`].
     ///
     /// # Errors
-    /// As [`Stage::reserve`].
+    /// As [`Draft::reserve`].
     pub fn reserve(
         &mut self,
         stem: &str,
@@ -154,46 +154,46 @@ impl CheckpointStage {
         specs: &[TensorSpec],
         metadata: &BTreeMap<String, String>,
     ) -> Result<Vec<Region>, CheckpointError> {
-        self.stage.reserve(stem, kind, specs, metadata)
+        self.draft.reserve(stem, kind, specs, metadata)
     }
 
     /// Copies a file of any other content.
     ///
     /// # Errors
-    /// As [`Stage::bytes`].
+    /// As [`Draft::bytes`].
     pub fn bytes(&mut self, name: &str, kind: Kind, bytes: &[u8]) -> Result<(), CheckpointError> {
-        self.stage.bytes(name, kind, bytes)
+        self.draft.bytes(name, kind, bytes)
     }
 
     /// Says where in the data all ranks together are, where there are several: the same on each, or nothing is
     /// committed.
     pub fn set_global_cursor(&mut self, global_cursor: &[u8]) {
-        self.stage.set_global_cursor(global_cursor);
+        self.draft.set_global_cursor(global_cursor);
     }
 
     /// Hands the checkpoint to the background thread and returns at once.
     pub fn submit(self, metrics: &[(&str, f64)]) {
-        let Self { inner, stage, mut pending } = self;
+        let Self { inner, draft, mut pending } = self;
         let slot = inner.slot();
-        let step = stage.step();
+        let step = draft.step();
         pending.asked = inner.take_asked(slot);
         *slot.pending() = Some(pending);
         // Decided by what the loop knew of when it made the copy: an older save that ends later saves nothing of this step.
         slot.saved_for_stop.store(inner.stopping(slot), Ordering::Relaxed);
         inner.remember_checkpoint(slot, step);
-        stage.submit(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
+        draft.submit(metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect());
     }
 }
 
 impl Inner {
     fn new_saver(self: &Arc<Self>) -> Result<BackgroundSaver<Commit>, CheckpointError> {
         let inner = Arc::clone(self);
-        let commit = move |save: &StagedSave| inner.commit_staged(save);
+        let commit = move |save: &DraftSave| inner.commit_draft(save);
         BackgroundSaver::new(self.clock(), Box::new(commit))
     }
 
-    /// Writes and commits a staged save and records what came of it. Runs on the saver's thread.
-    fn commit_staged(&self, save: &StagedSave) -> Result<Saved<Commit>, CheckpointError> {
+    /// Writes and commits a draft and records what came of it. Runs on the saver's thread.
+    fn commit_draft(&self, save: &DraftSave) -> Result<Saved<Commit>, CheckpointError> {
         let slot = self.slot();
         let step = save.step();
         let pending = slot.pending().take();
@@ -201,7 +201,7 @@ impl Inner {
             self.hold_in_save_if_told(slot, step);
             Ok(())
         };
-        let saved = self.with_root(slot, |root| root.save_staged(save, before_commit));
+        let saved = self.with_root(slot, |root| root.save_draft(save, before_commit));
         let Some(pending) = pending else { return saved };
         if let Some(saved) = saved.as_ref().ok().filter(|_| self.leads()) {
             slot.pace().committed_behind(self.now_micros(), slot.seen_step());

@@ -1,54 +1,54 @@
-//! What the ledger says of a stage, from its sealed attempts.
+//! What the ledger says of a rung, from its sealed attempts.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
 use trackway_core::TerminationReason;
-use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow, StageRow, StageVerdict};
+use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow, RungRow, RungVerdict};
 
 use super::warm_start::WarmStart;
-use super::{Judged, Ladder, ended_well, stage_of};
+use super::{Judged, Ladder, ended_well, rung_of};
 use crate::App;
 use crate::error::AppError;
 
 /// Metrics whose last value is told, at most; those of the rule come first.
-const STAGE_METRICS_MAX: usize = 100;
+const RUNG_METRICS_MAX: usize = 100;
 
-/// The row of the stage of an attempt that is about to be sealed; `None` where the run file has no ladder. `summaries` are
+/// The row of the rung of an attempt that is about to be sealed; `None` where the run file has no ladder. `summaries` are
 /// those of the attempt.
-pub(crate) fn stage_row(
+pub(crate) fn rung_row(
     app: &App,
     run: &RunRow,
     row: &AttemptRow,
     summaries: &[MetricSummaryRow],
     judged: Option<&Judged>,
-) -> Result<Option<StageRow>, AppError> {
+) -> Result<Option<RungRow>, AppError> {
     let ladder = Ladder::of(run)?;
     if !ladder.named {
         return Ok(None);
     }
-    let stage = stage_of(row);
-    let attempts = app.sealed_of_stage(row, stage)?;
+    let rung = rung_of(row);
+    let attempts = app.sealed_of_rung(row, rung)?;
     let all = || attempts.iter().chain([row]);
     let usd: Vec<f64> = all().filter_map(|attempt| attempt.cost_usd).collect();
-    let metrics = app.metrics_of_stage(row, stage, summaries)?;
+    let metrics = app.metrics_of_rung(row, rung, summaries)?;
     let values: BTreeMap<_, _> = metrics.iter().map(|(name, values)| (name, values.last)).collect();
     let of_rule = |name: &str| judged.is_some_and(|judged| judged.judgement.values.contains_key(name));
     let (first, rest): (Vec<_>, Vec<_>) = values.into_iter().partition(|(name, _)| of_rule(name));
-    let told: BTreeMap<_, _> = first.into_iter().chain(rest).take(STAGE_METRICS_MAX).collect();
+    let told: BTreeMap<_, _> = first.into_iter().chain(rest).take(RUNG_METRICS_MAX).collect();
     let judged = judged.filter(|_| ended_well(row)).map(|judged| &judged.judgement);
     let verdict = match (row.termination_reason, judged) {
-        (Some(TerminationReason::StageRejected), _) => StageVerdict::Rejected,
-        (_, Some(_)) => StageVerdict::Promoted,
-        (_, None) if ended_well(row) => StageVerdict::Completed,
-        (_, None) => StageVerdict::Open,
+        (Some(TerminationReason::RungRejected), _) => RungVerdict::Rejected,
+        (_, Some(_)) => RungVerdict::Promoted,
+        (_, None) if ended_well(row) => RungVerdict::Completed,
+        (_, None) => RungVerdict::Open,
     };
     let warm_start = all().rev().find_map(|attempt| WarmStart::read(app, attempt.attempt_id));
-    Ok(Some(StageRow {
+    Ok(Some(RungRow {
         run_id: row.run_id,
-        stage: row.stage.clone(),
-        fraction: stage.fraction(),
-        place: u32::try_from(ladder.place(stage)).unwrap_or(u32::MAX),
+        rung: row.rung.clone(),
+        fraction: rung.fraction(),
+        place: u32::try_from(ladder.place(rung)).unwrap_or(u32::MAX),
         verdict,
         attempt_count: u32::try_from(all().count()).unwrap_or(u32::MAX),
         last_attempt_id: row.attempt_id,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_checkpoint::CheckpointError;
-use trackway_checkpoint::remote::{Source, StagedIn};
+use trackway_checkpoint::remote::{Fetched, Source};
 use trackway_core::{Clock as _, RunId, Step};
 use trackway_ledger::{AttemptRow, RunState};
 
@@ -18,14 +18,14 @@ use crate::error::AppError;
 use crate::report::{Notice, Reporter};
 use crate::run::policy::storage_budget;
 
-/// The file in an attempt's folder that says what staging in found; the receipt repeats it as events.
-pub(crate) const STAGE_IN_FILE: &str = "stage-in.json";
+/// The file in an attempt's folder that says what the fetch found; the receipt repeats it as events.
+pub(crate) const FETCH_FILE: &str = "fetch.json";
 /// How soon a request to stop is noticed.
 const WAIT_TURN: Duration = Duration::from_millis(100);
 
-/// What staging in found, with what it cost.
+/// What the fetch found, with what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StageInReport {
+pub struct FetchReport {
     /// When; RFC 3339.
     pub at: String,
     /// Where the remote is.
@@ -52,17 +52,17 @@ pub struct StageInReport {
     pub fenced_gpu_hours: f64,
 }
 
-impl StageInReport {
+impl FetchReport {
     /// What an attempt's folder holds; `None`: it had no remote.
     pub(crate) fn read(attempt_folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(attempt_folder.join(STAGE_IN_FILE)).ok()?).ok()
+        serde_json::from_slice(&std::fs::read(attempt_folder.join(FETCH_FILE)).ok()?).ok()
     }
 
     fn write(&self, attempt_folder: &Path) {
         let Ok(text) = serde_json::to_vec_pretty(self) else { return };
         // The logs have it all; this is for people.
         let _ = std::fs::create_dir_all(attempt_folder)
-            .and_then(|()| std::fs::write(attempt_folder.join(STAGE_IN_FILE), text));
+            .and_then(|()| std::fs::write(attempt_folder.join(FETCH_FILE), text));
     }
 
     /// What a person should know, a line each.
@@ -97,15 +97,15 @@ impl StageInReport {
 /// Claims the run at its remote for an attempt and brings here what it goes on from, as patiently as the retry policy
 /// says. `previous` is the attempt before, when this one follows by itself: then a run that somebody else was granted
 /// meanwhile is left alone. `None`: nobody's leave is needed, a person asked for it.
-pub fn stage_in(
+pub fn fetch(
     app: &App,
     remote: &RemotePlan,
     row: &AttemptRow,
     previous: Option<&AttemptRow>,
     reporter: &dyn Reporter,
-) -> Result<StageInReport, AppError> {
-    let staged = patiently(app, remote, row, previous, reporter);
-    let report = match staged {
+) -> Result<FetchReport, AppError> {
+    let fetched = patiently(app, remote, row, previous, reporter);
+    let report = match fetched {
         Ok(report) => report,
         Err(error) => {
             app.set_run_state(row.run_id, RunState::Failed)?;
@@ -125,12 +125,12 @@ fn patiently(
     row: &AttemptRow,
     previous: Option<&AttemptRow>,
     reporter: &dyn Reporter,
-) -> Result<StageInReport, AppError> {
+) -> Result<FetchReport, AppError> {
     let budget = storage_budget(&app.run_by_id(row.run_id)?)?;
     let mut delay_seconds = budget.backoff_min_seconds;
     for attempt in 0.. {
         let error = match remote.interruptibly(|cancelled| once(app, remote, row, previous, cancelled)) {
-            Ok(staged) => return Ok(staged),
+            Ok(fetched) => return Ok(fetched),
             Err(error) => error,
         };
         let told = remote_error("not launched: no epoch was granted", &error);
@@ -160,7 +160,7 @@ fn once(
     row: &AttemptRow,
     previous: Option<&AttemptRow>,
     cancelled: &Arc<AtomicBool>,
-) -> Result<StageInReport, CheckpointError> {
+) -> Result<FetchReport, CheckpointError> {
     let mut replica = remote.open(Patience::Long, cancelled)?;
     if replica.remote_is_empty() {
         remote.selftest(Patience::Long)?.verdict()?;
@@ -171,31 +171,32 @@ fn once(
     {
         return Err(CheckpointError::Fenced { epoch, found_epoch, found_attempt });
     }
-    let staged = replica.stage_in(row.run_id, row.attempt_id, row.epoch.unwrap_or(1), remote.policy())?;
-    Ok(report(app, row.run_id, &staged, replica.location()))
+    let fetched =
+        replica.fetch_target(row.run_id, row.attempt_id, row.epoch.unwrap_or(1), remote.policy())?;
+    Ok(report(app, row.run_id, &fetched, replica.location()))
 }
 
-fn report(app: &App, run_id: RunId, staged: &StagedIn, location: String) -> StageInReport {
-    let target = staged.target.as_ref();
-    let passed = staged.fallbacks.iter().map(|fallback| match fallback.step {
+fn report(app: &App, run_id: RunId, fetched: &Fetched, location: String) -> FetchReport {
+    let target = fetched.target.as_ref();
+    let passed = fetched.fallbacks.iter().map(|fallback| match fallback.step {
         Some(step) => format!("step {step} was skipped: {}", fallback.why),
         None => format!("a checkpoint was skipped: {}", fallback.why),
     });
     let pace = Pace::measured(&app.attempts_of(run_id).unwrap_or_default());
     let gpu_hours = |steps| FallBackCost::of(steps, pace).gpu_hours.unwrap_or(0.0);
-    StageInReport {
+    FetchReport {
         at: app.clock.now().to_rfc3339(),
         location,
-        epoch: staged.epoch,
+        epoch: fetched.epoch,
         step: target.map(|target| target.step),
         manifest_sha256: target.map(|target| target.manifest_sha256.clone()),
         fetched_bytes: target.filter(|it| it.source == Source::Remote).map_or(0, |it| it.fetched_bytes),
         passed_over: passed.collect(),
-        lost_steps: staged.lost_steps,
-        lost_gpu_hours: gpu_hours(staged.lost_steps),
-        fenced: staged.fenced.iter().map(|info| info.step).collect(),
-        fenced_steps: staged.fenced_steps,
-        fenced_gpu_hours: gpu_hours(staged.fenced_steps),
+        lost_steps: fetched.lost_steps,
+        lost_gpu_hours: gpu_hours(fetched.lost_steps),
+        fenced: fetched.fenced.iter().map(|info| info.step).collect(),
+        fenced_steps: fetched.fenced_steps,
+        fenced_gpu_hours: gpu_hours(fetched.fenced_steps),
     }
 }
 

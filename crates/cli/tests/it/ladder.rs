@@ -1,4 +1,4 @@
-//! A ladder of stages, climbed by a real training script.
+//! A ladder of rungs, climbed by a real training script.
 
 use serde_json::{Value, json};
 use trackway_recorder::{Kind, Recorder};
@@ -9,18 +9,18 @@ use crate::harness::{Home, answer, eventually};
 const MODE: &str = "LADDER_MODE";
 const ROWS: u64 = 1_000;
 const VALIDATION_ROWS: u64 = 50;
-/// Where the script kills itself in the middle stage, and where a person stops it.
+/// Where the script kills itself in the middle rung, and where a person stops it.
 const KILLED_AT_STEP: u64 = 44;
 
 /// Proves nothing by itself: it is the training script of the tests below. It fits a line by one pass over the rows of its
-/// stage, so that more rows fit it better, and validates on rows that no stage trains on.
+/// rung, so that more rows fit it better, and validates on rows that no rung trains on.
 #[test]
 fn script() {
     let Ok(mode) = std::env::var(MODE) else { return };
     let run = Recorder::attach();
     run.stop_on_sigterm();
-    let stage = run.stage();
-    let rows = stage.indexes(ROWS);
+    let rung = run.rung();
+    let rows = rung.indexes(ROWS);
     let resumed = run.resume().unwrap();
     let mut line = Line { slope: 0.0, offset: 0.0 };
     let mut first = 1;
@@ -37,7 +37,7 @@ fn script() {
     for step in first..=last {
         line.learn(rows[step as usize - 1], rate);
         if step % 5 == 0 || step == last {
-            run.log(step, &[("val_loss", line.validation_loss()), ("fraction", stage.fraction())]);
+            run.log(step, &[("val_loss", line.validation_loss()), ("fraction", rung.fraction())]);
         } else {
             run.heartbeat(step);
         }
@@ -50,10 +50,10 @@ fn script() {
         if run.should_stop() {
             break;
         }
-        if mode == "dies" && stage.fraction() == 0.1 && resumed.is_none() && step == KILLED_AT_STEP {
+        if mode == "dies" && rung.fraction() == 0.1 && resumed.is_none() && step == KILLED_AT_STEP {
             nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL).unwrap();
         }
-        if mode == "slow" && stage.fraction() == 0.1 && resumed.is_none() {
+        if mode == "slow" && rung.fraction() == 0.1 && resumed.is_none() {
             std::thread::sleep(std::time::Duration::from_millis(200));
         }
     }
@@ -97,14 +97,14 @@ impl Line {
 }
 
 /// A run file with the ladder 1 %, 10 %, 100 % and some data, and its name.
-fn run_file(home: &Home, mode: &str, stages: &str) -> String {
+fn run_file(home: &Home, mode: &str, rungs: &str) -> String {
     let binary = std::env::current_exe().unwrap();
     home.write("valid.csv", "x,y\n1,4\n2,7\n");
     let text = format!(
-        "[run]\nname = \"{mode}\"\ncommand = [\"{}\", \"stages::script\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
+        "[run]\nname = \"{mode}\"\ncommand = [\"{}\", \"ladder::script\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
          environment = {{ {MODE} = \"{mode}\" }}\n[resources]\ngpus = 2\nusd_per_gpu_hour = 3.6\n\
          [data.validation]\npath = \"valid.csv\"\n\
-         [stages]\nladder = [\"1%\", \"10%\", \"100%\"]\n{stages}\n[checkpoint]\nevery = {{ steps = 10 }}\n\
+         [ladder]\nrungs = [\"1%\", \"10%\", \"100%\"]\n{rungs}\n[checkpoint]\nevery = {{ steps = 10 }}\n\
          [retry]\nunknown = {{ attempts = 1, backoff = \"0s..0s\" }}\n",
         binary.display()
     );
@@ -123,8 +123,8 @@ fn numbers(rows: &[Value], name: &str) -> Vec<f64> {
     rows.iter().map(|row| row[name].as_f64().unwrap_or_else(|| panic!("{name} of {row}"))).collect()
 }
 
-/// Proves that a run climbs its ladder, one attempt for each stage, each from nothing and with checkpoints of its own; that
-/// the decisions hold their numbers; and that the curve, the receipts and the cost tell the stages apart, over the same
+/// Proves that a run climbs its ladder, one attempt for each rung, each from nothing and with checkpoints of its own; that
+/// the decisions hold their numbers; and that the curve, the receipts and the cost tell the rungs apart, over the same
 /// validation data.
 #[test]
 fn a_run_climbs_its_ladder() {
@@ -133,75 +133,75 @@ fn a_run_climbs_its_ladder() {
     let run = home.json(&["run", &file]);
     assert_eq!(run["state"], "completed", "{run}");
     let attempts = run["attempts"].as_array().unwrap();
-    assert_eq!(column(attempts, "stage"), [json!("1%"), json!("10%"), json!("100%")], "{run}");
+    assert_eq!(column(attempts, "rung"), [json!("1%"), json!("10%"), json!("100%")], "{run}");
     assert!(attempts.iter().all(|attempt| attempt["resumed_from_step"] == Value::Null), "{run}");
 
-    let stages = home.sql("select stage, fraction, place, verdict, attempt_count, last_step, gpu_seconds, wall_seconds, cost_usd, rule, why, values_json, metrics_json from stages order by place");
+    let rungs = home.sql("select rung, fraction, place, verdict, attempt_count, last_step, gpu_seconds, wall_seconds, cost_usd, rule, why, values_json, metrics_json from rungs order by place");
     assert_eq!(
-        column(&stages, "verdict"),
+        column(&rungs, "verdict"),
         [json!("promoted"), json!("promoted"), json!("completed")],
-        "{stages:?}"
+        "{rungs:?}"
     );
-    let steps = numbers(&stages, "last_step");
+    let steps = numbers(&rungs, "last_step");
     assert!(steps[0] < 30.0 && (60.0..140.0).contains(&steps[1]) && steps[2] == 1000.0, "{steps:?}");
-    for stage in &stages {
-        let (gpu, wall) = (stage["gpu_seconds"].as_f64().unwrap(), stage["wall_seconds"].as_f64().unwrap());
-        assert!((gpu - 2.0 * wall).abs() < 1e-9 && wall > 0.0, "{stage}");
-        assert!((stage["cost_usd"].as_f64().unwrap() - gpu * 0.001).abs() < 1e-12, "{stage}");
+    for rung in &rungs {
+        let (gpu, wall) = (rung["gpu_seconds"].as_f64().unwrap(), rung["wall_seconds"].as_f64().unwrap());
+        assert!((gpu - 2.0 * wall).abs() < 1e-9 && wall > 0.0, "{rung}");
+        assert!((rung["cost_usd"].as_f64().unwrap() - gpu * 0.001).abs() < 1e-12, "{rung}");
     }
     let whole = home.sql("select gpu_seconds, cost_usd from runs");
     assert!(
-        (whole[0]["gpu_seconds"].as_f64().unwrap() - numbers(&stages, "gpu_seconds").iter().sum::<f64>())
+        (whole[0]["gpu_seconds"].as_f64().unwrap() - numbers(&rungs, "gpu_seconds").iter().sum::<f64>())
             .abs()
             < 1e-9
     );
-    let second = &stages[1]["why"];
+    let second = &rungs[1]["why"];
     assert!(second.as_str().unwrap().contains("previous(val_loss) is"), "{second}");
 
     let decisions = home.sql("select decision, rule, why from retries order by at");
     assert_eq!(column(&decisions, "decision"), [json!("promote"), json!("promote"), json!("stop")]);
     assert_eq!(&decisions[1]["why"], second);
 
-    let curve = home.sql("select stage, max(value) as fraction, count(*) as points from effective_metrics where name = 'fraction' group by 1 order by 2");
-    assert_eq!(column(&curve, "stage"), [json!("1%"), json!("10%"), json!("100%")]);
+    let curve = home.sql("select rung, max(value) as fraction, count(*) as points from effective_metrics where name = 'fraction' group by 1 order by 2");
+    assert_eq!(column(&curve, "rung"), [json!("1%"), json!("10%"), json!("100%")]);
     assert_eq!(numbers(&curve, "fraction"), [0.01, 0.1, 1.0]);
     let data = home.sql("select distinct data_sha256 from training_attempts");
-    assert_eq!(data.len(), 1, "the validation data is the same on every stage: {data:?}");
+    assert_eq!(data.len(), 1, "the validation data is the same on every rung: {data:?}");
 
     let roots = home.sql("select distinct location from checkpoints order by location");
     assert_eq!(roots.len(), 3, "{roots:?}");
     let shown = home.trackway(&["explain", "last"]).stdout;
     assert!(
-        shown.contains("Stages") && shown.contains("promoted") && shown.contains("100% of the data"),
+        shown.contains("Rungs") && shown.contains("promoted") && shown.contains("100% of the data"),
         "{shown}"
     );
     let watched = home.json(&["watch", "last", "--once"]);
-    assert_eq!((&watched["stage"], &watched["stages"][0]["verdict"]), (&json!("100%"), &json!("promoted")));
+    assert_eq!((&watched["rung"], &watched["rungs"][0]["verdict"]), (&json!("100%"), &json!("promoted")));
 }
 
-/// Proves that a stage whose rule is not met ends the run before the next stage spends anything, that its receipt and every
+/// Proves that a rung whose rule is not met ends the run before the next rung spends anything, that its receipt and every
 /// view say so with the numbers, and that the run cannot be taken up past it.
 #[test]
-fn a_stage_that_is_not_good_enough_ends_the_run() {
+fn a_rung_that_is_not_good_enough_ends_the_run() {
     let home = Home::new();
     let file = run_file(&home, "learns_nothing", BETTER);
     let told = home.trackway(&["run", &file, "--json"]);
     assert_eq!(told.code, 5, "{}", told.stderr);
     let run: Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(run["state"], "blocked", "{run}");
-    assert_eq!(column(run["attempts"].as_array().unwrap(), "stage"), [json!("1%"), json!("10%")]);
-    let receipt = &home.sql("select termination_reason, termination_rule, termination_confidence, exit_code, cast(termination_evidence as text) as evidence from training_attempts where stage = '10%'")[0];
-    assert_eq!(receipt["termination_reason"], "stage_rejected", "{receipt}");
+    assert_eq!(column(run["attempts"].as_array().unwrap(), "rung"), [json!("1%"), json!("10%")]);
+    let receipt = &home.sql("select termination_reason, termination_rule, termination_confidence, exit_code, cast(termination_evidence as text) as evidence from training_attempts where rung = '10%'")[0];
+    assert_eq!(receipt["termination_reason"], "rung_rejected", "{receipt}");
     assert_eq!(
         (&receipt["termination_rule"], &receipt["exit_code"]),
-        (&json!("stage.promotion_refused"), &json!(0))
+        (&json!("rung.promotion_refused"), &json!(0))
     );
     let evidence = receipt["evidence"].as_str().unwrap();
     assert!(evidence.contains("`val_loss < 0.95 * previous` is not met: val_loss is"), "{evidence}");
-    let stages = home.sql("select stage, verdict, why from stages order by place");
-    assert_eq!(column(&stages, "verdict"), [json!("promoted"), json!("rejected")]);
+    let rungs = home.sql("select rung, verdict, why from rungs order by place");
+    assert_eq!(column(&rungs, "verdict"), [json!("promoted"), json!("rejected")]);
     let runs = home.trackway(&["runs"]).stdout;
-    assert!(runs.contains("blocked") && runs.contains("stage_rejected"), "{runs}");
+    assert!(runs.contains("blocked") && runs.contains("rung_rejected"), "{runs}");
     let shown = home.trackway(&["explain", "last"]).stdout;
     assert!(shown.contains("does not hold") && shown.contains("rejected"), "{shown}");
     let watched = home.trackway(&["watch", "last", "--once"]).stdout;
@@ -209,30 +209,30 @@ fn a_stage_that_is_not_good_enough_ends_the_run() {
     assert_eq!(home.trackway(&["resume", "last"]).code, 2);
 }
 
-/// Proves that runs are compared at the stage each of them is at, as steps of other stages are of other data.
+/// Proves that runs are compared at the rung each of them is at, as steps of other rungs are of other data.
 #[test]
-fn runs_are_compared_at_their_stage() {
+fn runs_are_compared_at_their_rung() {
     let home = Home::new();
     let refused = run_file(&home, "learns_nothing", BETTER);
     assert_eq!(home.trackway(&["run", &refused]).code, 5);
     let promoted = run_file(&home, "learns", BETTER);
     assert_eq!(home.trackway(&["run", &promoted]).code, 0);
     let compared = home.json(&["compare", "learns_nothing", "learns", "--metrics", "fraction"]);
-    assert_eq!(column(compared["runs"].as_array().unwrap(), "stage"), [json!("10%"), json!("100%")]);
+    assert_eq!(column(compared["runs"].as_array().unwrap(), "rung"), [json!("10%"), json!("100%")]);
     let figures = compared["metrics"][0]["values"].as_array().unwrap();
     assert_eq!(numbers(figures, "min"), [0.1, 1.0], "{compared}");
     let table = home.trackway(&["compare", "learns_nothing", "learns"]).stdout;
-    assert!(table.lines().any(|line| line.contains("stage") && line.contains("10%")), "{table}");
+    assert!(table.lines().any(|line| line.contains("rung") && line.contains("10%")), "{table}");
 }
 
-/// Proves that a metric nobody logs meets no rule, on the first stage already, and that this is said.
+/// Proves that a metric nobody logs meets no rule, on the first rung already, and that this is said.
 #[test]
-fn a_metric_that_nobody_logs_is_told_at_the_first_stage() {
+fn a_metric_that_nobody_logs_is_told_at_the_first_rung() {
     let home = Home::new();
     let file = run_file(&home, "learns", "promote = \"accuracy > previous\"");
     let run = home.json(&["run", &file]);
     assert_eq!((&run["state"], run["attempts"].as_array().unwrap().len()), (&json!("blocked"), 1), "{run}");
-    let why = run["stages"][0]["why"].as_str().unwrap();
+    let why = run["rungs"][0]["why"].as_str().unwrap();
     assert!(why.ends_with("`accuracy` was not logged at 1%"), "{why}");
     let mistaken = run_file(&home, "mistaken", "promote = \"val_loss < 95%\"");
     let refused = home.trackway(&["run", &mistaken]);
@@ -240,31 +240,31 @@ fn a_metric_that_nobody_logs_is_told_at_the_first_stage() {
     assert!(refused.stderr.contains("which has no meaning in a rule"), "{}", refused.stderr);
 }
 
-/// Proves that a script that is killed in the middle stage goes on there, from the checkpoint of that stage, and that the
-/// retry is counted in that stage and in its curve.
+/// Proves that a script that is killed in the middle rung goes on there, from the checkpoint of that rung, and that the
+/// retry is counted in that rung and in its curve.
 #[test]
-fn a_killed_stage_goes_on_where_it_was() {
+fn a_killed_rung_goes_on_where_it_was() {
     let home = Home::new();
     let file = run_file(&home, "dies", BETTER);
     let run = home.json(&["run", &file]);
     assert_eq!(run["state"], "completed", "{run}");
     let attempts = run["attempts"].as_array().unwrap();
-    assert_eq!(column(attempts, "stage"), [json!("1%"), json!("10%"), json!("10%"), json!("100%")], "{run}");
+    assert_eq!(column(attempts, "rung"), [json!("1%"), json!("10%"), json!("10%"), json!("100%")], "{run}");
     assert_eq!((&attempts[1]["signal"], &attempts[2]["resumed_from_step"]), (&json!(9), &json!(40)), "{run}");
-    assert_eq!(column(run["stages"].as_array().unwrap(), "attempt_count"), [json!(1), json!(2), json!(1)]);
-    let doubled = home.sql("select step from effective_metrics where stage = '10%' and name = 'val_loss' group by step having count(*) > 1");
+    assert_eq!(column(run["rungs"].as_array().unwrap(), "attempt_count"), [json!(1), json!(2), json!(1)]);
+    let doubled = home.sql("select step from effective_metrics where rung = '10%' and name = 'val_loss' group by step having count(*) > 1");
     assert!(doubled.is_empty(), "{doubled:?}");
 }
 
-/// Proves that a run that was stopped in the middle stage is taken up in that stage.
+/// Proves that a run that was stopped in the middle rung is taken up in that rung.
 #[test]
-fn a_stopped_run_is_taken_up_in_its_stage() {
+fn a_stopped_run_is_taken_up_in_its_rung() {
     let home = Home::new();
     let file = run_file(&home, "slow", BETTER);
     let supervisor = home.spawn(&["run", &file]);
-    eventually("the middle stage to commit", || {
+    eventually("the middle rung to commit", || {
         let query =
-            "select attempt_id from training_attempts where stage = '10%' and last_committed_step >= 10";
+            "select attempt_id from training_attempts where rung = '10%' and last_committed_step >= 10";
         let rows = home.trackway(&["sql", query, "--json"]).stdout;
         serde_json::from_str::<Vec<Value>>(&rows).ok().filter(|rows| !rows.is_empty())
     });
@@ -274,21 +274,21 @@ fn a_stopped_run_is_taken_up_in_its_stage() {
     let run = home.json(&["resume", "last"]);
     assert_eq!(run["state"], "completed", "{run}");
     let attempts = run["attempts"].as_array().unwrap();
-    assert_eq!(column(attempts, "stage"), [json!("1%"), json!("10%"), json!("10%"), json!("100%")], "{run}");
+    assert_eq!(column(attempts, "rung"), [json!("1%"), json!("10%"), json!("10%"), json!("100%")], "{run}");
     assert!(attempts[2]["resumed_from_step"].as_u64().unwrap() >= 10, "{run}");
     assert_eq!(attempts[3]["resumed_from_step"], Value::Null, "{run}");
 }
 
-/// Proves that with `warm_start` a stage begins at step 1 with the weights that the stage before committed last, and that
+/// Proves that with `warm_start` a rung begins at step 1 with the weights that the rung before committed last, and that
 /// the receipt names them.
 #[test]
-fn a_warm_stage_begins_with_the_weights_of_the_one_before() {
+fn a_warm_rung_begins_with_the_weights_of_the_one_before() {
     let home = Home::new();
     let file = run_file(&home, "learns", &format!("{BETTER}\nwarm_start = true"));
     let run = home.json(&["run", &file]);
     assert_eq!(run["state"], "completed", "{run}");
-    let begun = home.sql("select a.stage, a.first_step, cast(p.value as double) as value from training_attempts a join parameters p on a.attempt_id = p.attempt_id where p.name = 'validation_loss_at_first' order by a.attempt_number");
-    let stages = home.sql("select stage, warm_start_step, metrics_json from stages order by place");
+    let begun = home.sql("select a.rung, a.first_step, cast(p.value as double) as value from training_attempts a join parameters p on a.attempt_id = p.attempt_id where p.name = 'validation_loss_at_first' order by a.attempt_number");
+    let rungs = home.sql("select rung, warm_start_step, metrics_json from rungs order by place");
     let ended: Vec<f64> = home
         .sql("select m.last_value as value from training_attempts a join metric_summaries m on a.attempt_id = m.attempt_id where m.name = 'val_loss' order by a.attempt_number")
         .iter()
@@ -297,10 +297,10 @@ fn a_warm_stage_begins_with_the_weights_of_the_one_before() {
     let begun_at = numbers(&begun, "value");
     assert_eq!(begun_at[1..], ended[..2], "{begun:?}");
     assert!(begun_at[0] > begun_at[1]);
-    assert_eq!(stages[0]["warm_start_step"], Value::Null);
-    assert_eq!(stages[1]["warm_start_step"], run["stages"][0]["last_step"]);
+    assert_eq!(rungs[0]["warm_start_step"], Value::Null);
+    assert_eq!(rungs[1]["warm_start_step"], run["rungs"][0]["last_step"]);
     let events = home.sql(
-        "select kind, message from events where kind in ('stage_warm_start', 'warm_start') order by at, kind",
+        "select kind, message from events where kind in ('rung_warm_start', 'warm_start') order by at, kind",
     );
     assert_eq!(events.len(), 4, "what was planned, and what the script took: {events:?}");
 

@@ -46,7 +46,7 @@ impl Promises {
 }
 
 /// A root, the disk below it, and what was promised about it.
-pub(super) struct Stage {
+pub(super) struct Scene {
     pub world: World,
     /// The first process on that machine.
     pub disk: FaultDisk,
@@ -56,7 +56,7 @@ pub(super) struct Stage {
     promises: Mutex<Promises>,
 }
 
-impl Stage {
+impl Scene {
     /// Everything on one disk.
     pub fn local() -> Arc<Self> {
         Self::new(None)
@@ -64,9 +64,9 @@ impl Stage {
 
     /// The files on a disk, the log elsewhere.
     pub fn with_log(log: FaultBackend) -> Arc<Self> {
-        let stage = Self::new(Some(log));
-        std::fs::create_dir_all(stage.world.path()).unwrap();
-        stage
+        let scene = Self::new(Some(log));
+        std::fs::create_dir_all(scene.world.path()).unwrap();
+        scene
     }
 
     fn new(log: Option<FaultBackend>) -> Arc<Self> {

@@ -1,29 +1,29 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString};
-use trackway_recorder::DataStage;
+use trackway_recorder::DataRung;
 
 use crate::error::input;
 
-/// The fraction of the data that this process trains on, from above 0 to 1; 1 outside a stage.
+/// The fraction of the data that this process trains on, from above 0 to 1; 1 outside a rung.
 #[pyfunction]
-pub fn stage() -> f64 {
-    DataStage::from_environment().fraction()
+pub fn rung() -> f64 {
+    DataRung::from_environment().fraction()
 }
 
-/// Whether what this key names is part of the stage.
+/// Whether what this key names is part of the rung.
 #[pyfunction]
 #[pyo3(signature = (key, /))]
-pub fn in_stage(py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let stage = DataStage::from_environment();
+pub fn in_rung(py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let rung = DataRung::from_environment();
     if let Ok(text) = key.cast::<PyString>() {
-        return Ok(stage.holds_text(text.to_str()?));
+        return Ok(rung.holds_text(text.to_str()?));
     }
     let whole = key.is_instance_of::<PyInt>() && !key.is_instance_of::<PyBool>();
     // Numbers of NumPy and the like are whole when they say so.
     let number =
         if whole { key.extract::<i64>() } else { key.call_method0("__index__").and_then(|it| it.extract()) };
     match number {
-        Ok(number) if !key.is_instance_of::<PyBool>() => Ok(stage.holds_number(number)),
+        Ok(number) if !key.is_instance_of::<PyBool>() => Ok(rung.holds_number(number)),
         _ => {
             let found = key.get_type().qualname()?;
             Err(input(
@@ -34,10 +34,10 @@ pub fn in_stage(py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
     }
 }
 
-/// A byte for each of `count` rows: 1 where it is part of the stage.
+/// A byte for each of `count` rows: 1 where it is part of the rung.
 #[pyfunction]
-pub fn stage_mask(py: Python<'_>, count: u64) -> PyResult<Bound<'_, PyBytes>> {
-    let indexes = py.detach(|| DataStage::from_environment().indexes(count));
+pub fn rung_mask(py: Python<'_>, count: u64) -> PyResult<Bound<'_, PyBytes>> {
+    let indexes = py.detach(|| DataRung::from_environment().indexes(count));
     let length = usize::try_from(count).map_err(|_| input(py, "there are too many rows"))?;
     PyBytes::new_with(py, length, |mask| {
         for index in indexes {

@@ -1,84 +1,84 @@
-//! Between the ledger's rows and tower's ladder: where a run is on it, how a stage is judged, what its row says.
+//! Between the ledger's rows and tower's ladder: where a run is on it, how a rung is judged, what its row says.
 
 mod row;
 pub(crate) mod warm_start;
 
-use trackway_core::{LaunchKind, Stage, TerminationReason};
+use trackway_core::{LaunchKind, Rung, TerminationReason};
 use trackway_formats::promotion::Rule;
 use trackway_ledger::{AttemptRow, AttemptState, MetricSummaryRow, RunRow};
-use trackway_tower::decide::NextStage;
-use trackway_tower::stages::{
-    Judgement, MetricValues, StageEnd, StageMetrics, judge, judge_without_rule, next_stage, previous_stage,
+use trackway_tower::decide::NextRung;
+use trackway_tower::ladder::{
+    Judgement, MetricValues, RungEnd, RungMetrics, judge, judge_without_rule, next_rung, previous_rung,
 };
 
 use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::stored::stored_plan;
 
-pub(crate) use row::stage_row;
+pub(crate) use row::rung_row;
 
-/// The ladder of a run; one stage, all of the data, where the run file names none.
+/// The ladder of a run; one rung, all of the data, where the run file names none.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ladder {
-    stages: Vec<Stage>,
+    rungs: Vec<Rung>,
     promote: Option<String>,
     warm_start: bool,
     /// Whether the run file has one.
     pub named: bool,
 }
 
-/// What became of a stage whose attempt has ended.
+/// What became of a rung whose attempt has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judged {
     pub judgement: Judgement,
-    /// The stage it leads to where it is promoted.
-    pub next: Stage,
+    /// The rung it leads to where it is promoted.
+    pub next: Rung,
 }
 
 impl Ladder {
     /// The ladder of a run, from the ledger's copy of its plan. Rehearsals and proofs use all of the data.
     pub(crate) fn of(run: &RunRow) -> Result<Self, AppError> {
-        let section = stored_plan(run)?.and_then(|plan| plan.stages);
+        let section = stored_plan(run)?.and_then(|plan| plan.ladder);
         let Some(section) = section.filter(|_| run.kind == LaunchKind::Train) else {
             return Ok(Self::whole());
         };
-        let stages: Vec<Stage> = section.ladder.into_iter().filter_map(Stage::new).collect();
-        if stages.is_empty() {
+        let rungs: Vec<Rung> = section.rungs.into_iter().filter_map(Rung::new).collect();
+        if rungs.is_empty() {
             return Ok(Self::whole());
         }
-        Ok(Self { stages, promote: section.promote, warm_start: section.warm_start, named: true })
+        Ok(Self { rungs, promote: section.promote, warm_start: section.warm_start, named: true })
     }
 
     fn whole() -> Self {
-        Self { stages: vec![Stage::FULL], promote: None, warm_start: false, named: false }
+        Self { rungs: vec![Rung::FULL], promote: None, warm_start: false, named: false }
     }
 
-    /// The stage that a run begins with.
-    pub(crate) fn first(&self) -> Stage {
-        self.stages.first().copied().unwrap_or(Stage::FULL)
+    /// The rung that a run begins with.
+    pub(crate) fn first(&self) -> Rung {
+        self.rungs.first().copied().unwrap_or(Rung::FULL)
     }
 
-    /// The stage whose weights this one begins with.
-    fn warm_start_of(&self, stage: Stage) -> Option<Stage> {
-        previous_stage(&self.stages, stage).filter(|_| self.warm_start)
+    /// The rung whose weights this one begins with.
+    fn warm_start_of(&self, rung: Rung) -> Option<Rung> {
+        previous_rung(&self.rungs, rung).filter(|_| self.warm_start)
     }
 
     /// Counted from 1.
-    fn place(&self, stage: Stage) -> usize {
-        self.stages.iter().filter(|below| **below <= stage).count()
+    fn place(&self, rung: Rung) -> usize {
+        self.rungs.iter().filter(|below| **below <= rung).count()
     }
 }
 
-/// The stage of an attempt.
-pub(crate) fn stage_of(attempt: &AttemptRow) -> Stage {
-    attempt.stage.parse().unwrap_or(Stage::FULL)
+/// The rung of an attempt.
+pub(crate) fn rung_of(attempt: &AttemptRow) -> Rung {
+    attempt.rung.parse().unwrap_or(Rung::FULL)
 }
 
 impl Judged {
     /// Where the run goes, for the decision.
-    pub(crate) fn next_stage(&self) -> Option<NextStage> {
-        let (stage, why) = (self.next.to_string(), self.judgement.why.clone());
-        self.judgement.promoted.then_some(NextStage { stage, why })
+    pub(crate) fn next_rung(&self) -> Option<NextRung> {
+        let (rung, why) = (self.next.to_string(), self.judgement.why.clone());
+        self.judgement.promoted.then_some(NextRung { rung, why })
     }
 
     /// Why it goes nowhere, for the verdict.
@@ -88,29 +88,29 @@ impl Judged {
 }
 
 impl App {
-    /// Where a run is on its ladder: the stage of its last attempt.
-    pub(crate) fn stage_now(&self, run: &RunRow) -> Result<Stage, AppError> {
+    /// Where a run is on its ladder: the rung of its last attempt.
+    pub(crate) fn rung_now(&self, run: &RunRow) -> Result<Rung, AppError> {
         match self.attempts_of_kind(run.run_id, run.kind)?.last() {
-            Some(last) => Ok(stage_of(last)),
+            Some(last) => Ok(rung_of(last)),
             None => Ok(Ladder::of(run)?.first()),
         }
     }
 
-    /// Judges the stage of an attempt that ended, as far as its metrics go; whether it ended well is another matter.
+    /// Judges the rung of an attempt that ended, as far as its metrics go; whether it ended well is another matter.
     /// `None` at the end of the ladder. `summaries` are those of this attempt.
-    pub(crate) fn judge_stage(
+    pub(crate) fn judge_rung(
         &self,
         run: &RunRow,
         row: &AttemptRow,
         summaries: &[MetricSummaryRow],
     ) -> Result<Option<Judged>, AppError> {
         let ladder = Ladder::of(run)?;
-        let stage = stage_of(row);
-        let Some(next) = next_stage(&ladder.stages, stage).filter(|_| row.kind == LaunchKind::Train) else {
+        let rung = rung_of(row);
+        let Some(next) = next_rung(&ladder.rungs, rung).filter(|_| row.kind == LaunchKind::Train) else {
             return Ok(None);
         };
         let Some(text) = &ladder.promote else {
-            return Ok(Some(Judged { judgement: judge_without_rule(stage), next }));
+            return Ok(Some(Judged { judgement: judge_without_rule(rung), next }));
         };
         // It was read when the run file was; only a damaged ledger holds one that cannot be.
         let rule = Rule::parse(text).map_err(|error| {
@@ -119,24 +119,24 @@ impl App {
                 format!("the promotion rule of the stored plan {}", error.message),
             )
         })?;
-        let previous = match previous_stage(&ladder.stages, stage) {
-            Some(before) => Some((before, self.metrics_of_stage(row, before, &[])?)),
+        let previous = match previous_rung(&ladder.rungs, rung) {
+            Some(before) => Some((before, self.metrics_of_rung(row, before, &[])?)),
             None => None,
         };
-        let metrics = self.metrics_of_stage(row, stage, summaries)?;
-        let judgement = judge(text, &rule, &StageEnd { stage, metrics, previous });
+        let metrics = self.metrics_of_rung(row, rung, summaries)?;
+        let judgement = judge(text, &rule, &RungEnd { rung, metrics, previous });
         Ok(Some(Judged { judgement, next }))
     }
 
-    /// What the sealed attempts of a stage recorded and, after them, `newest`.
-    fn metrics_of_stage(
+    /// What the sealed attempts of a rung recorded and, after them, `newest`.
+    fn metrics_of_rung(
         &self,
         row: &AttemptRow,
-        stage: Stage,
+        rung: Rung,
         newest: &[MetricSummaryRow],
-    ) -> Result<StageMetrics, AppError> {
-        let mut metrics = StageMetrics::new();
-        for attempt in self.sealed_of_stage(row, stage)? {
+    ) -> Result<RungMetrics, AppError> {
+        let mut metrics = RungMetrics::new();
+        for attempt in self.sealed_of_rung(row, rung)? {
             let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?;
             gather(&mut metrics, &summaries);
         }
@@ -144,12 +144,12 @@ impl App {
         Ok(metrics)
     }
 
-    /// The sealed attempts of a stage of the row's run, oldest first, without the row itself.
-    fn sealed_of_stage(&self, row: &AttemptRow, stage: Stage) -> Result<Vec<AttemptRow>, AppError> {
+    /// The sealed attempts of a rung of the row's run, oldest first, without the row itself.
+    fn sealed_of_rung(&self, row: &AttemptRow, rung: Rung) -> Result<Vec<AttemptRow>, AppError> {
         let mut attempts = self.attempts_of(row.run_id)?;
         attempts.retain(|attempt| {
             attempt.state == AttemptState::Sealed
-                && stage_of(attempt) == stage
+                && rung_of(attempt) == rung
                 && attempt.attempt_id != row.attempt_id
         });
         Ok(attempts)
@@ -157,7 +157,7 @@ impl App {
 }
 
 /// Adds what a later attempt recorded: its last value counts, and its extremes where they go beyond.
-fn gather(metrics: &mut StageMetrics, summaries: &[MetricSummaryRow]) {
+fn gather(metrics: &mut RungMetrics, summaries: &[MetricSummaryRow]) {
     for summary in summaries {
         let values: &mut MetricValues = metrics.entry(summary.name.clone()).or_default();
         values.last = summary.last_value;
@@ -166,10 +166,10 @@ fn gather(metrics: &mut StageMetrics, summaries: &[MetricSummaryRow]) {
     }
 }
 
-/// Whether an attempt brought its stage to its end.
+/// Whether an attempt brought its rung to its end.
 fn ended_well(row: &AttemptRow) -> bool {
     row.termination_reason
-        .is_some_and(|reason| reason.is_success() || reason == TerminationReason::StageRejected)
+        .is_some_and(|reason| reason.is_success() || reason == TerminationReason::RungRejected)
 }
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ mod tests {
     /// Proves that the newest value of a metric counts, also where only an earlier attempt recorded it, and that the
     /// extremes are those of all attempts.
     #[test]
-    fn a_stage_is_the_sum_of_its_attempts() {
+    fn a_rung_is_the_sum_of_its_attempts() {
         let ids = SequentialIds::default();
         let (run_id, attempt_id) = (RunId::new(&ids), AttemptId::new(&ids));
         let summary = |name: &str, last: f64, least: f64, greatest: f64| MetricSummaryRow {
@@ -198,7 +198,7 @@ mod tests {
             max_value: Some(greatest),
             mean_value: None,
         };
-        let mut metrics = StageMetrics::new();
+        let mut metrics = RungMetrics::new();
         gather(&mut metrics, &[summary("a", 3.0, 1.0, 4.0), summary("b", 7.0, 7.0, 7.0)]);
         gather(&mut metrics, &[summary("a", f64::NAN, 2.0, 9.0)]);
         assert_eq!(metrics["a"], MetricValues { last: None, least: Some(1.0), greatest: Some(9.0) });

@@ -10,7 +10,7 @@ use crate::bulk::mapping::BLOCK_BYTES;
 use crate::bulk::plan::{FilePlan, MAX_FILE_BYTES, TensorSpec, plan_files};
 use crate::bulk::safetensors::TensorError;
 use crate::bulk::saver::Shared;
-use crate::bulk::write::StagedFile;
+use crate::bulk::write::DraftFile;
 use crate::error::CheckpointError;
 
 /// A tensor and its bytes.
@@ -23,7 +23,7 @@ pub struct TensorRef<'a> {
 }
 
 /// A save that is being filled. It holds the arena: there is one at a time. Dropped, it saves nothing.
-pub struct Stage<C> {
+pub struct Draft<C> {
     home: Arc<Shared<C>>,
     /// Gone when it was submitted.
     content: Option<Content>,
@@ -46,17 +46,17 @@ struct PlacedFile {
     size_bytes: usize,
 }
 
-/// A save that is staged: all its bytes lie in memory, and wait to be written and committed.
+/// A draft that was submitted: all its bytes lie in memory, and wait to be written and committed.
 #[derive(Debug)]
-pub struct StagedSave {
+pub struct DraftSave {
     pub(crate) content: Content,
     /// Values of metrics at that step.
     pub metrics: Vec<(String, f64)>,
-    /// What the training loop waited: from the begin of the stage to its submission.
+    /// What the training loop waited: from the begin of the draft to its submission.
     pub stall_seconds: f64,
 }
 
-impl StagedSave {
+impl DraftSave {
     /// The step whose end it holds.
     #[must_use]
     pub fn step(&self) -> Step {
@@ -69,21 +69,21 @@ impl StagedSave {
         &self.content.global_cursor
     }
 
-    /// Its files, in the order they were staged.
+    /// Its files, in the order they were added.
     #[must_use]
-    pub fn files(&self) -> Vec<StagedFile<'_>> {
+    pub fn files(&self) -> Vec<DraftFile<'_>> {
         let Content { arena, files, .. } = &self.content;
         files
             .iter()
             .map(|file| {
                 let memory = arena.bytes(file.begin, file.size_bytes.next_multiple_of(BLOCK_BYTES));
-                StagedFile::in_blocks(&file.name, file.kind, file.size_bytes, memory)
+                DraftFile::in_blocks(&file.name, file.kind, file.size_bytes, memory)
             })
             .collect()
     }
 }
 
-impl<C> Stage<C> {
+impl<C> Draft<C> {
     pub(crate) fn new(home: Arc<Shared<C>>, arena: Arena, step: Step, begun_micros: i64) -> Self {
         Self {
             home,
@@ -103,7 +103,7 @@ impl<C> Stage<C> {
     ///
     /// # Errors
     /// [`CheckpointError::Tensors`] for a tensor that cannot be stored, [`CheckpointError::Manifest`] for a name that
-    /// is not allowed or used already, [`CheckpointError::Memory`] when there is no room. The stage is of no more use.
+    /// is not allowed or used already, [`CheckpointError::Memory`] when there is no room. The draft is of no more use.
     pub fn tensors(
         &mut self,
         stem: &str,
@@ -138,10 +138,10 @@ impl<C> Stage<C> {
 
     /// Lays out such files and returns where each tensor goes, in the order they were given: for whoever copies them
     /// there without help, from a device or another language. All of each region must be written before
-    /// [`Stage::submit`], and nothing afterwards.
+    /// [`Draft::submit`], and nothing afterwards.
     ///
     /// # Errors
-    /// As [`Stage::tensors`].
+    /// As [`Draft::tensors`].
     pub fn reserve(
         &mut self,
         stem: &str,
@@ -185,7 +185,7 @@ impl<C> Stage<C> {
     pub fn submit(mut self, metrics: Vec<(String, f64)>) {
         if let Some(content) = self.content.take() {
             let stall_seconds = self.home.seconds_since(self.begun_micros);
-            self.home.submit(StagedSave { content, metrics, stall_seconds });
+            self.home.submit(DraftSave { content, metrics, stall_seconds });
         }
     }
 
@@ -223,15 +223,15 @@ impl<C> Stage<C> {
     }
 
     fn content(&self) -> &Content {
-        self.content.as_ref().expect("only `submit` takes it, and consumes the stage")
+        self.content.as_ref().expect("only `submit` takes it, and consumes the draft")
     }
 
     fn content_mut(&mut self) -> &mut Content {
-        self.content.as_mut().expect("only `submit` takes it, and consumes the stage")
+        self.content.as_mut().expect("only `submit` takes it, and consumes the draft")
     }
 }
 
-impl<C> Drop for Stage<C> {
+impl<C> Drop for Draft<C> {
     fn drop(&mut self) {
         if let Some(content) = self.content.take() {
             self.home.give_back(content.arena);

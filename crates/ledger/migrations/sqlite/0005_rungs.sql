@@ -1,8 +1,8 @@
--- The stages of a ladder; and a decision that leads to the next one.
+-- The rungs of a ladder; and a decision that leads to the next one.
 
-CREATE TABLE stages (
+CREATE TABLE rungs (
     run_id TEXT NOT NULL REFERENCES runs (run_id),
-    stage TEXT NOT NULL,
+    rung TEXT NOT NULL,
     fraction REAL NOT NULL,
     place INTEGER NOT NULL,
     verdict TEXT NOT NULL CHECK (verdict IN ('open', 'promoted', 'rejected', 'completed')),
@@ -17,27 +17,27 @@ CREATE TABLE stages (
     why TEXT,
     values_json TEXT,
     metrics_json TEXT,
-    PRIMARY KEY (run_id, stage)
+    PRIMARY KEY (run_id, rung)
 ) STRICT;
 
-CREATE TRIGGER stages_verdict_update BEFORE UPDATE ON stages
+CREATE TRIGGER rungs_verdict_update BEFORE UPDATE ON rungs
 WHEN OLD.verdict <> 'open' AND NEW.verdict <> OLD.verdict
 BEGIN
-    SELECT RAISE(ABORT, 'trackway integrity: the verdict of a stage does not change');
+    SELECT RAISE(ABORT, 'trackway integrity: the verdict of a rung does not change');
 END;
 
-CREATE TRIGGER stages_verdict_replace BEFORE INSERT ON stages
+CREATE TRIGGER rungs_verdict_replace BEFORE INSERT ON rungs
 WHEN EXISTS (
-    SELECT 1 FROM stages WHERE run_id = NEW.run_id AND stage = NEW.stage
+    SELECT 1 FROM rungs WHERE run_id = NEW.run_id AND rung = NEW.rung
     AND verdict <> 'open' AND NEW.verdict <> verdict
 )
 BEGIN
-    SELECT RAISE(ABORT, 'trackway integrity: the verdict of a stage does not change');
+    SELECT RAISE(ABORT, 'trackway integrity: the verdict of a rung does not change');
 END;
 
-CREATE TRIGGER stages_delete BEFORE DELETE ON stages
+CREATE TRIGGER rungs_delete BEFORE DELETE ON rungs
 BEGIN
-    SELECT RAISE(ABORT, 'trackway integrity: stages are not deleted');
+    SELECT RAISE(ABORT, 'trackway integrity: rungs are not deleted');
 END;
 
 -- SQLite changes no CHECK: the table is made anew, with its rows and its rules.
