@@ -112,7 +112,7 @@ impl App {
             .map(|letter| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '_' })
             .collect();
         // Two names may look the same without their separators.
-        let digest = trackway_formats::runfile::sha256_hex(name.as_bytes());
+        let digest = trackway_formats::sha256_hex(name.as_bytes());
         let short = digest.get(..12).unwrap_or_default();
         self.home.kept_registry().join(format!("{plain}-{short}.json"))
     }

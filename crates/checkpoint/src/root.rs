@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use trackway_core::{AttemptId, Clock, Ids, RunId, Step};
 use trackway_formats::checkpoint_manifest::{
-    MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, object_prefix, sha256_hex, state_digest,
+    MANIFEST_FILE_NAME, MANIFEST_VERSION, Manifest, ManifestFile, object_prefix, state_digest,
 };
+use trackway_formats::sha256_hex;
 use trackway_store::{Claim, Disk, RealDisk, Writer, new_ulid};
 
 use crate::bulk::{DraftSave, Figures, FileWriter, LoadedFile, Saved};

@@ -4,8 +4,9 @@ use std::io;
 use std::path::Path;
 
 use trackway_formats::checkpoint_manifest::{
-    MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestError, ManifestFile, sha256_hex,
+    MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestError, ManifestFile,
 };
+use trackway_formats::sha256_hex;
 
 use trackway_store::{Disk, DiskRead};
 

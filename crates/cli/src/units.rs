@@ -1,42 +1,7 @@
-//! Numbers as people read them.
+//! Numbers of the command line as people read them.
 
 use trackway_app::assess::Estimate;
-
-/// `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 12 min`, `2 d 4 h`. Negative durations keep their sign.
-pub fn duration(seconds: f64) -> String {
-    if !seconds.is_finite() {
-        return "?".into();
-    }
-    if seconds < 0.0 {
-        return format!("-{}", duration(-seconds));
-    }
-    // A minute begins where one decimal no longer shows less than sixty seconds.
-    if seconds < 59.95 {
-        return if seconds < 0.9995 {
-            format!("{:.0} ms", seconds * 1000.0)
-        } else {
-            format!("{seconds:.1} s")
-        };
-    }
-    let whole = seconds.round() as u64;
-    match whole {
-        0..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
-        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
-    }
-}
-
-/// `512 B`, `1.5 KiB`, `3.2 GiB`.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
-}
+pub use trackway_core::text::{bytes, duration};
 
 /// A metric's value with as many digits as help: `0.3142`, `12.5`, `1.2e-7`, `NaN`.
 pub fn metric(value: f64) -> String {
@@ -103,29 +68,9 @@ pub fn short_hash(hash: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Proves each unit at its borders.
+    /// Proves that metrics keep their order of magnitude.
     #[test]
-    fn durations_change_unit_at_their_borders() {
-        let table = [
-            (0.0, "0 ms"),
-            (0.85, "850 ms"),
-            (59.9, "59.9 s"),
-            (65.0, "1 min 05 s"),
-            (11_520.0, "3 h 12 min"),
-            (187_200.0, "2 d 4 h"),
-            (-1.5, "-1.5 s"),
-        ];
-        for (seconds, text) in table {
-            assert_eq!(duration(seconds), text);
-        }
-    }
-
-    /// Proves that sizes and metrics keep their order of magnitude.
-    #[test]
-    fn sizes_and_metrics_are_readable() {
-        assert_eq!(bytes(512), "512 B");
-        assert_eq!(bytes(1_536), "1.5 KiB");
-        assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
+    fn metrics_are_readable() {
         assert_eq!(metric(0.314_16), "0.3142");
         assert_eq!(metric(1.2e-7), "1.200e-7");
         assert_eq!(metric(f64::NAN), "NaN");

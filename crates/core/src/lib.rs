@@ -13,6 +13,7 @@ mod reason;
 pub mod registry;
 mod rung;
 mod sign_off;
+pub mod text;
 mod time;
 pub mod visible;
 

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use trackway_core::Clock;
+use trackway_core::text::hex;
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
 use crate::cache::{HashCache, Identity};
@@ -270,7 +271,7 @@ fn digest(selection: &Selection, files: &[DataFile], spec: &DataSpec) -> String 
     if !spec.missing.is_empty() {
         hasher.update(serde_json::to_string(&spec.missing).expect("texts are JSON"));
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize())
 }
 
 pub(crate) fn format_of(path: &Path) -> DataFormat {

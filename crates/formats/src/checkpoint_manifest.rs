@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use trackway_core::{AttemptId, RunId, Step, Timestamp};
 
 /// The version this crate writes, and the highest it reads.
@@ -304,12 +303,6 @@ pub fn state_digest(files: &[ManifestFile]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// The SHA-256 of bytes, in lower-case hex.
-#[must_use]
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Whether a text is 64 lower-case hex digits.
 #[must_use]
 pub fn is_hex_hash(text: &str) -> bool {
@@ -396,7 +389,7 @@ mod tests {
             object_prefix: "step-00000120/epoch-0001-00000000000000000000000003".into(),
             world_size: 1,
             metrics: BTreeMap::from([("loss".into(), 0.25), ("ratio".into(), f64::NEG_INFINITY)]),
-            config_sha256: Some(sha256_hex(b"config")),
+            config_sha256: Some(crate::sha256_hex(b"config")),
             data_sha256: None,
             state_digest: state_digest(&files),
             files,

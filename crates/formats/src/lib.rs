@@ -2,6 +2,7 @@
 //! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
+mod digest;
 pub mod gate;
 pub mod hash;
 pub mod printed;
@@ -14,3 +15,5 @@ pub mod shell;
 pub mod subset;
 pub mod tensorboard;
 pub mod wandb;
+
+pub use digest::sha256_hex;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
+use trackway_core::text::hex;
 use trackway_core::{AttemptId, Timestamp};
 
 use crate::backend::{Backend, key_values};
@@ -250,8 +251,7 @@ pub(crate) fn sealed_receipt(
 
 /// SHA-256 over the lines of several tables.
 pub(crate) fn digest_of(tables: &[Vec<String>]) -> String {
-    let digest = Sha256::digest(tables.concat().join("\n").as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(tables.concat().join("\n").as_bytes()))
 }
 
 /// One line per row, sorted: `table column=value …` without nulls.

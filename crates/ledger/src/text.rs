@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
+use trackway_core::text::hex;
 use trackway_redact::Redactor;
 
 use crate::value::{ColumnKind, Table, Value};
@@ -131,8 +132,7 @@ fn cut(text: Cow<'_, str>, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return text;
     }
-    let digest = Sha256::digest(text.as_bytes());
-    let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hex(&Sha256::digest(text.as_bytes()));
     let mark = format!("… [cut: {} bytes, sha256 {}]", text.len(), &hash[..CUT_HASH_DIGITS]);
     let end = (0..=bytes_max - mark.len()).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0);
     Cow::Owned(format!("{}{mark}", &text[..end]))

@@ -18,7 +18,8 @@ use trackway_core::{AttemptId, LaunchKind, RunId, SequentialIds, TerminationReas
 use trackway_formats::record::{Encoder, Event, Origin, Param, SEGMENT_EXTENSION, SegmentHeader};
 use trackway_ledger::conformance::{self, WEEKLY_REASONS};
 use trackway_ledger::{
-    AttemptRow, AttemptSeal, AttemptState, ErrorKind, Ledger, RunRow, close_records, document, sql,
+    AttemptRow, AttemptSeal, AttemptState, ErrorKind, Ledger, OpenOptions, RunRow, close_records, document,
+    sql,
 };
 
 use postgres_cluster::PostgresCluster;
@@ -29,6 +30,50 @@ fn sqlite_conforms() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("home/ledger.db");
     conformance::run_all(&|options| Ledger::open_with(path.to_str().unwrap(), options), folder.path());
+}
+
+/// Proves that threads of one ledger work at once over connections of their own, and that one connection is left when they are done.
+#[test]
+fn postgres_connections_are_pooled() {
+    const OPEN_MAX: usize = 3;
+    let Some(cluster) = PostgresCluster::start_if_asked_for() else { return };
+    let options = OpenOptions { connections_max: OPEN_MAX, ..OpenOptions::default() };
+    let ledger = Ledger::open_with(&cluster.url(), &options).unwrap();
+    let count = || -> usize {
+        let sql = "select count(*) from pg_stat_activity where application_name = 'trackway'";
+        cluster.psql(sql)[0].parse().unwrap()
+    };
+    let runs: Vec<RunRow> = (0..12).map(|number| store_run(&ledger, &format!("pooled-{number}"))).collect();
+    // Each change waits within its transaction for a change of another thread: over one connection it would wait for ever.
+    let together = std::sync::Barrier::new(OPEN_MAX);
+    let counts: Vec<usize> = std::thread::scope(|scope| {
+        let changes: Vec<_> = runs
+            .iter()
+            .map(|run| {
+                let (ledger, together, count) = (ledger.clone(), &together, &count);
+                scope.spawn(move || {
+                    let counted = std::cell::Cell::new(0);
+                    let change = |run: &mut RunRow| {
+                        together.wait();
+                        counted.set(count());
+                        together.wait();
+                        run.attempt_count = 7;
+                    };
+                    ledger.change_run(run.run_id, change).unwrap();
+                    counted.get()
+                })
+            })
+            .collect();
+        changes.into_iter().map(|change| change.join().unwrap()).collect()
+    });
+    assert!(counts.iter().all(|count| *count >= OPEN_MAX), "{counts:?}");
+    // The server notices a closed connection a moment later.
+    let closed = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        count() == 1
+    });
+    assert!(closed, "{} connections are left", count());
+    assert!(runs.iter().all(|run| ledger.run(run.run_id).unwrap().unwrap().attempt_count == 7));
 }
 
 /// Proves that PostgreSQL keeps everything the ledger promises, and that the weekly question gives the same rows in

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trackway_formats::runfile::sha256_hex;
+use trackway_formats::sha256_hex;
 
 use super::CaptureInputs;
 use super::command::output;

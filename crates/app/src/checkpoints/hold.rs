@@ -6,7 +6,7 @@ use trackway_checkpoint::bulk::verify_files;
 use trackway_checkpoint::{CheckpointError, Manifest};
 use trackway_core::{AttemptId, Step};
 use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
-use trackway_formats::runfile::sha256_hex;
+use trackway_formats::sha256_hex;
 use trackway_store::RealDisk;
 
 use super::there::Placed;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, ManifestFile, PinInfo, State};
 use trackway_core::Step;
+use trackway_core::text::bytes;
 
 use super::house::{reason_in_words, retire_word};
 use super::policy::in_words;
@@ -313,15 +314,4 @@ fn inputs(manifest: &Manifest) -> String {
         short(&manifest.config_sha256),
         short(&manifest.data_sha256)
     )
-}
-
-/// A size as people read it.
-fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (count as f64, 0);
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use trackway_formats::runfile::{Plan, sha256_hex};
+use trackway_core::text::hex;
+use trackway_formats::runfile::Plan;
+use trackway_formats::sha256_hex;
 use trackway_formats::shell::words;
 
 use crate::error::{AppError, ErrorKind};
@@ -125,8 +127,7 @@ pub fn file_sha256(path: &Path) -> io::Result<(String, u64)> {
         hasher.update(&buffer[..count]);
         size_bytes += count as u64;
     }
-    let hex = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((hex, size_bytes))
+    Ok((hex(&hasher.finalize()), size_bytes))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trackway_core::Clock as _;
 use trackway_core::registry::GateVerdict;
-use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
 use trackway_ledger::{EvaluationRow, GateTestRow, KeptRows};
 use trackway_tower::gate::{Evidence, judge};
 

@@ -13,7 +13,8 @@ use trackway_evaluate::Comparison;
 use trackway_formats::checkpoint_manifest::Kind;
 use trackway_formats::gate::Gate;
 use trackway_formats::rule::RuleError;
-use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
 use trackway_ledger::{EvaluationRow, EvaluationState, GateReceiptRow, KeptRows};
 use trackway_tower::gate::{Evidence, JudgedGate, judge, overall};
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use trackway_core::name::Named;
 use trackway_core::registry::{ModelChange, ModelStage};
 use trackway_core::{Clock as _, Timestamp};
-use trackway_formats::runfile::sha256_hex;
+use trackway_formats::sha256_hex;
 use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Refusal, Version, refusals};
 

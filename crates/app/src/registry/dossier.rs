@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use trackway_core::registry::GateVerdict;
-use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
 use trackway_ledger::{
     ApprovalRow, EvaluationRow, EvaluationState, GateReceiptRow, GateTestRow, ModelVersionRow,
 };

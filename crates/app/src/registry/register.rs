@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use trackway_core::registry::ModelChange;
 use trackway_core::{Clock as _, RunId, Step};
-use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
 use trackway_ledger::{AttemptRow, ModelVersionRow, RunRow};
 
 use super::{NewChange, person};

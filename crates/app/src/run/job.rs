@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trackway_core::RunId;
 use trackway_core::name::Name;
-use trackway_formats::runfile::{self, Plan, canonical_json, sha256_hex};
+use trackway_formats::runfile::{self, Plan, canonical_json};
+use trackway_formats::sha256_hex;
 use trackway_redact::Redactor;
 
 use crate::error::{AppError, ErrorKind};

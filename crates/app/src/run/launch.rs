@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Rung};
-use trackway_formats::runfile::{canonical_json, sha256_hex};
+use trackway_formats::runfile::canonical_json;
+use trackway_formats::sha256_hex;
 use trackway_launch::{LaunchSpec, Launcher as _, Placement};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 

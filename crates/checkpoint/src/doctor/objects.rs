@@ -4,9 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use trackway_formats::checkpoint_manifest::{
-    MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile, sha256_hex,
-};
+use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYTES, Manifest, ManifestFile};
+use trackway_formats::sha256_hex;
 
 use super::Sound;
 use super::bytes::{FileFacts, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts};

@@ -6,7 +6,7 @@ mod lost;
 use std::process::Child;
 
 use serde_json::{Value, json};
-use trackway_formats::runfile::sha256_hex;
+use trackway_formats::sha256_hex;
 use trackway_recorder::{Kind, Recorder};
 
 use crate::harness::{Answer, Home, answer, eventually};

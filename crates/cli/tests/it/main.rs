@@ -48,8 +48,8 @@ mod scorers;
 mod sdk;
 mod shown;
 mod slices;
-mod telemetry;
 mod supervisors;
+mod telemetry;
 mod text;
 mod tracking;
 

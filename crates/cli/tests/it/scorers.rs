@@ -1,7 +1,7 @@
 //! The built-in evaluator: `[evaluate] scorer`, in an evaluation of a real checkpoint.
 
 use serde_json::{Value, json};
-use trackway_formats::runfile::sha256_hex;
+use trackway_formats::sha256_hex;
 
 use crate::evaluations::{evaluate, trained};
 use crate::harness::Home;

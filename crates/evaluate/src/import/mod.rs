@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest as _, Sha256};
 
 use trackway_core::RowCoverage;
+use trackway_core::text::hex;
 
 use crate::told::with_stderr;
 use crate::{Estimate, Metrics};
@@ -233,7 +234,7 @@ fn sha256_of(parts: impl IntoIterator<Item = String>) -> String {
         hasher.update(part.as_bytes());
         hasher.update([b'\n']);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize())
 }
 
 /// Members that are one value each, with a prefix before their names; what is nested stays JSON text.

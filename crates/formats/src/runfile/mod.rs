@@ -27,7 +27,7 @@ pub use detect::{DetectSection, DetectorSettings};
 pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
 pub use evaluate::{DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection};
-pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
+pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;
 pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS, RECOMPUTES, STRATEGIES};
 pub use schema::{SCHEMA, SectionSchema, nearest};

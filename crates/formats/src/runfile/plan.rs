@@ -1,9 +1,7 @@
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
@@ -150,7 +148,7 @@ impl Plan {
     /// SHA-256, in hexadecimal, of the canonical JSON of [`Self::config`]: keys sorted, no blanks.
     #[must_use]
     pub fn config_sha256(&self) -> String {
-        sha256_hex(canonical_json(&self.config()).as_bytes())
+        crate::sha256_hex(canonical_json(&self.config()).as_bytes())
     }
 
     /// The whole plan as canonical JSON.
@@ -191,13 +189,4 @@ pub fn canonical_json(value: &Value) -> String {
         }
         scalar => scalar.to_string(),
     }
-}
-
-/// SHA-256 of some bytes, in hexadecimal.
-#[must_use]
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
-        write!(hex, "{byte:02x}").expect("a String takes every write");
-        hex
-    })
 }

@@ -113,3 +113,52 @@ impl Drop for Connection<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::backend::SqliteBackend;
+    use crate::ledger::OpenOptions;
+    use crate::text::Door;
+
+    /// Proves that no more connections are in use than allowed, that each waiting thread gets one, that only those allowed stay open,
+    /// and that a thread waits for a connection in use where no other can be made.
+    #[test]
+    fn connections_are_bounded_and_shared() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.db");
+        for can_connect in [true, false] {
+            let at = path.clone();
+            let connect = move || {
+                if !can_connect {
+                    return Err(LedgerError::Unavailable { location: String::new(), why: "away".into() });
+                }
+                let door = Door::new(OpenOptions::default().redactor);
+                SqliteBackend::open(&at, 1000, door).map(Backend::Sqlite)
+            };
+            let door = Door::new(OpenOptions::default().redactor);
+            let first = Backend::Sqlite(SqliteBackend::open(&path, 1000, door).unwrap());
+            let pool = Pool::new(first, Box::new(connect), Bounds { open_max: 3, idle_max: 2 });
+            let (used, most_used) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        for _ in 0..20 {
+                            let connection = pool.connection();
+                            most_used.fetch_max(used.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                            std::thread::yield_now();
+                            used.fetch_sub(1, Ordering::SeqCst);
+                            drop(connection);
+                        }
+                    });
+                }
+            });
+            let state = pool.state();
+            assert!(most_used.into_inner() <= if can_connect { 3 } else { 1 });
+            assert_eq!(state.idle.len(), state.open_count, "one is lost");
+            assert!(state.open_count <= if can_connect { 2 } else { 1 }, "{state:?}");
+        }
+    }
+}

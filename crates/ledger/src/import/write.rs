@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use trackway_core::name::{Name, Named};
+use trackway_core::text::hex;
 use trackway_core::{
     AttemptId, Confidence, Domain, Ids, LaunchKind, RetryOutlook, RunId, TerminationReason, Timestamp,
 };
@@ -200,10 +201,6 @@ fn reason_of(end: ForeignEnd) -> TerminationReason {
 fn wall_seconds(foreign: &ForeignRun) -> Option<f64> {
     let (began, ended) = foreign.started_at.zip(foreign.ended_at)?;
     Some(ended.seconds_since(began).max(0.0))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Parameters, tags and metrics as segments of origin `import`. Written again after a crash, they are the same.

@@ -2,6 +2,7 @@
 
 use trackway_core::Step;
 use trackway_core::detect::DetectionSeverity;
+pub(super) use trackway_core::text::number;
 
 /// One value of one metric.
 #[derive(Debug, Clone, Copy)]
@@ -33,15 +34,5 @@ pub(super) enum Change {
 impl Change {
     pub(super) fn fires(found: Found) -> Self {
         Self::Fires(Box::new(found))
-    }
-}
-
-/// Enough digits to compare.
-pub(super) fn number(value: f64) -> String {
-    match value.abs() {
-        _ if !value.is_finite() => value.to_string(),
-        size if size != 0.0 && !(1e-3..1e6).contains(&size) => format!("{value:.2e}"),
-        size if size >= 100.0 => format!("{value:.0}"),
-        _ => format!("{value:.3}"),
     }
 }

@@ -1,4 +1,5 @@
 use trackway_core::checks::{Finding, Severity};
+pub(super) use trackway_core::text::number;
 use trackway_core::{LaunchKind, Step};
 use trackway_formats::rehearsal::{LossFunction, loss_rank};
 
@@ -209,14 +210,4 @@ fn baseline_of(
     let best = function.labels.best_constant_loss.filter(|loss| *loss > BASELINE_MIN)?;
     // A model that begins below it, such as a pretrained one, must still get better.
     same.then_some(best.min(first.max(BASELINE_MIN)))
-}
-
-/// Enough digits to compare.
-pub(super) fn number(value: f64) -> String {
-    match value.abs() {
-        _ if !value.is_finite() => value.to_string(),
-        size if size != 0.0 && !(1e-3..1e6).contains(&size) => format!("{value:.2e}"),
-        size if size >= 100.0 => format!("{value:.0}"),
-        _ => format!("{value:.3}"),
-    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use trackway_formats::runfile::sha256_hex;
+use trackway_formats::sha256_hex;
 
 use super::{GOOD, begun, ended, evaluate, pins, trained, waiting};
 use crate::harness::{Home, files_below};

@@ -1,0 +1,95 @@
+//! Numbers as people read them.
+
+use std::fmt::Write as _;
+
+/// `850 ms`, `12.3 s`, `4 min 05 s`, `3 h 12 min`, `2 d 4 h`. Negative durations keep their sign.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "?".into();
+    }
+    if seconds < 0.0 {
+        return format!("-{}", duration(-seconds));
+    }
+    // A minute begins where one decimal no longer shows less than sixty seconds.
+    if seconds < 59.95 {
+        return if seconds < 0.9995 {
+            format!("{:.0} ms", seconds * 1000.0)
+        } else {
+            format!("{seconds:.1} s")
+        };
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
+    }
+}
+
+/// `512 B`, `1.5 KiB`, `3.2 GiB`.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (count as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+/// Enough digits to compare: `0.314`, `1250`, `1.20e-7`, `NaN`.
+#[must_use]
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => value.to_string(),
+        size if size != 0.0 && !(1e-3..1e6).contains(&size) => format!("{value:.2e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// Bytes in lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes every write");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves each unit at its borders.
+    #[test]
+    fn durations_change_unit_at_their_borders() {
+        let table = [
+            (0.0, "0 ms"),
+            (0.85, "850 ms"),
+            (59.9, "59.9 s"),
+            (65.0, "1 min 05 s"),
+            (11_520.0, "3 h 12 min"),
+            (187_200.0, "2 d 4 h"),
+            (-1.5, "-1.5 s"),
+        ];
+        for (seconds, text) in table {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    /// Proves that sizes and numbers keep their order of magnitude, and that no byte loses a digit.
+    #[test]
+    fn sizes_and_numbers_are_readable() {
+        assert_eq!(bytes(512), "512 B");
+        assert_eq!(bytes(1_536), "1.5 KiB");
+        assert_eq!(bytes(u64::MAX), "16777216.0 TiB");
+        assert_eq!(number(0.314_16), "0.314");
+        assert_eq!(number(1250.4), "1250");
+        assert_eq!(number(1.2e-7), "1.20e-7");
+        assert_eq!(number(f64::NAN), "NaN");
+        assert_eq!(hex(&[0, 10, 255]), "000aff");
+    }
+}
