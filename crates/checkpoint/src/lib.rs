@@ -28,7 +28,7 @@ pub mod doctor;
 mod entry;
 mod error;
 mod history;
-mod house;
+mod housekeeper;
 mod keeper;
 mod load;
 mod ranks;
@@ -52,7 +52,7 @@ mod vectors;
 
 pub use error::{CheckpointError, ErrorKind, Fallback};
 pub use history::{CheckpointInfo, PinInfo, State};
-pub use house::{Collected, Housekeeper};
+pub use housekeeper::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
 pub use ranks::{Decliner, Notice, Notices, RankError, RankGroup, RankedRoot, RankedSave};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};

@@ -19,11 +19,11 @@ pub mod latency;
 pub mod metrics;
 mod notes;
 pub mod numbers;
+pub mod reported;
 pub mod residuals;
 pub mod search;
 pub mod slices;
 pub mod tasks;
-pub mod told;
 
 pub use assess::{AssessError, Baseline, Spec, assess};
 pub use assessment::{

@@ -2,7 +2,7 @@
 
 mod agreement;
 mod coverage;
-mod told;
+mod undefined;
 
 use trackway_data::ColumnType;
 use trackway_data::model::{Cells, Frame, FrameColumn};

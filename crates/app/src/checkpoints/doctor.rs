@@ -8,7 +8,7 @@ use trackway_formats::shell::quoted;
 use super::Checkpoints;
 use super::environment;
 use super::reading::Watch;
-use super::there::{Remote, RemoteAnswer};
+use super::remote_view::{Remote, RemoteAnswer};
 use crate::error::AppError;
 use crate::model_pin::model_of_pin;
 use crate::run::remote::{Patience, RemotePlan};

@@ -6,7 +6,7 @@ use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_ledger::AttemptState;
 
 use super::Checkpoints;
-use super::there::{Placed, RemoteAnswer};
+use super::remote_view::{Placed, RemoteAnswer};
 use crate::error::AppError;
 use crate::home::attempt_file;
 use crate::run::live_record::LiveRecord;

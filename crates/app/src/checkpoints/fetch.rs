@@ -8,7 +8,7 @@ use trackway_core::{Step, Timestamp};
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 
 use super::Checkpoints;
-use super::there::{Placed, Remote, is_held};
+use super::remote_view::{Placed, Remote, is_held};
 use crate::error::{AppError, ErrorKind};
 use crate::run::remote::{Patience, remote_error};
 

@@ -9,7 +9,7 @@ use trackway_formats::checkpoint_manifest::MANIFEST_FILE_NAME;
 use trackway_formats::sha256_hex;
 use trackway_store::RealDisk;
 
-use super::there::Placed;
+use super::remote_view::Placed;
 use super::{Arriving, Checkpoints, Which};
 use crate::error::{AppError, ErrorKind};
 

@@ -6,8 +6,8 @@ use trackway_core::{AttemptId, Step, Timestamp};
 use trackway_ledger::AttemptRow;
 
 use super::fall_back::{FallBackCost, Pace, passed_over};
-use super::house::reason_in_words;
-use super::there::Remote;
+use super::remote_view::Remote;
+use super::retention::reason_in_words;
 use super::{CheckpointEntry, Checkpoints, KeepChanges};
 use crate::error::AppError;
 

@@ -6,10 +6,10 @@
 mod doctor;
 mod entry;
 mod environment;
+mod explanation;
 mod fall_back;
 mod fetch;
 mod hold;
-mod house;
 mod lines;
 mod load_crash;
 mod loading;
@@ -17,9 +17,9 @@ mod now;
 mod policy;
 mod read_only;
 mod reading;
+mod remote_view;
 mod resume;
-mod story;
-mod there;
+mod retention;
 
 use std::path::{Path, PathBuf};
 
@@ -32,20 +32,20 @@ use trackway_system::{SystemClock, SystemIds};
 
 pub use doctor::{DoctorFinding, DoctorReport};
 pub use entry::{CheckpointEntry, Listing};
+pub use explanation::{Explanation, KindLine};
 pub use fall_back::FallBackCost;
 pub use hold::CheckpointRef;
-pub use house::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
 pub use lines::{CheckpointLine, FallBack};
 pub use loading::{CheckedCheckpoint, OpenedCheckpoint};
 pub use now::CheckpointAsked;
 pub use policy::KeepChanges;
 pub use reading::Watch;
+pub use remote_view::RemoteAnswer;
 pub use resume::{PassedOver, ResumeTarget};
-pub use story::{KindLine, Story};
-pub use there::RemoteAnswer;
+pub use retention::{CollectedEntry, Collection, Garbage, KeptEntry, OrphanEntry, Pinned, RemoteCollection};
 
 use reading::Reading;
-use there::{Placed, Remote};
+use remote_view::{Placed, Remote};
 
 pub(crate) use environment::try_out_file_system;
 pub(crate) use fall_back::{Pace, told as fall_back_notice};

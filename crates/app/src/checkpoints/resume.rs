@@ -7,7 +7,7 @@ use trackway_core::Step;
 
 use super::fall_back::{FallBackCost, Pace};
 use super::reading::{Reading, Watch};
-use super::there::{Placed, Remote, RemoteAnswer, There};
+use super::remote_view::{Placed, Remote, RemoteAnswer, RemoteView};
 use super::{CheckpointEntry, Checkpoints, Listing};
 use crate::error::AppError;
 use crate::run::remote::remote_error;
@@ -75,7 +75,7 @@ impl Checkpoints {
         })
     }
 
-    fn target_of_truth(&self, mut there: There) -> Result<ResumeTarget, AppError> {
+    fn target_of_truth(&self, mut there: RemoteView) -> Result<ResumeTarget, AppError> {
         let view = self.view()?;
         let foreseen = there.replica.foresee(None).map_err(|error| match error.kind() {
             trackway_checkpoint::ErrorKind::Integrity => self.error(&error),

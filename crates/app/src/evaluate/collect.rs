@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use trackway_core::Clock as _;
 use trackway_core::boundary::contained;
 use trackway_data::personal::masked_value;
-use trackway_evaluate::told::ToldEvaluation;
+use trackway_evaluate::told::ReportedEvaluation;
 use trackway_files::TempFile;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};
@@ -129,7 +129,7 @@ pub(crate) fn section_of(row: &EvaluationRow) -> Result<EvaluateSection, AppErro
 }
 
 /// The row with what the evaluator said of itself. Where that contradicts the run file, it is noted.
-fn by_its_own_word(row: EvaluationRow, told: &ToldEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
+fn by_its_own_word(row: EvaluationRow, told: &ReportedEvaluation, notes: &mut Vec<String>) -> EvaluationRow {
     let mut take = |what: &str, asked: Option<String>, found: Option<String>| match (asked, found) {
         (Some(asked), Some(found)) if asked != found => {
             notes

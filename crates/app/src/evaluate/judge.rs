@@ -6,7 +6,7 @@ use trackway_data::model::Frame;
 use trackway_data::personal::{masked, masked_value};
 use trackway_evaluate::metrics::is_over_all_rows;
 use trackway_evaluate::tasks::{Matching, match_tasks};
-use trackway_evaluate::told::ToldMetrics;
+use trackway_evaluate::told::ReportedMetrics;
 use trackway_evaluate::{
     AssessError, Assessment, Baseline, Columns, Estimate, Metrics, Slice, Spec, Task, Verdict, assess,
 };
@@ -134,7 +134,7 @@ impl Judged {
     }
 
     /// What was said, and nothing computed.
-    pub fn told(told: &ToldMetrics) -> Self {
+    pub fn told(told: &ReportedMetrics) -> Self {
         let mut judged = Self::default();
         judged.take_told(told, None);
         judged
@@ -142,7 +142,7 @@ impl Judged {
 
     /// Adds what the evaluator says and the rows do not; of two answers the computed one counts. A metric over all rows has to cover every
     /// task.
-    fn take_told(&mut self, told: &ToldMetrics, tasks: Option<u64>) {
+    fn take_told(&mut self, told: &ReportedMetrics, tasks: Option<u64>) {
         let rows = self.assessment.as_ref().map(|assessment| assessment.coverage.rows_expected);
         let expected = tasks.max(rows);
         for (name, estimate) in &told.metrics {

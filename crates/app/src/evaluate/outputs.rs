@@ -9,7 +9,9 @@ use trackway_data::pass::UNWATCHED;
 use trackway_data::read::{Coverage, Place, Source};
 use trackway_data::split::write_parts;
 use trackway_evaluate::failures::{Failures, Wrong, failures};
-use trackway_evaluate::told::{TOLD_BYTES_MAX, ToldEvaluation, ToldMetrics, read_evaluation, read_metrics};
+use trackway_evaluate::told::{
+    REPORT_BYTES_MAX, ReportedEvaluation, ReportedMetrics, read_evaluation, read_metrics,
+};
 use trackway_evaluate::{Columns, Task};
 use trackway_files::TempFolder;
 use trackway_formats::runfile::EvaluateSection;
@@ -39,9 +41,9 @@ pub struct Outputs {
     /// Its table of predictions.
     pub predictions: Option<Predictions>,
     /// Its own metrics.
-    pub metrics: ToldMetrics,
+    pub metrics: ReportedMetrics,
     /// What it says of itself.
-    pub told: ToldEvaluation,
+    pub told: ReportedEvaluation,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -138,8 +140,8 @@ pub fn text_of(folder: &Path, name: &str) -> Result<Option<String>, AppError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(AppError::file("read", &path, &error)),
     };
-    if size > TOLD_BYTES_MAX as u64 {
-        return Err(broken(format!("`{name}` has {size} bytes; the limit is {TOLD_BYTES_MAX}")));
+    if size > REPORT_BYTES_MAX as u64 {
+        return Err(broken(format!("`{name}` has {size} bytes; the limit is {REPORT_BYTES_MAX}")));
     }
     let bytes = fs::read(&path).map_err(|error| AppError::file("read", &path, &error))?;
     String::from_utf8(bytes).map(Some).map_err(|error| {

@@ -8,7 +8,7 @@ use trackway_ledger::{ApprovalRow, EvaluationRow, GateReceiptRow, ModelVersionRo
 use trackway_tower::gate::{Evidence, JudgedGate, Measured};
 
 use super::Model;
-use super::dossier::judged;
+use super::evidence::judged;
 use crate::App;
 use crate::error::AppError;
 use crate::stored::read_stored;

@@ -11,7 +11,7 @@ use trackway_ledger::{ApprovalRow, KeptRows, ModelVersionRow};
 use trackway_tower::registry::{Policy, Refusal, Version, refusals};
 
 use super::deploy::Deployed;
-use super::dossier::{Evidence, approval_digest};
+use super::evidence::{Evidence, approval_digest};
 use super::{Model, NewChange, check_name, person};
 use crate::App;
 use crate::checkpoints::Watch;

@@ -7,7 +7,7 @@ mod artifact;
 mod card;
 mod change;
 mod deploy;
-mod dossier;
+mod evidence;
 mod place;
 mod register;
 mod views;
@@ -24,7 +24,7 @@ use crate::App;
 use crate::error::{AppError, ErrorKind};
 use crate::stored::read_stored;
 
-pub(crate) use dossier::is_armed;
+pub(crate) use evidence::is_armed;
 
 pub use change::{AliasRequest, Approve, Approved, Changed, PolicyRequest, PromoteRequest, RollBackModel};
 pub use deploy::Deployed;

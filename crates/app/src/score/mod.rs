@@ -2,7 +2,7 @@
 //! built-in evaluator of `[evaluate]`, which runs it as a process of its own.
 
 mod answers;
-mod desk;
+mod batches;
 mod labels;
 mod outputs;
 mod request;
@@ -23,7 +23,7 @@ pub use self::request::{BATCH_ROWS, ScoreRequest};
 pub use crate::scoring::BatchFormat;
 
 use self::answers::{Answers, Chances};
-use self::desk::{Asking, answer_all};
+use self::batches::{Asking, answer_all};
 use self::labels::LabelClasses;
 use self::request::Given;
 use crate::data::table::{Onlooker, data_error};

@@ -14,7 +14,7 @@ use crate::bulk::parallel::try_for_each;
 use crate::entry::{Body, CommitBody, PinBody};
 use crate::error::{CheckpointError, Fallback};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
-use crate::house::pin_body;
+use crate::housekeeper::pin_body;
 use crate::keeper::append;
 use crate::retention::Retention;
 use crate::verify::{Defect, check_hash, check_size, verify, verify_manifest};

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use trackway_core::RowCoverage;
 use trackway_core::text::hex;
 
-use crate::told::with_stderr;
+use crate::reported::with_stderr;
 use crate::{Estimate, Metrics};
 
 /// Logs of more bytes are not read.

@@ -1,14 +1,14 @@
 //! `trackway checkpoint …`
 
 mod doctor_page;
-mod house;
+mod retention;
 mod table;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use trackway_app::App;
-use trackway_app::checkpoints::{Checkpoints, Listing, RemoteAnswer, SaveReason, Story, Watch, Which};
+use trackway_app::checkpoints::{Checkpoints, Explanation, Listing, RemoteAnswer, SaveReason, Watch, Which};
 use trackway_formats::runfile::parse_duration;
 
 use super::live::BytesBar;
@@ -33,14 +33,14 @@ pub fn checkpoint(open: &Open<'_>, command: &CheckpointCommand, printer: Printer
             verify(&find(open, subject)?, *step, *remote, printer)
         }
         CheckpointCommand::Explain { subject, step } => {
-            explain(&find(open, subject)?.story(which(step)?)?, printer)
+            explain(&find(open, subject)?.explain(which(step)?)?, printer)
         }
         CheckpointCommand::ResumeTarget { subject } => resume_target(&find(open, subject)?, printer),
-        CheckpointCommand::Pin(pin) => house::pin(&find(open, &pin.subject)?, pin, printer),
+        CheckpointCommand::Pin(pin) => retention::pin(&find(open, &pin.subject)?, pin, printer),
         CheckpointCommand::Unpin { name, subject, force } => {
-            house::unpin(&find(open, subject)?, name, *force, printer)
+            retention::unpin(&find(open, subject)?, name, *force, printer)
         }
-        CheckpointCommand::Gc(gc) => house::collect(&find(open, &gc.subject)?, gc, printer),
+        CheckpointCommand::Gc(gc) => retention::collect(&find(open, &gc.subject)?, gc, printer),
         CheckpointCommand::Doctor { subject } => doctor(&find(open, subject)?, printer),
         CheckpointCommand::Now { run, why, anomaly } => now(&open()?, run, *anomaly, why, printer),
     }
@@ -180,15 +180,15 @@ fn resume_target(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Fail
     Ok(code)
 }
 
-fn explain(story: &Story, printer: Printer) -> Result<u8, Failure> {
+fn explain(explanation: &Explanation, printer: Printer) -> Result<u8, Failure> {
     if printer.is_json() {
-        printer.document(story);
+        printer.document(explanation);
     } else {
-        for sentence in &story.story {
+        for sentence in &explanation.sentences {
             printer.line(sentence);
         }
     }
-    Ok(if story.manifest_error.is_some() { INTEGRITY } else { 0 })
+    Ok(if explanation.manifest_error.is_some() { INTEGRITY } else { 0 })
 }
 
 fn doctor(checkpoints: &Checkpoints, printer: Printer) -> Result<u8, Failure> {

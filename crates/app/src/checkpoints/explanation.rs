@@ -1,4 +1,4 @@
-//! One checkpoint's story in sentences.
+//! One checkpoint, explained in sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use trackway_checkpoint::{CheckpointInfo, CheckpointView, Kind, Manifest, Manife
 use trackway_core::Step;
 use trackway_core::text::bytes;
 
-use super::house::{reason_in_words, retire_word};
 use super::policy::in_words;
-use super::there::{Placed, Remote};
+use super::remote_view::{Placed, Remote};
+use super::retention::{reason_in_words, retire_word};
 use super::{CheckpointEntry, Checkpoints, KeepChanges, Pinned, Which};
 use crate::error::AppError;
 
-/// Most metrics that are named in the story; the JSON has all.
+/// Most metrics that are named in the sentences; the JSON has all.
 const METRICS_MAX: usize = 8;
 /// Most steps of the way to a checkpoint that are named.
 const WAY_MAX: usize = 8;
 
 /// The answer to `trackway checkpoint explain`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Story {
+pub struct Explanation {
     /// The one checkpoint.
     pub checkpoints: Vec<CheckpointEntry>,
-    /// Its story, a sentence each.
-    pub story: Vec<String>,
+    /// Where it comes from, what it holds, and what will happen to it.
+    pub sentences: Vec<String>,
     /// What it holds, by kind.
     pub kinds: Vec<KindLine>,
     /// Every file, as the manifest has it.
@@ -66,7 +66,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// [`crate::error::ErrorKind::NotFound`] when there is no such checkpoint; when the log cannot be read.
-    pub fn story(&self, which: Which) -> Result<Story, AppError> {
+    pub fn explain(&self, which: Which) -> Result<Explanation, AppError> {
         let view = self.view()?;
         let remote = self.ask_remote();
         let all = self.placed(view.list(), &remote, false);
@@ -95,17 +95,18 @@ impl Checkpoints {
         let pins: Vec<PinInfo> = pins.into_iter().filter(|pin| info.pins.contains(&pin.name)).collect();
         let kinds = manifest.as_ref().map(kinds).unwrap_or_default();
         let (retention, keeping) = teller.retention()?;
-        let mut story = vec![teller.who(), teller.origin(), teller.resume()];
-        story.extend(manifest.as_ref().map(|manifest| holds(manifest, &kinds)));
-        story.extend(manifest_error.as_ref().map(|error| format!("Its manifest cannot be used: {error}.")));
-        story.extend(manifest.as_ref().and_then(measured));
-        story.extend(manifest.as_ref().map(inputs));
-        story.push(teller.copies());
-        story.extend(pins.iter().map(held));
-        story.extend(keeping);
+        let mut sentences = vec![teller.who(), teller.origin(), teller.resume()];
+        sentences.extend(manifest.as_ref().map(|manifest| holds(manifest, &kinds)));
+        sentences
+            .extend(manifest_error.as_ref().map(|error| format!("Its manifest cannot be used: {error}.")));
+        sentences.extend(manifest.as_ref().and_then(measured));
+        sentences.extend(manifest.as_ref().map(inputs));
+        sentences.push(teller.copies());
+        sentences.extend(pins.iter().map(held));
+        sentences.extend(keeping);
         let manifest = manifest.as_ref();
-        Ok(Story {
-            story,
+        Ok(Explanation {
+            sentences,
             kinds,
             files: manifest.map(|manifest| manifest.files.clone()).unwrap_or_default(),
             metrics: manifest.map(|manifest| manifest.metrics.clone()).unwrap_or_default(),
@@ -219,7 +220,7 @@ impl Teller<'_> {
         let folder = &self.info.folder;
         let remote = self.info.uploaded_to.as_deref().unwrap_or("the remote");
         match self.placed.location() {
-            "none" => "There is no copy of it any more.".into(),
+            "none" => "RemoteView is no copy of it any more.".into(),
             "remote" => format!("Its bytes are at {remote} and not on this disk."),
             "local+remote" => format!("Its bytes are on this disk, in {folder}, and at {remote}."),
             "waiting" => format!("Its bytes are on this disk, in {folder}, and not at the remote yet."),

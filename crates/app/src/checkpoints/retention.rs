@@ -11,7 +11,7 @@ use trackway_checkpoint::{
 use trackway_core::{Step, Timestamp};
 
 use super::policy::{best_in_words, in_words};
-use super::there::{Placed, Remote, RemoteAnswer};
+use super::remote_view::{Placed, Remote, RemoteAnswer};
 use super::{Checkpoints, KeepChanges, Which};
 use crate::error::{AppError, ErrorKind};
 

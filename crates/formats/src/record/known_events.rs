@@ -27,7 +27,7 @@ pub const PROGRESSIVE_LOSS: &str = "progressive_loss";
 
 /// A file that was copied into the attempt's `artifacts` folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ArtifactTold<'a> {
+pub struct ArtifactEvent<'a> {
     /// What the script calls it.
     pub name: &'a str,
     /// The BLAKE3 of its content in lower-case hex, which is its file name too.
@@ -58,10 +58,10 @@ impl Event {
 
     /// What was kept, when this is an artifact. A hash that could lead out of the folder is none.
     #[must_use]
-    pub fn as_artifact(&self) -> Option<ArtifactTold<'_>> {
+    pub fn as_artifact(&self) -> Option<ArtifactEvent<'_>> {
         let blake3 = self.field("blake3").filter(|hash| hash.len() == 64 && is_hex(hash));
         (self.kind == ARTIFACT_EVENT).then(|| {
-            Some(ArtifactTold {
+            Some(ArtifactEvent {
                 name: self.field("name")?,
                 blake3: blake3?,
                 size_bytes: self.field("size_bytes")?.parse().ok()?,

@@ -16,14 +16,14 @@ use crate::metrics::{is_share, range};
 use crate::{Estimate, Method, Metrics};
 
 /// A file that is larger is no summary.
-pub const TOLD_BYTES_MAX: usize = 16 << 20;
+pub const REPORT_BYTES_MAX: usize = 16 << 20;
 /// How many standard errors the interval of a `stderr` reaches to each side: 95 % of a normal distribution.
 const STANDARD_ERRORS: f64 = 1.959_963_984_540_054;
 const CONFIDENCE: f64 = 0.95;
 
 /// What stands in `metrics.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToldMetrics {
+pub struct ReportedMetrics {
     /// Of all rows. A metric that is `null` is not among them.
     pub metrics: Metrics,
     /// Of parts of the rows, by the evaluator's names.
@@ -33,15 +33,15 @@ pub struct ToldMetrics {
 /// What stands in `evaluation.json`. It goes before what the run file says: the evaluator knows what it did.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ToldEvaluation {
+pub struct ReportedEvaluation {
     /// The evaluator's own name and version.
-    pub evaluator: Option<ToldEvaluator>,
+    pub evaluator: Option<ReportedEvaluator>,
     /// The version of the tasks.
     pub task_set_version: Option<String>,
     /// How answers were drawn.
     pub decoding: BTreeMap<String, Json>,
     /// Who judged.
-    pub judge: Option<ToldJudge>,
+    pub judge: Option<ReportedJudge>,
     /// The seed.
     pub seed: Option<u64>,
     /// For the reader.
@@ -51,7 +51,7 @@ pub struct ToldEvaluation {
 /// An evaluator by its own word.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToldEvaluator {
+pub struct ReportedEvaluator {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -62,7 +62,7 @@ pub struct ToldEvaluator {
 /// A judge by the evaluator's word.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToldJudge {
+pub struct ReportedJudge {
     /// The model.
     pub model: String,
     /// The rubric's version.
@@ -73,7 +73,7 @@ pub struct ToldJudge {
 /// A file of the evaluator that cannot be read: where, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{file}`:{line}:{column}: {why}")]
-pub struct ToldError {
+pub struct ReportError {
     /// The file.
     pub file: String,
     /// From 1.
@@ -88,20 +88,20 @@ pub struct ToldError {
 /// under `metrics`, and those of slices under `slices`.
 ///
 /// # Errors
-/// [`ToldError`] for anything else.
-pub fn read_metrics(text: &str, file: &str) -> Result<ToldMetrics, ToldError> {
+/// [`ReportError`] for anything else.
+pub fn read_metrics(text: &str, file: &str) -> Result<ReportedMetrics, ReportError> {
     read(text, file)
 }
 
 /// Reads `evaluation.json`.
 ///
 /// # Errors
-/// [`ToldError`] for a key that is not known, too: what was meant as a fact must not be passed over.
-pub fn read_evaluation(text: &str, file: &str) -> Result<ToldEvaluation, ToldError> {
+/// [`ReportError`] for a key that is not known, too: what was meant as a fact must not be passed over.
+pub fn read_evaluation(text: &str, file: &str) -> Result<ReportedEvaluation, ReportError> {
     read(text, file)
 }
 
-fn read<'t, T: Deserialize<'t>>(text: &'t str, file: &str) -> Result<T, ToldError> {
+fn read<'t, T: Deserialize<'t>>(text: &'t str, file: &str) -> Result<T, ReportError> {
     serde_json::from_str(text).map_err(|error| {
         let shown = error.to_string();
         let at = format!(" at line {} column {}", error.line(), error.column());
@@ -110,11 +110,11 @@ fn read<'t, T: Deserialize<'t>>(text: &'t str, file: &str) -> Result<T, ToldErro
         if error.is_syntax() && ["NaN", "Infinity"].iter().any(|word| rest.contains(word)) {
             why.push_str("; JSON has no NaN and no Infinity: write `null`");
         }
-        ToldError { file: file.to_owned(), line: error.line(), column: error.column(), why }
+        ReportError { file: file.to_owned(), line: error.line(), column: error.column(), why }
     })
 }
 
-impl<'de> Deserialize<'de> for ToldMetrics {
+impl<'de> Deserialize<'de> for ReportedMetrics {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(ToldVisitor)
     }
@@ -123,14 +123,14 @@ impl<'de> Deserialize<'de> for ToldMetrics {
 struct ToldVisitor;
 
 impl<'de> Visitor<'de> for ToldVisitor {
-    type Value = ToldMetrics;
+    type Value = ReportedMetrics;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object of metrics")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToldMetrics, A::Error> {
-        let mut told = ToldMetrics::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReportedMetrics, A::Error> {
+        let mut told = ReportedMetrics::default();
         let (mut seen, mut keys) = (BTreeSet::new(), BTreeSet::new());
         while let Some(key) = map.next_key::<String>()? {
             if !keys.insert(key.clone()) {

@@ -28,7 +28,7 @@ pub struct RemoteAnswer {
 }
 
 /// A remote that answered.
-pub(super) struct There {
+pub(super) struct RemoteView {
     pub replica: Replica,
     pub truth: Truth,
 }
@@ -41,7 +41,7 @@ pub(super) enum Remote {
         answer: RemoteAnswer,
         passing: bool,
     },
-    Answers(Box<There>),
+    Answers(Box<RemoteView>),
 }
 
 /// A checkpoint and where its bytes are.
@@ -104,7 +104,7 @@ impl Checkpoints {
         match opened {
             Ok(replica) => {
                 let truth = replica.truth(plan.policy());
-                Remote::Answers(Box::new(There { replica, truth }))
+                Remote::Answers(Box::new(RemoteView { replica, truth }))
             }
             Err(error) => {
                 let (location, why) = (plan.location(), error.to_string());
@@ -115,7 +115,7 @@ impl Checkpoints {
     }
 
     /// The same where nothing can be done without its answer.
-    pub(super) fn demand_remote(&self) -> Result<Option<Box<There>>, AppError> {
+    pub(super) fn demand_remote(&self) -> Result<Option<Box<RemoteView>>, AppError> {
         let Some(plan) = &self.remote else { return Ok(None) };
         let failed = |error| {
             remote_error("the remote does not answer", &error)
@@ -124,7 +124,7 @@ impl Checkpoints {
         let replica = plan.open(Patience::Short, &Arc::new(AtomicBool::new(false))).map_err(failed)?;
         replica.refuse_empty_remote().map_err(|error| remote_error("the remote cannot be used", &error))?;
         let truth = replica.truth(plan.policy());
-        Ok(Some(Box::new(There { replica, truth })))
+        Ok(Some(Box::new(RemoteView { replica, truth })))
     }
 
     /// The checkpoints of this disk and of the remote, newest first. Several entries of one prefix stay when `all` are
