@@ -220,7 +220,7 @@ impl Teller<'_> {
         let folder = &self.info.folder;
         let remote = self.info.uploaded_to.as_deref().unwrap_or("the remote");
         match self.placed.location() {
-            "none" => "RemoteView is no copy of it any more.".into(),
+            "none" => "There is no copy of it any more.".into(),
             "remote" => format!("Its bytes are at {remote} and not on this disk."),
             "local+remote" => format!("Its bytes are on this disk, in {folder}, and at {remote}."),
             "waiting" => format!("Its bytes are on this disk, in {folder}, and not at the remote yet."),
