@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use trackway_core::Clock as _;
 use trackway_core::boundary::contained;
 use trackway_data::personal::masked_value;
-use trackway_evaluate::told::ReportedEvaluation;
+use trackway_evaluate::reported::ReportedEvaluation;
 use trackway_files::TempFile;
 use trackway_formats::runfile::EvaluateSection;
 use trackway_ledger::{EvaluationEnd, EvaluationRow, EvaluationState};

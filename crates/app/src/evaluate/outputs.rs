@@ -9,7 +9,7 @@ use trackway_data::pass::UNWATCHED;
 use trackway_data::read::{Coverage, Place, Source};
 use trackway_data::split::write_parts;
 use trackway_evaluate::failures::{Failures, Wrong, failures};
-use trackway_evaluate::told::{
+use trackway_evaluate::reported::{
     REPORT_BYTES_MAX, ReportedEvaluation, ReportedMetrics, read_evaluation, read_metrics,
 };
 use trackway_evaluate::{Columns, Task};

@@ -45,6 +45,7 @@ mod retries;
 mod roll_backs;
 mod score;
 mod scorers;
+mod screens;
 mod sdk;
 mod shown;
 mod slices;
