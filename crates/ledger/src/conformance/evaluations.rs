@@ -133,6 +133,8 @@ pub(super) fn metrics_cover_their_rows(open: Open<'_>, ledger: &Ledger, home: &P
     ledger.begin_evaluation(&row).unwrap();
     ledger.end_evaluation(&end).unwrap();
     for statement in [
+        "DROP TABLE supervisor_leases",
+        "ALTER TABLE runs DROP COLUMN revision",
         "ALTER TABLE evaluation_metrics DROP COLUMN rows_used",
         "ALTER TABLE evaluation_metrics DROP COLUMN rows_expected",
         "DELETE FROM schema_version WHERE version >= 10",

@@ -76,8 +76,9 @@ fn complete_seal(run: &RunRow, attempt: AttemptRow) -> AttemptSeal {
 /// A receipt and what was sealed with it: no statement changes them, sealing again is no change, another content
 /// is refused, and the hash says that they are what was sealed.
 pub(super) fn a_sealed_receipt_does_not_change(ledger: &Ledger) {
-    let run = stored_run(ledger, "sealed");
+    let run_id = stored_run(ledger, "sealed").run_id;
     for kind in [LaunchKind::Train, LaunchKind::OneBatch] {
+        let run = ledger.run(run_id).unwrap().unwrap();
         let attempt = new_attempt(&run, 1, kind);
         ledger.insert_attempt(&attempt).unwrap();
         let mut undecided = AttemptSeal::of(attempt.clone());
