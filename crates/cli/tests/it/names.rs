@@ -120,6 +120,8 @@ fn an_older_ledger_is_healed() {
     }
     // As an older version left it: without what later migrations add.
     let older = "DELETE FROM schema_version WHERE version >= 8;
+        DROP TABLE supervisor_leases;
+        ALTER TABLE runs DROP COLUMN revision;
         ALTER TABLE evaluation_metrics DROP COLUMN rows_used;
         ALTER TABLE evaluation_metrics DROP COLUMN rows_expected;";
     ledger.execute_batch(older).unwrap();
