@@ -20,6 +20,9 @@ fn masked(text: &str) -> String {
     let mut text = numbered_ids(text);
     for (pattern, mark) in [
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[time]"),
+        (r"\b\d\d:\d\d:\d\d(\.\d+)?\b", "[time]"),
+        (r"(· run_\[\d+\] · )[^·\n]+ · ", "$1[owner] · "),
+        (r"\b\d+ CPUs?\b", "[count] CPUs"),
         (r"\b[0-9a-f]{12,64}\b", "[hash]"),
         (r"\b\d+ (d \d+ h|h \d\d min|min \d\d s)\b", "[duration]"),
         (r"\b\d+(\.\d+)? (ms|s|µs)\b", "[duration]"),
@@ -37,7 +40,7 @@ fn masked(text: &str) -> String {
 
 /// Ids in the order in which they come: the same id has the same number.
 fn numbered_ids(text: &str) -> String {
-    let ids = Regex::new(r"\b(run|att|eval|proof)_[0-9A-HJKMNP-TV-Z]{26}\b").unwrap();
+    let ids = Regex::new(r"\b(run|att|evl|prf)_[0-9a-hjkmnp-tv-z]{26}\b").unwrap();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let number = |found: &Captures<'_>| {
         let next = numbers.len() + 1;
@@ -46,19 +49,25 @@ fn numbered_ids(text: &str) -> String {
     ids.replace_all(text, number).into_owned()
 }
 
-/// Three steps that are printed, then what `end` does.
+/// A home of a person whose name is known.
+fn home() -> Home {
+    let name = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "user.name"), ("GIT_CONFIG_VALUE_0", "Ana")];
+    Home::with(&name.map(|(variable, value)| (variable.to_owned(), value.to_owned())))
+}
+
+/// Three steps that are printed, then what `end` does; all of it to one stream, whose lines have one order.
 fn script(end: &str) -> String {
-    format!(
+    let script = format!(
         "for step in 1 2 3; do echo \"{{\\\"step\\\": $step, \\\"loss\\\": 0.$((9 - step))}}\"; done; {end}"
-    )
+    );
+    format!("exec 2>&1; {script}")
 }
 
 /// A home with a completed run, one that ran out of memory, and one that was stopped by its exit code.
 fn runs() -> Home {
-    let home = Home::new();
-    let run = |name: &str, end: &str| {
-        home.trackway(&["run", "--name", name, "--seed", "7", "--", "sh", "-c", &script(end)]).code
-    };
+    let home = home();
+    let run =
+        |name: &str, end: &str| home.trackway(&["run", "--name", name, "--", "sh", "-c", &script(end)]).code;
     assert_eq!(run("good", "true"), 0);
     assert_eq!(
         run(
@@ -74,7 +83,7 @@ fn runs() -> Home {
 /// Proves what `run` shows of a run that completes, of one that fails, and of a run file with a rung and a retry.
 #[test]
 fn run_shows_what_happens() {
-    let home = Home::new();
+    let home = home();
     let shown = |end: &str| screen(&home, &["run", "--name", "shown", "--", "sh", "-c", &script(end)]);
     insta::assert_snapshot!("run_completed", shown("true"));
     insta::assert_snapshot!("run_failed", shown("echo 'KeyError: \"label\"' >&2; exit 1"));
@@ -119,7 +128,7 @@ fn table(home: &Home, name: &str, dirty: bool) {
 /// Proves what the `data` commands show of a clean and of a dirty table.
 #[test]
 fn tables_are_shown() {
-    let home = Home::new();
+    let home = home();
     table(&home, "clean.csv", false);
     table(&home, "dirty.csv", true);
     for (name, arguments) in [
