@@ -2,7 +2,7 @@
 """Finds modules of a crate that depend on each other in a cycle, among the modules of one folder. Their number may only fall.
 
 `scripts/cycles.json` holds how many modules of each crate are in a cycle; `--update` writes lower numbers, `-v` names them,
-`--show CRATE` lists each cycle of a crate with one use for every arrow in it.
+`--show CRATE` lists each cycle of a crate, with the uses that make it.
 A module depends on the module that defines what it names: a name that a parent only re-exports counts as a use of the module
 behind it. What a module uses of its parents, and parents of their children, is not a cycle. Tests are not read.
 """
@@ -140,8 +140,8 @@ class Crate:
                 return behind
         return longest
 
-    def uses(self, module: Module) -> list[tuple[Module, int]]:
-        """The modules that a module uses, with the line."""
+    def uses(self, module: Module) -> list[tuple[Module, str, int]]:
+        """The modules that a module uses, with what it names there, and the line."""
         text, found = self.texts[module], []
         for use in PATH.finditer(text):
             for path in spread(whole_path(text, use.end())):
@@ -150,7 +150,8 @@ class Crate:
                 if target[-1:] == ("*",):
                     targets = [target[:-1] + (name,) for name in self.imported.get(target[:-1], ())
                                if re.search(rf"\b{re.escape(name)}\b", text)]
-                found += [(self.definer(target), line_of(text, use.start())) for target in targets]
+                line = line_of(text, use.start())
+                found += [(self.definer(target), target[-1] if target else "crate", line) for target in targets]
         return found
 
 
@@ -179,13 +180,13 @@ def cycles_of(source: Path) -> list[tuple[str, dict[tuple[str, str], list[str]]]
     crate = Crate(source)
     folders: dict[Module, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
     for module, path in crate.files.items():
-        for used, line in crate.uses(module):
+        for used, name, line in crate.uses(module):
             common = 0
             while common < min(len(module), len(used)) and module[common] == used[common]:
                 common += 1
             if common < min(len(module), len(used)):
                 arrow = (module[common], used[common])
-                folders[module[:common]][arrow].append(f"{path.relative_to(ROOT)}:{line} -> {'::'.join(used)}")
+                folders[module[:common]][arrow].append(f"{path.relative_to(ROOT)}:{line}: {'::'.join(used)}::{name}")
     found = []
     for folder, arrows in sorted(folders.items()):
         targets = defaultdict(set)
@@ -200,7 +201,8 @@ def show(crate: str) -> None:
     for folder, arrows in cycles_of(ROOT / "crates" / crate / "src"):
         print(f"{crate}/{folder}: {', '.join(sorted({one for one, _ in arrows}))}")
         for (one, other), places in sorted(arrows.items()):
-            print(f"  {one} -> {other} ({len(places)} uses, such as {places[0]})")
+            print(f"  {one} -> {other}, {len(places)} uses:")
+            print("\n".join(f"    {place}" for place in places))
 
 
 def main() -> int:
