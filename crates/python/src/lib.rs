@@ -8,6 +8,7 @@ mod memory;
 mod recorder;
 mod root;
 mod stage;
+mod target;
 mod wait;
 
 /// The compiled half of the package `trackway`. Not for direct use; see `trackway`.

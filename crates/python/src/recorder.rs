@@ -8,7 +8,8 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 
 use crate::error::to_python;
 use crate::loaded::Loaded;
-use crate::stage::{Stage, Target};
+use crate::stage::Stage;
+use crate::target::Target;
 use crate::wait;
 use trackway_recorder::is_given_up;
 

@@ -11,7 +11,8 @@ use trackway_system::{SystemClock, SystemIds};
 
 use crate::error::{input, to_python};
 use crate::loaded::Loaded;
-use crate::stage::{Stage, Target};
+use crate::stage::Stage;
+use crate::target::Target;
 use crate::wait;
 
 /// A checkpoint root that is written to without a run: the process claims the next epoch when it opens it.
