@@ -7,11 +7,12 @@ use sha2::{Digest, Sha256};
 
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
+use super::document::RunFile;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
 use super::sections::{
     CheckpointSection, ContainerSection, DataSpec, LaunchSection, OwnerSection, ResourcesSection,
-    RetrySection, RunFile, RunSection, StagesSection, SuperviseSection,
+    RetrySection, RunSection, StagesSection, SuperviseSection,
 };
 
 /// The version of the plan's layout.
