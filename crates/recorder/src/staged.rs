@@ -28,7 +28,7 @@ pub const CHECKPOINT_SKIPPED_EVENT: &str = "checkpoint_skipped";
 /// nothing. See [`trackway_checkpoint::bulk::Stage`].
 pub struct CheckpointStage {
     inner: Arc<Inner>,
-    stage: Stage<Commit>,
+    stage: Stage,
     pending: Pending,
 }
 
