@@ -4,7 +4,8 @@
 `scripts/cycles.json` holds how many modules of each crate are in a cycle; `--update` writes lower numbers, `-v` names them,
 `--show CRATE` lists each cycle of a crate, with the uses that make it.
 A module depends on the module that defines what it names: a name that a parent only re-exports counts as a use of the module
-behind it. What a module uses of its parents, and parents of their children, is not a cycle. Tests are not read.
+behind it. What a module uses of its parents, and parents of their children, is not a cycle. Tests are not read, and calls of
+methods are not followed: only what is named counts.
 """
 
 import json

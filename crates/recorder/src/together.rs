@@ -2,7 +2,7 @@
 //! the same step.
 //!
 //! A cadence by steps and the last step are the same for everyone without a word. What depends on the time, on a request
-//! or on a signal is told by rank 0 ahead of the step ([`Notices`]). Ranks that train in step with each other (whoever
+//! or on a signal is told by rank 0 ahead of the step ([`Notice`]). Ranks that train in step with each other (whoever
 //! waits for gradients does) cannot miss it: rank 0 says it before it begins the step itself. One that does come too late
 //! declines the checkpoint, so that it is given up; there is never a part of one.
 
