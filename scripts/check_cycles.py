@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Finds modules of a crate that use each other in a circle, among the modules of one folder. Their number may only fall.
+"""Finds modules of a crate that depend on each other in a cycle, among the modules of one folder. Their number may only fall.
 
-`scripts/cycles.json` holds how many modules of each crate are in a circle; `--update` writes lower numbers, `-v` names them.
-What a module uses of its parents, and parents of their children, is no circle. Test modules are not read.
+`scripts/cycles.json` holds how many modules of each crate are in a cycle; `--update` writes lower numbers, `-v` names them,
+`--show CRATE` lists each cycle of a crate, with the uses that make it.
+A module depends on the module that defines what it names: a name that a parent only re-exports counts as a use of the module
+behind it. What a module uses of its parents, and parents of their children, is not a cycle. Tests are not read, and calls of
+methods are not followed: only what is named counts.
 """
 
 import json
@@ -14,28 +17,71 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COUNTS = ROOT / "scripts" / "cycles.json"
 
-TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*mod \w+ \{.*", re.MULTILINE | re.DOTALL)
+TEST_ITEM = re.compile(r"^( *)#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?=[^#\s])", re.MULTILINE)
+TEST_FILE = re.compile(r"^ *#\[cfg\(test\)\]\s*(?:#\[[^\n]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+);", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*")
-USE = re.compile(r"\b(crate|super(?:::super)*|self)::(\{[^;]*?\}|[\w:]+(?:\{[^;]*?\})?)", re.DOTALL)
+PATH = re.compile(r"\b(crate|super(?:::super)*|self)::(?=[\w{*])")
+IMPORT = re.compile(r"\buse ([^;]+);")
+DEFINITION = r"^\s*pub(?:\([^)]*\))? (?:\w+ )*(?:struct|enum|union|trait|fn|type|const|static) %s\b"
 
 Module = tuple[str, ...]
 
 
+def line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def without(text: str, start: int, end: int) -> str:
+    """The text with a part removed, and the same lines."""
+    return text[:start] + "\n" * text.count("\n", start, end) + text[end:]
+
+
+def without_tests(text: str) -> str:
+    while item := TEST_ITEM.search(text):
+        semicolon, brace = (len(text) if at < 0 else at for at in (text.find(";", item.end()), text.find("{", item.end())))
+        end = semicolon + 1
+        if brace < semicolon:
+            last = re.compile(rf"^{item[1]}\}}|\}};?$", re.MULTILINE).search(text, brace)
+            end = last.end() if last else len(text)
+        text = without(text, item.start(), end)
+    return text
+
+
+def read(path: Path) -> str:
+    text = without_tests(path.read_text())
+    return COMMENT.sub("", text)
+
+
 def modules_of(source: Path) -> dict[Module, Path]:
     """The files of a crate by module path; tests are left out."""
-    found = {}
+    found, tests = {}, set()
     for path in sorted(source.rglob("*.rs")):
         parts = list(path.relative_to(source).with_suffix("").parts)
         if parts[-1] in ("mod", "lib", "main"):
             parts.pop()
-        if parts and not any(part == "tests" or part.endswith("_tests") for part in parts):
-            found[tuple(parts)] = path
-    return found
+        found[tuple(parts)] = path
+        tests |= {(*parts, name) for name in TEST_FILE.findall(path.read_text())}
+    return {module: path for module, path in found.items()
+            if not any(module[:end] in tests for end in range(len(module) + 1))}
+
+
+def whole_path(text: str, start: int) -> str:
+    """The path or tree of paths that begins at `start`."""
+    depth, end = 0, start
+    while end < len(text):
+        letter = text[end]
+        if depth == 0 and not re.match(r"[\w:{*]", letter):
+            break
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        end += 1
+        if depth == 0 and letter == "}":
+            break
+    return text[start:end]
 
 
 def spread(text: str) -> list[str]:
-    """`a::{b, c::d}` as `a::b` and `a::c::d`."""
-    text = re.sub(r"\s+", "", text)
+    """`a::{b, c::d}` as `a::b` and `a::c::d`; `a as b` as `a@b`."""
+    text = re.sub(r"\s+", "", re.sub(r"\s+as\s+", "@", text))
     if "{" not in text:
         return [text]
     head, body = text.split("{", 1)
@@ -48,72 +94,139 @@ def spread(text: str) -> list[str]:
     return [head + tail for part in parts if part for tail in spread(part)]
 
 
-def used_by(module: Module, text: str, modules: dict[Module, Path]) -> set[Module]:
-    used = set()
-    for base, rest in USE.findall(text):
-        above = {"crate": (), "self": module}.get(base)
-        if above is None:
-            above = module[: len(module) - base.count("super")]
-        for path in spread(rest):
-            names = above + tuple(path.split("::"))
-            longest = max((names[:end] for end in range(len(names) + 1) if names[:end] in modules), key=len, default=None)
-            if longest:
-                used.add(longest)
-    return used
+class Crate:
+    def __init__(self, source: Path) -> None:
+        self.files = modules_of(source)
+        self.texts = {module: read(path) for module, path in self.files.items()}
+        self.imported = {module: self.imports_of(module) for module in self.files}
+
+    def absolute(self, module: Module, path: str) -> Module | None:
+        """What a path in a `use` of a module names, from the root of the crate; None: something of another crate."""
+        names = tuple(path.split("::"))
+        above = 0
+        while above < len(names) and names[above] == "super":
+            above += 1
+        if above:
+            return module[: len(module) - above] + names[above:]
+        if names[0] == "crate":
+            return names[1:]
+        if names[0] == "self":
+            return module + names[1:]
+        return module + names if module + names[:1] in self.files else None
+
+    def imports_of(self, module: Module) -> dict[str, list[Module]]:
+        """What a module brings in with `use`: the name in this module -> what it names. `*`: all of a module."""
+        found = defaultdict(list)
+        for tree in IMPORT.findall(self.texts[module]):
+            for path in spread(tree):
+                path, _, other = path.partition("@")
+                target = self.absolute(module, path)
+                if target:
+                    target = target[:-1] if target[-1] == "self" else target
+                    found[other or (target or ("",))[-1]].append(target)
+        return found
+
+    def definer(self, names: Module, seen: frozenset[Module] = frozenset()) -> Module | None:
+        """The module that defines what a path names, behind all re-exports."""
+        longest = max((names[:end] for end in range(len(names) + 1) if names[:end] in self.files), key=len, default=())
+        rest = names[len(longest):]
+        if not rest or rest[0] in ("*", "self") or names in seen:
+            return longest
+        seen |= {names}
+        for target in self.imported.get(longest, {}).get(rest[0], ()):
+            return self.definer(target + rest[1:], seen)
+        for target in self.imported.get(longest, {}).get("*", ()):
+            behind = self.definer(target[:-1] + rest[:1], seen)
+            if behind in self.texts and re.search(DEFINITION % re.escape(rest[0]), self.texts[behind], re.MULTILINE):
+                return behind
+        return longest
+
+    def uses(self, module: Module) -> list[tuple[Module, str, int]]:
+        """The modules that a module uses, with what it names there, and the line."""
+        text, found = self.texts[module], []
+        for use in PATH.finditer(text):
+            for path in spread(whole_path(text, use.end())):
+                target = self.absolute(module, f"{use[1]}::{path.partition('@')[0]}")
+                targets = [target]
+                if target[-1:] == ("*",):
+                    targets = [target[:-1] + (name,) for name in self.imported.get(target[:-1], ())
+                               if re.search(rf"\b{re.escape(name)}\b", text)]
+                line = line_of(text, use.start())
+                found += [(self.definer(target), target[-1] if target else "crate", line) for target in targets]
+        return found
 
 
-def circles(edges: dict[str, set[str]]) -> list[set[str]]:
+def cycles(arrows: dict[str, set[str]]) -> list[set[str]]:
     """Strongly connected parts with more than one member."""
     def reached(start: str) -> set[str]:
         seen, waiting = set(), [start]
         while waiting:
-            for target in edges.get(waiting.pop(), ()):
+            for target in arrows.get(waiting.pop(), ()):
                 if target not in seen:
                     seen.add(target)
                     waiting.append(target)
         return seen
 
-    reach = {name: reached(name) for name in edges}
+    reach = {name: reached(name) for name in arrows}
     found = []
-    for name in sorted(edges):
-        circle = {other for other in reach[name] if name in reach.get(other, ())}
-        if len(circle) > 1 and circle not in found:
-            found.append(circle)
+    for name in sorted(arrows):
+        cycle = {other for other in reach[name] if name in reach.get(other, ())}
+        if len(cycle) > 1 and cycle not in found:
+            found.append(cycle)
     return found
 
 
-def circles_of(source: Path) -> list[tuple[str, set[str]]]:
-    """Circles of a crate: the folder, and the modules in it."""
-    modules = modules_of(source)
-    siblings: dict[Module, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for module, path in modules.items():
-        text = COMMENT.sub("", TEST_MODULE.sub("", path.read_text()))
-        for used in used_by(module, text, modules):
+def cycles_of(source: Path) -> list[tuple[str, dict[tuple[str, str], list[str]]]]:
+    """Cycles of a crate: the folder, and for each arrow in the cycle the places that make it."""
+    crate = Crate(source)
+    folders: dict[Module, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
+    for module, path in crate.files.items():
+        for used, name, line in crate.uses(module):
             common = 0
             while common < min(len(module), len(used)) and module[common] == used[common]:
                 common += 1
             if common < min(len(module), len(used)):
-                siblings[module[:common]][module[common]].add(used[common])
-    return [("/".join(folder), circle) for folder, edges in sorted(siblings.items()) for circle in circles(edges)]
+                arrow = (module[common], used[common])
+                folders[module[:common]][arrow].append(f"{path.relative_to(ROOT)}:{line}: {'::'.join(used)}::{name}")
+    found = []
+    for folder, arrows in sorted(folders.items()):
+        targets = defaultdict(set)
+        for one, other in arrows:
+            targets[one].add(other)
+        for cycle in cycles(targets):
+            found.append(("/".join(folder), {arrow: places for arrow, places in arrows.items() if cycle >= set(arrow)}))
+    return found
+
+
+def show(crate: str) -> None:
+    for folder, arrows in cycles_of(ROOT / "crates" / crate / "src"):
+        print(f"{crate}/{folder}: {', '.join(sorted({one for one, _ in arrows}))}")
+        for (one, other), places in sorted(arrows.items()):
+            print(f"  {one} -> {other}, {len(places)} uses:")
+            print("\n".join(f"    {place}" for place in places))
 
 
 def main() -> int:
-    found = {source.parent.name: circles_of(source) for source in sorted(ROOT.glob("crates/*/src"))}
+    if "--show" in sys.argv:
+        show(sys.argv[sys.argv.index("--show") + 1])
+        return 0
+    found = {source.parent.name: [(folder, {one for one, _ in arrows}) for folder, arrows in cycles_of(source)]
+             for source in sorted(ROOT.glob("crates/*/src"))}
     counts = {crate: sum(len(names) for _, names in parts) for crate, parts in found.items() if parts}
     before = json.loads(COUNTS.read_text()) if COUNTS.exists() else counts
     more = {crate for crate, count in counts.items() if count > before.get(crate, 0)}
     for crate, parts in found.items():
         if crate in more or "-v" in sys.argv:
             for folder, names in parts:
-                print(f"{crate}/{folder}: {', '.join(sorted(names))} use each other in a circle", file=sys.stderr)
+                print(f"{crate}/{folder}: {', '.join(sorted(names))} use each other in a cycle", file=sys.stderr)
     if more:
         return 1
     if "--update" in sys.argv:
         COUNTS.write_text(json.dumps(counts, indent=2) + "\n")
     elif counts != before:
-        print("fewer circles: keep it so with scripts/check_cycles.py --update", file=sys.stderr)
+        print("fewer cycles: keep it so with scripts/check_cycles.py --update", file=sys.stderr)
         return 1
-    print(f"modules in a circle: {sum(counts.values())} left")
+    print(f"modules in a cycle: {sum(counts.values())} left")
     return 0
 
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use trackway_core::Step;
 use trackway_store::{Log, RealDisk, Writer};
 
-use crate::entry::{Adopt, Body};
 use crate::history::History;
+use crate::history::entry::{Adopt, Body};
 use crate::keeper::append;
 use crate::retention::{Best, Retention, RetireReason, plan};
 use crate::tests::{World, save};
@@ -177,7 +177,7 @@ fn orphans_are_swept_by_age_and_epoch() {
     // A kill in the middle of a save: begun, some bytes, and no word more.
     append(first.view_mut(), Writer::Housekeeper, |_| None).unwrap();
     let torn = world.path().join("step-00000025/epoch-0001-00000000000000000000000zzz");
-    let begin = crate::entry::Begin {
+    let begin = crate::history::entry::Begin {
         ranks: None,
         epoch: 1,
         run_id: dead.run_id,
@@ -236,7 +236,7 @@ fn adopted_commits_replace_a_dead_branch() {
     let mut third = world.open_as(Arc::new(RealDisk), 3, attempt, None).unwrap();
     let body = world.view().history().commit(kept.number).unwrap().body.clone();
     let folder = "step-00000300/epoch-0003-00000000000000000000000zzz";
-    let adopt = |commit: Option<crate::entry::CommitBody>, complete| {
+    let adopt = |commit: Option<crate::history::entry::CommitBody>, complete| {
         let folder = commit.as_ref().map(|_| folder.to_owned());
         let number_there = commit.as_ref().map(|_| 7);
         let (epoch, run_id, attempt_id) = (3, kept.run_id, attempt);

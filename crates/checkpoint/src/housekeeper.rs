@@ -4,8 +4,8 @@ use std::sync::Arc;
 use trackway_core::{Clock, Ids, Step, Timestamp};
 use trackway_store::{Disk, RealDisk, Writer};
 
-use crate::entry::{Body, MAX_PIN_NAME_BYTES, PinBody};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, MAX_PIN_NAME_BYTES};
+use crate::history::entry::{Body, PinBody};
 use crate::history::{CommitRecord, History, PinInfo};
 use crate::keeper::{Keeper, append, leftovers};
 use crate::retention::{Age, Retention, RetentionPlan, plan};

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use trackway_core::Timestamp;
 use trackway_store::Writer;
 
-use crate::entry::Body;
 use crate::error::CheckpointError;
+use crate::history::entry::Body;
 use crate::history::{CommitRecord, History};
 use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan};
 use crate::view::CheckpointView;

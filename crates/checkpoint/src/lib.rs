@@ -25,8 +25,8 @@
 
 pub mod bulk;
 pub mod doctor;
-mod entry;
 mod error;
+mod group;
 mod history;
 mod housekeeper;
 mod keeper;
@@ -50,14 +50,14 @@ mod tests;
 #[cfg(test)]
 mod vectors;
 
-pub use error::{CheckpointError, ErrorKind, Fallback};
+pub use error::{CheckpointError, Defect, ErrorKind, Fallback, RankError};
+pub use group::RankGroup;
 pub use history::{CheckpointInfo, PinInfo, State};
 pub use housekeeper::{Collected, Housekeeper};
 pub use load::LoadedCheckpoint;
-pub use ranks::{Decliner, Notice, Notices, RankError, RankGroup, RankedRoot, RankedSave};
+pub use ranks::{Decliner, Notice, Notices, RankedRoot, RankedSave};
 pub use retention::{Best, KeepReason, MAX_ONLY_COPIES, MIN_KEPT, Retention, RetentionPlan, RetireReason};
 pub use root::{CheckpointRoot, Commit};
 pub use trackway_formats::checkpoint_manifest::{Kind, Manifest, ManifestFile};
-pub use verify::Defect;
 pub use view::CheckpointView;
 pub use writer::CheckpointWriter;

@@ -7,8 +7,8 @@ use trackway_store::Disk;
 
 use crate::bulk::{LoadError, Tensors, Want, read_tensors};
 use crate::error::{CheckpointError, Fallback};
+use crate::group::without_rank;
 use crate::history::CheckpointInfo;
-use crate::ranks::without_rank;
 use crate::verify::read_verified;
 
 /// A committed checkpoint that verified, ready to be read.

@@ -10,12 +10,12 @@ use trackway_formats::sha256_hex;
 use trackway_store::{Claim, Disk, RealDisk, Writer, new_ulid};
 
 use crate::bulk::{DraftSave, Figures, FileWriter, LoadedFile, Saved};
-use crate::entry::{Begin, Body, ClaimBody, CommitBody, commit_metrics};
 use crate::error::CheckpointError;
-use crate::history::{CheckpointInfo, History};
+use crate::group::RankGroup;
+use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, RoundBody, commit_metrics};
+use crate::history::{CheckpointInfo, History, check_round};
 use crate::keeper::{Keeper, append};
 use crate::load::LoadedCheckpoint;
-use crate::ranks::{RankGroup, RoundBody, check_round};
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::view::{CheckpointView, Found, Search};

@@ -7,7 +7,7 @@ use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Step, Timestam
 use trackway_store::testing::{Fault, FaultDisk};
 use trackway_store::{Disk, RealDisk};
 
-use crate::entry::ClaimBody;
+use crate::history::entry::ClaimBody;
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Commit, ErrorKind, Kind, State};

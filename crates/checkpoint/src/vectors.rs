@@ -10,7 +10,7 @@ use trackway_core::{AttemptId, ManualClock, RunId, SequentialIds, Timestamp};
 
 use trackway_store::testing::FaultDisk;
 
-use crate::entry::ClaimBody;
+use crate::history::entry::ClaimBody;
 use crate::settings::Settings;
 use crate::{CheckpointError, CheckpointRoot, CheckpointView, Kind};
 

@@ -8,12 +8,12 @@ use trackway_formats::checkpoint_manifest::Manifest;
 use trackway_store::{Disk, LocalBackend, Log, RealDisk};
 
 use crate::bulk::LoadedFile;
-use crate::entry::CommitBody;
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{CheckpointError, Defect, Fallback};
+use crate::history::entry::CommitBody;
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::load::LoadedCheckpoint;
 use crate::retention::{Age, Retention, RetentionPlan, plan};
-use crate::verify::{Defect, read_all, verify, verify_manifest};
+use crate::verify::{read_all, verify, verify_manifest};
 
 /// What only a checkpoint root holds: its log, the votes of ranks, what is being downloaded.
 const ROOT_SIGNS: [&str; 3] = ["log", "votes", "incoming"];

@@ -5,7 +5,7 @@ use trackway_store::Disk;
 
 use crate::bulk::{DraftFile, Figures, FileWriter, Parent, WrittenFile};
 use crate::error::CheckpointError;
-use crate::ranks::RankGroup;
+use crate::group::RankGroup;
 
 /// The files of the commit that training goes on from: those that did not change are shared with it.
 #[derive(Debug, Clone, Default)]

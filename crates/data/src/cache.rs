@@ -1,14 +1,8 @@
 //! What was found in files that did not change since.
-//!
-//! A file counts as unchanged when size, both times of change, inode and device are the same; an object behind a URL
-//! when size and version are. A time of change that was younger than [`SETTLE_SECONDS`] when reading began is not
-//! trusted: within one tick of the file system's clock a second write leaves no trace, so such a file is read again
-//! the next time.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,56 +12,15 @@ use trackway_core::Timestamp;
 use trackway_files::TempFile;
 use trackway_formats::runfile::{DataFormat, DataSpec};
 
+use crate::identity::Identity;
 use crate::manifest::DataFile;
-use crate::read::{remote, url_of};
+use crate::remote::url_of;
 
 /// Changes when a parser finds something else in the same bytes.
 const CACHE_VERSION: u32 = 2;
 
-/// A file must have been still for this long before it was read.
-const SETTLE_SECONDS: f64 = 2.0;
-
 /// The most files remembered; beyond it the cache starts anew.
 const MAX_ENTRIES: usize = 200_000;
-
-/// What tells one state of a file from another without reading it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Identity {
-    Local { size_bytes: u64, modified_nanos: i64, changed_nanos: i64, inode: u64, device: u64 },
-    Remote { size_bytes: u64, version: String },
-}
-
-impl Identity {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        if let Some(url) = url_of(path) {
-            let file = remote()?.head(url)?.ok_or(io::ErrorKind::NotFound)?;
-            return Ok(Self::Remote { size_bytes: file.size_bytes, version: file.version });
-        }
-        let metadata = fs::metadata(path)?;
-        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-        Ok(Self::Local {
-            size_bytes: metadata.len(),
-            modified_nanos: nanos(metadata.mtime(), metadata.mtime_nsec()),
-            changed_nanos: nanos(metadata.ctime(), metadata.ctime_nsec()),
-            inode: metadata.ino(),
-            device: metadata.dev(),
-        })
-    }
-
-    pub(crate) fn size_bytes(&self) -> u64 {
-        match self {
-            Self::Local { size_bytes, .. } | Self::Remote { size_bytes, .. } => *size_bytes,
-        }
-    }
-
-    /// Whether a change after this moment would show. An object has another version after each change.
-    fn was_settled_at(&self, moment: Timestamp) -> bool {
-        let Self::Local { modified_nanos, changed_nanos, .. } = self else { return true };
-        let latest_micros = modified_nanos.max(changed_nanos) / 1000;
-        latest_micros < moment.plus_seconds(-SETTLE_SECONDS).as_micros()
-    }
-}
 
 /// How a file is read: the same bytes read otherwise have another schema.
 pub(crate) fn read_as(format: DataFormat, is_table: bool, spec: &DataSpec) -> String {

@@ -7,14 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
+use trackway_core::Clock;
 use trackway_formats::runfile::{DataFormat, DataSpec};
 
-use crate::cache::{Identity, read_as};
+use crate::cache::{HashCache, read_as};
 use crate::error::DataError;
-use crate::manifest::{DataFile, Resolver, format_of};
+use crate::format::{format_of, is_text};
+use crate::identity::Identity;
+use crate::manifest::DataFile;
 use crate::pass::{Pass, Watch, scan};
 use crate::profile::Profile;
-use crate::read::{ByteSource, Chunk, Coverage, Source, is_text, open, read_full};
+use crate::read::{Chunk, Coverage, Source, open, read_full};
+use crate::remote::ByteSource;
 use crate::snapshot::ProfileKeeper;
 
 /// Bytes hashed at a time.
@@ -27,7 +31,10 @@ pub(crate) type Examined = (DataFile, Option<Profile>);
 pub(crate) struct Examiner<'e> {
     pub(crate) set: &'e str,
     pub(crate) spec: &'e DataSpec,
-    pub(crate) resolver: &'e Resolver<'e>,
+    /// The run file's folder; relative paths start here.
+    pub(crate) base: &'e Path,
+    pub(crate) cache: Option<&'e HashCache>,
+    pub(crate) clock: &'e dyn Clock,
     pub(crate) root: &'e Path,
     pub(crate) keeper: Option<&'e ProfileKeeper<'e>>,
     pub(crate) text_is_table: bool,
@@ -86,7 +93,7 @@ impl Examiner<'_> {
             (self.advance)(known.0.size_bytes);
             return Ok(known);
         }
-        let started = self.resolver.clock.now();
+        let started = self.clock.now();
         let bytes = open(path).map_err(|source| self.unreadable(path, source))?;
         let (hashed, content) = rayon::join(
             || self.hash(bytes.as_ref(), watch),
@@ -96,7 +103,7 @@ impl Examiner<'_> {
             return Err(DataError::Cancelled { set: self.set.to_owned() });
         }
         let after = Identity::of(path).map_err(|source| self.unreadable(path, source))?;
-        let changed = || DataError::Changed { set: self.set.to_owned(), path: self.resolver.display(path) };
+        let changed = || DataError::Changed { set: self.set.to_owned(), path: self.display(path) };
         // Asked first: whatever else went wrong may come from the change.
         if after != before {
             return Err(changed());
@@ -107,7 +114,7 @@ impl Examiner<'_> {
             return Err(changed());
         }
         let (file, profile) = self.entry(path, format, (size_bytes, blake3), content);
-        if let Some(cache) = self.resolver.cache {
+        if let Some(cache) = self.cache {
             cache.put(path, before, read_as.clone(), &file, started);
         }
         if let (Some(keeper), Some(profile)) = (self.keeper, &profile) {
@@ -118,15 +125,19 @@ impl Examiner<'_> {
 
     /// What the cache has; nothing where a profile is wanted and none is kept.
     fn known(&self, path: &Path, identity: &Identity, read_as: &str) -> Option<Examined> {
-        let cache = self.resolver.cache?;
+        let cache = self.cache?;
         let known = cache.get(path, identity, read_as)?;
-        let file = DataFile { path: self.resolver.display(path), name: self.name(path), ..known };
+        let file = DataFile { path: self.display(path), name: self.name(path), ..known };
         let profile = match self.keeper {
             Some(keeper) if file.schema.is_some() => Some(keeper.get(&file, read_as)?),
             _ => None,
         };
         cache.hit();
         Some((file, profile))
+    }
+
+    fn display(&self, path: &Path) -> String {
+        path.strip_prefix(self.base).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     fn name(&self, path: &Path) -> String {
@@ -141,7 +152,7 @@ impl Examiner<'_> {
         content: Option<Content>,
     ) -> Examined {
         let mut file = DataFile {
-            path: self.resolver.display(path),
+            path: self.display(path),
             name: self.name(path),
             size_bytes,
             blake3,
@@ -182,7 +193,7 @@ impl Examiner<'_> {
     }
 
     fn content(&self, path: &Path, watch: &Watch<'_>) -> Result<Content, DataError> {
-        let mut source = Source::open_one(self.resolver.base, self.set, self.spec, path)?;
+        let mut source = Source::open_one(self.base, self.set, self.spec, path)?;
         if source.files()[0].is_empty() && !is_text(path) {
             return Err(self.no_row(path, "it is empty: there is neither a header nor a row".into()));
         }
@@ -217,7 +228,7 @@ impl Examiner<'_> {
     }
 
     fn no_row(&self, path: &Path, message: String) -> DataError {
-        let (set, path) = (self.set.to_owned(), self.resolver.display(path));
+        let (set, path) = (self.set.to_owned(), self.display(path));
         DataError::Corrupt { set, path, format: "table", message }
     }
 

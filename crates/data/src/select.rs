@@ -8,7 +8,7 @@ use trackway_formats::runfile::{DataSpec, nearest};
 
 use crate::error::DataError;
 use crate::limits::limits;
-use crate::read::remote;
+use crate::remote::remote;
 
 /// The most files a data set may consist of.
 pub const MAX_FILES: usize = 1_000_000;

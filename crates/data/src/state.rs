@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::Identity;
+use crate::identity::Identity;
 use crate::manifest::DataManifest;
-use crate::read::url_of;
+use crate::remote::url_of;
 
 /// Of data sets of more files so many are looked at.
 const FILES_MAX: usize = 100_000;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
 use crate::assessment::{Assessment, Average, Columns, Task};
@@ -13,71 +12,15 @@ use crate::curves::curves;
 pub use crate::error::AssessError;
 use crate::fairness::fairness;
 use crate::metrics::coverage::Needs;
+use crate::metrics::items::items;
 use crate::metrics::resample::Resampling;
-use crate::metrics::rows::{Content, Items, KnownClasses, items};
+use crate::metrics::rows::{Content, Items, KnownClasses};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, measure};
 use crate::notes::notes;
 use crate::residuals::residuals_of;
-use crate::slices::{SliceLimits, SliceRows, slices};
-use crate::tasks::TaskMatch;
-
-/// What is asked of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Spec {
-    /// Columns that are known; the others are found by their names.
-    pub columns: Columns,
-    /// Guessed from the columns where absent.
-    pub task: Option<Task>,
-    /// The positive one of two classes; the last one where absent.
-    pub positive: Option<String>,
-    /// How sure intervals are.
-    pub confidence: f64,
-    /// How often rows are drawn again.
-    pub resamples: u32,
-    /// What the draws begin with.
-    pub seed: u64,
-    /// Draw rows again even where a formula gives the interval.
-    pub always_resample: bool,
-    /// The share of positives at which `precision_at_recall` is taken.
-    pub recall: f64,
-    /// The metric by which slices are judged; the task's own where absent.
-    pub main_metric: Option<String>,
-    /// Parts of the rows.
-    pub slices: Vec<SliceRows>,
-    /// Columns whose values are groups to be treated alike.
-    pub fairness: Vec<String>,
-    /// When a slice or group is too small.
-    pub limits: SliceLimits,
-    /// A difference from the baseline below this does not matter.
-    pub margin: Option<f64>,
-    /// How rows without a prediction count.
-    pub missing: MissingPredictions,
-    /// How the rows answer the task set; absent where there is none.
-    pub tasks: Option<TaskMatch>,
-}
-
-impl Default for Spec {
-    fn default() -> Self {
-        Self {
-            columns: Columns::default(),
-            task: None,
-            positive: None,
-            confidence: 0.95,
-            resamples: 1_000,
-            seed: 0,
-            always_resample: false,
-            recall: 0.9,
-            main_metric: None,
-            slices: Vec::new(),
-            fairness: Vec::new(),
-            limits: SliceLimits::default(),
-            margin: None,
-            missing: MissingPredictions::default(),
-            tasks: None,
-        }
-    }
-}
+use crate::slices::slices;
+pub use crate::spec::Spec;
 
 /// The baseline's table.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +88,7 @@ pub fn assess(frame: &Frame, spec: &Spec, baseline: Option<Baseline<'_>>) -> Res
         confidence: spec.confidence,
         resamples: spec.resamples,
         seed: spec.seed,
-        positive_class: positive_class(&items),
+        positive_class: items.positive_class(),
         average: average(&items),
         classes: class_metrics(&items, spec.confidence, spec.missing),
         confusion: confusion(&items),
@@ -273,11 +216,6 @@ fn inconclusive(items: &Items, metrics: &crate::Metrics) -> BTreeMap<String, Str
     let why = format!("every label is `{}`, and a metric of classes needs two", rows.names[*first as usize]);
     let of_two = ["roc_auc", "average_precision", "precision_at_recall"].map(str::to_owned);
     metrics.keys().cloned().chain(of_two).map(|name| (name, why.clone())).collect()
-}
-
-pub(crate) fn positive_class(items: &Items) -> Option<String> {
-    let Content::Classes(rows) = &items.content else { return None };
-    rows.positive.map(|positive| rows.names[positive as usize].clone())
 }
 
 fn average(items: &Items) -> Option<Average> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trackway_data::model::{CLASS_NUMBERS_MAX, Cells, Frame, FrameColumn};
 
-use crate::assess::AssessError;
+use crate::error::AssessError;
 use crate::metrics::CLASSES_MAX;
 use crate::metrics::rows::values_of;
 use crate::{Columns, Task};

@@ -3,8 +3,7 @@
 use trackway_data::model::Frame;
 
 use crate::assessment::Pairing;
-use crate::fairness::FAIRNESS_GROUPS_MAX;
-use crate::metrics::CLASSES_MAX;
+use crate::limits::{CLASSES_MAX, FAIRNESS_GROUPS_MAX};
 
 /// Why a table cannot be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

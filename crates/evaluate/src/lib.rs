@@ -16,6 +16,7 @@ pub mod failures;
 pub mod fairness;
 pub mod import;
 pub mod latency;
+mod limits;
 pub mod metrics;
 mod notes;
 pub mod numbers;
@@ -23,17 +24,20 @@ pub mod reported;
 pub mod residuals;
 pub mod search;
 pub mod slices;
+mod spec;
 pub mod tasks;
 
-pub use assess::{AssessError, Baseline, Spec, assess};
+pub use assess::{Baseline, assess};
 pub use assessment::{
     Assessment, Average, CURVE_POINTS_MAX, CalibrationBin, ClassMetrics, Columns, Compared, Comparison,
     Confusion, Curves, Fairness, FairnessGroup, McNemar, Metrics, Pairing, Point, Slice, SliceCompared, Task,
-    Verdict,
+    TaskCoverage, Verdict,
 };
+pub use error::AssessError;
 pub use estimate::{Estimate, Method};
 pub use slices::{SliceLimits, SliceRows};
-pub use tasks::{TaskCoverage, TaskMatch};
+pub use spec::Spec;
+pub use tasks::TaskMatch;
 
 #[cfg(test)]
 mod tests;

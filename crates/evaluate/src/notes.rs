@@ -3,11 +3,11 @@
 use trackway_core::MissingPredictions;
 use trackway_data::model::Frame;
 
-use crate::assess::{Spec, positive_class};
 use crate::assessment::{Columns, Metrics, Task};
 use crate::metrics::NDCG_PLACES;
 use crate::metrics::rows::{Content, Items};
 use crate::metrics::scoring::Scoring;
+use crate::spec::Spec;
 
 /// With fewer groups, intervals that draw groups are too narrow.
 const GROUPS_FEW: usize = 20;
@@ -68,7 +68,7 @@ pub fn notes(
     }
     notes.extend(gaps(frame, items, spec));
     if let Content::Classes(rows) = &items.content {
-        if let (Some(positive), None) = (positive_class(items), &spec.positive) {
+        if let (Some(positive), None) = (items.positive_class(), &spec.positive) {
             notes.push(format!("`{positive}` counts as positive; --positive CLASS names another one"));
         }
         if columns.prediction.is_none() {

@@ -2,38 +2,15 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
 use trackway_data::model::{Frame, MISSING_CODE};
 
 use crate::Columns;
-use crate::assess::AssessError;
+pub use crate::assessment::TaskCoverage;
+use crate::error::AssessError;
 use crate::metrics::rows::values_of;
 
 /// Examples of each kind at most.
 pub const TASK_EXAMPLES_MAX: usize = 5;
-
-/// How rows answer a task set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskCoverage {
-    /// The column of ids by which rows and tasks were matched; absent where only their numbers and labels were.
-    pub id: Option<String>,
-    /// Tasks of the set.
-    pub tasks: u64,
-    /// Tasks that are answered as they should be: once, with the label of the set.
-    pub answered: u64,
-    /// Tasks that no row answers.
-    pub missing: u64,
-    /// Rows that answer no task of the set.
-    pub extra: u64,
-    /// Rows that answer a task again.
-    pub repeated: u64,
-    /// Rows whose label is not that of the set.
-    pub different_labels: u64,
-    /// Ids that the set itself has more than once.
-    pub repeated_tasks: u64,
-    /// Some of them, as sentences.
-    pub examples: Vec<String>,
-}
 
 /// The coverage, and which rows are no answer to a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,42 +28,6 @@ pub enum Matching {
     Found(TaskMatch),
     /// Nothing tells which row answers which task, and why.
     Impossible(String),
-}
-
-impl TaskCoverage {
-    /// Whether each task is answered once, with its label, and nothing else is.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.tasks > 0
-            && self.missing + self.extra + self.repeated + self.different_labels + self.repeated_tasks == 0
-    }
-
-    /// Tasks without an answer; where the set's own ids are not unique, those too that cannot be told apart.
-    pub(crate) fn unanswered(&self) -> u64 {
-        self.missing + self.repeated_tasks
-    }
-
-    /// What is wrong, in words.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let kinds = [
-            (self.missing, "not answered"),
-            (self.extra, "answered and not in it"),
-            (self.repeated, "answered again"),
-            (self.different_labels, "with another label"),
-            (self.repeated_tasks, "in it more than once"),
-        ];
-        let found: Vec<String> = kinds
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        let examples = match self.examples.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", self.examples.join("; ")),
-        };
-        format!("the task set has {} tasks: {}{examples}", self.tasks, found.join(", "))
-    }
 }
 
 /// Matches rows with tasks: by id where both have one, else by their number and their labels. `columns` are those of the rows.

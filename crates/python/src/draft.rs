@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trackway_checkpoint::bulk::{self, TensorRef, TensorSpec};
-use trackway_checkpoint::{CheckpointError, Commit, Kind};
-use trackway_recorder::CheckpointDraft;
+use trackway_checkpoint::{CheckpointError, Kind};
 
 use crate::error::{input, to_python};
 use crate::memory::{Lent, Region};
+use crate::target::Target;
 
 /// A tensor for a draft: name, dtype as safetensors writes it, shape, group, size in bytes, and where its bytes are
 /// (0: Python copies them into the region it gets back).
@@ -18,12 +18,6 @@ pub type Given = (String, String, Vec<u64>, u32, usize, usize);
 #[pyclass(frozen, module = "trackway._trackway")]
 pub struct Draft {
     lent: Arc<Lent>,
-}
-
-/// Who makes a checkpoint of a draft.
-pub enum Target {
-    Run(CheckpointDraft),
-    Root(bulk::Draft<Commit>),
 }
 
 impl Draft {

@@ -8,6 +8,7 @@ mod loaded;
 mod memory;
 mod recorder;
 mod root;
+mod target;
 mod wait;
 
 /// The compiled half of the package `trackway`. Not for direct use; see `trackway`.

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use trackway_checkpoint::bulk::{self, LoadedFile};
 
-use crate::draft::Target;
+use crate::target::Target;
 
 /// Bytes that Python may read and write through the buffer protocol: a file that was read, or the place in a draft
 /// where a tensor is to be copied. `memoryview(region)`, `torch.frombuffer` and `numpy.frombuffer` make no copy.

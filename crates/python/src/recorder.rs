@@ -6,9 +6,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 
+use crate::draft::Draft;
 use crate::draft::{Draft, Target};
 use crate::error::to_python;
 use crate::loaded::Loaded;
+use crate::target::Target;
 use crate::wait;
 use trackway_recorder::is_given_up;
 

@@ -9,9 +9,11 @@ use trackway_checkpoint::{
 use trackway_core::{AttemptId, RunId};
 use trackway_system::{SystemClock, SystemIds};
 
+use crate::draft::Draft;
 use crate::draft::{Draft, Target};
 use crate::error::{input, to_python};
 use crate::loaded::Loaded;
+use crate::target::Target;
 use crate::wait;
 
 /// A checkpoint root that is written to without a run: the process claims the next epoch when it opens it.

@@ -9,22 +9,20 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
 
 use trackway_core::Step;
 use trackway_files::open_own;
 use trackway_formats::record::ARTIFACT_EVENT;
 
+use crate::inner::Inner;
+use crate::keeper::{Job, Keeper};
 use crate::process::ProcessSlot;
-use crate::recorder::{Inner, Recorder};
+use crate::recorder::Recorder;
 
 /// A file larger than this is not kept.
 pub const ARTIFACT_BYTES_MAX: u64 = 16 << 30;
 /// Of a folder with more files than this only so many are kept, which an event says.
 pub const ARTIFACT_FILES_MAX: usize = 10_000;
-/// When so many wait to be copied, a further one is not kept, which an event says.
-pub const ARTIFACTS_WAITING_MAX: usize = 256;
 /// The event that says that an artifact is not kept: fields `name` and `why`.
 pub const ARTIFACT_FAILED_EVENT: &str = "artifact_failed";
 
@@ -32,22 +30,6 @@ const COPY_BYTES: usize = 1 << 20;
 /// Tells the files apart that this process writes aside.
 static NEXT_PART: AtomicU64 = AtomicU64::new(0);
 const NO_FOLDER: &str = "`TRACKWAY_ARTIFACTS` is not set";
-
-/// A file or folder that waits to be copied.
-struct Job {
-    name: String,
-    path: PathBuf,
-    /// Open since the call, so that the file may be deleted or replaced behind it; none of a folder.
-    file: Option<File>,
-    step: Option<Step>,
-}
-
-/// The thread that copies, and the way to it.
-pub(crate) struct Keeper {
-    jobs: SyncSender<Job>,
-    /// Disconnected when the thread is through.
-    done: Receiver<()>,
-}
 
 impl Recorder {
     /// Keeps a copy of a file, or of every file in a folder as `NAME/PLACE`, with the attempt. The file is opened now and
@@ -62,20 +44,15 @@ impl Recorder {
         };
         let mut keeper = slot.keeper();
         if keeper.is_none() {
-            match Keeper::start(&inner) {
+            match start_keeper(&inner) {
                 Ok(new) => *keeper = Some(new),
                 Err(why) => return tell_failed(slot, name, step, &why),
             }
         }
         let Some(keeper) = keeper.as_ref() else { return };
-        let why = match keeper.jobs.try_send(job) {
-            Ok(()) => return,
-            Err(TrySendError::Full(_)) => {
-                format!("{ARTIFACTS_WAITING_MAX} artifacts are already waiting to be copied")
-            }
-            Err(TrySendError::Disconnected(_)) => "the thread that copies artifacts has ended".to_owned(),
-        };
-        tell_failed(slot, name, step, &why);
+        if let Err(why) = keeper.take(job) {
+            tell_failed(slot, name, step, &why);
+        }
     }
 }
 
@@ -99,26 +76,11 @@ fn tell_failed(slot: &ProcessSlot, name: &str, step: Option<Step>, why: &str) {
     slot.segment().event(ARTIFACT_FAILED_EVENT, step, &[("name", name), ("why", why)]);
 }
 
-impl Keeper {
-    fn start(inner: &Arc<Inner>) -> Result<Self, String> {
-        let folder = inner.settings.artifact_folder.clone().ok_or(NO_FOLDER)?;
-        trackway_files::make_folders(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let (jobs, waiting) = sync_channel::<Job>(ARTIFACTS_WAITING_MAX);
-        let (through, done) = sync_channel(0);
-        let inner = Arc::clone(inner);
-        let work = move || {
-            waiting.iter().for_each(|job| inner.keep(&folder, job));
-            drop(through);
-        };
-        let spawned = std::thread::Builder::new().name("trackway-artifacts".into()).spawn(work);
-        spawned.map(|_| Self { jobs, done }).map_err(|error| error.to_string())
-    }
-
-    /// Takes no more, and waits for those that were taken. False: not all are copied after that time.
-    fn close(self, at_most: Duration) -> bool {
-        drop(self.jobs);
-        self.done.recv_timeout(at_most) != Err(std::sync::mpsc::RecvTimeoutError::Timeout)
-    }
+fn start_keeper(inner: &Arc<Inner>) -> Result<Keeper, String> {
+    let folder = inner.settings.artifact_folder.clone().ok_or(NO_FOLDER)?;
+    trackway_files::make_folders(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let inner = Arc::clone(inner);
+    Keeper::start(move |job| inner.keep(&folder, job))
 }
 
 impl Inner {

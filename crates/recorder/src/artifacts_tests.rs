@@ -4,7 +4,8 @@ use std::fs;
 
 use trackway_formats::record::{ARTIFACT_EVENT, EXCEPTION_EVENT, TAG_EVENT};
 
-use crate::artifacts::{ARTIFACT_FAILED_EVENT, ARTIFACTS_WAITING_MAX};
+use crate::artifacts::ARTIFACT_FAILED_EVENT;
+use crate::keeper::ARTIFACTS_WAITING_MAX;
 use crate::recorder::Recorder;
 use crate::tests::Attempt;
 

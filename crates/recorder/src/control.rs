@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::cadence::SaveReason;
+use crate::save_reason::SaveReason;
 
 /// The version of control lines this recorder obeys.
 const CONTROL_VERSION: u32 = 1;

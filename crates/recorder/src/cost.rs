@@ -2,9 +2,10 @@
 
 use trackway_core::Step;
 
-use crate::cadence::{SAVE_MARGIN, SaveReason};
+use crate::cadence::SAVE_MARGIN;
+use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
-use crate::recorder::Inner;
+use crate::save_reason::SaveReason;
 
 /// Metric: seconds the training loop stood still for a save.
 pub const STALL_SECONDS: &str = "trackway/checkpoint_stall_seconds";
@@ -31,43 +32,6 @@ pub(crate) struct SaveCost {
     pub interval_seconds: f64,
     pub size_bytes: u64,
     pub written_bytes: u64,
-}
-
-/// How fast the loop goes while nothing is saved, and while a save goes on behind it.
-#[derive(Debug, Default)]
-pub(crate) struct Pace {
-    /// Since when the loop goes as it goes now: the monotonic clock, and the step then.
-    since: Option<(i64, Step)>,
-    /// Seconds a step takes while nothing is saved.
-    step_seconds: Option<f64>,
-    slowdown: Option<f64>,
-}
-
-impl Pace {
-    /// The loop goes on after a resume or a stall.
-    pub fn goes_on(&mut self, now_micros: i64, step: Step) {
-        self.since = Some((now_micros, step));
-    }
-
-    /// A save begins: up to here nothing disturbed the loop.
-    pub fn save_begins(&mut self, now_micros: i64, step: Step) {
-        self.step_seconds = self.seconds_per_step(now_micros, step).or(self.step_seconds);
-        self.slowdown = None;
-    }
-
-    /// A save that went on behind the loop since [`Pace::goes_on`] is committed.
-    pub fn committed_behind(&mut self, now_micros: i64, step: Step) {
-        let during = self.seconds_per_step(now_micros, step);
-        self.slowdown =
-            during.zip(self.step_seconds).map(|(during, alone)| (1.0 - alone / during).clamp(0.0, 1.0));
-        self.goes_on(now_micros, step);
-    }
-
-    fn seconds_per_step(&self, now_micros: i64, step: Step) -> Option<f64> {
-        let (since_micros, since_step) = self.since?;
-        let steps = step.checked_sub(since_step).filter(|steps| *steps > 0)?;
-        Some((now_micros - since_micros) as f64 / 1e6 / steps as f64)
-    }
 }
 
 impl Inner {
@@ -107,26 +71,5 @@ impl Inner {
             let fields = [("grace_seconds", &*seconds(grace)), ("save_seconds", &*save_seconds)];
             slot.segment().event("checkpoint_exceeds_grace", Some(step), &fields);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that the slowdown compares steps behind which a save went on with undisturbed ones, and that there is
-    /// none where nothing was measured.
-    #[test]
-    fn slowdown_is_measured_against_undisturbed_steps() {
-        let mut pace = Pace::default();
-        pace.goes_on(0, 0);
-        pace.save_begins(10_000_000, 10);
-        pace.goes_on(10_500_000, 10);
-        pace.committed_behind(18_500_000, 14);
-        assert_eq!((pace.step_seconds, pace.slowdown), (Some(1.0), Some(0.5)));
-        pace.save_begins(18_500_000, 14);
-        pace.goes_on(19_000_000, 14);
-        pace.committed_behind(19_100_000, 14);
-        assert_eq!((pace.step_seconds, pace.slowdown), (Some(1.0), None), "no step was made meanwhile");
     }
 }

@@ -11,11 +11,12 @@ use trackway_checkpoint::bulk::{
 use trackway_checkpoint::{CheckpointError, Commit, Kind};
 use trackway_core::Step;
 
-use crate::cadence::SaveReason;
-use crate::control::Asked;
 use crate::cost::SaveCost;
+use crate::inner::Inner;
+use crate::pending::Pending;
 use crate::process::{ProcessSlot, once};
-use crate::recorder::{Inner, NO_ROOT, Recorder};
+use crate::recorder::{NO_ROOT, Recorder};
+use crate::save_reason::SaveReason;
 use crate::together::is_given_up;
 
 /// How long a save that must not be skipped (the last one before an end) waits for the one before it.
@@ -23,20 +24,11 @@ pub const LAST_SAVE_WAIT_SECONDS_MAX: f64 = 600.0;
 /// The event that says that a checkpoint was due and not made, because the one before was still being written.
 pub const CHECKPOINT_SKIPPED_EVENT: &str = "checkpoint_skipped";
 
-/// A save that is drafted or being written, and what is to be said when it is done.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    reason: SaveReason,
-    asked: Vec<Asked>,
-    began_micros: i64,
-    interval_seconds: f64,
-}
-
 /// A checkpoint that is being filled: copy everything into it, then [`CheckpointDraft::submit`]. Dropped, it saves
 /// nothing. See [`trackway_checkpoint::bulk::Draft`].
 pub struct CheckpointDraft {
     inner: Arc<Inner>,
-    draft: Draft<Commit>,
+    draft: Draft,
     pending: Pending,
 }
 

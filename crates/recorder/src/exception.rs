@@ -5,7 +5,8 @@ use std::panic;
 
 use trackway_formats::record::EXCEPTION_EVENT;
 
-use crate::recorder::{Inner, Recorder};
+use crate::inner::Inner;
+use crate::recorder::Recorder;
 
 /// A message longer than this is cut.
 const MESSAGE_BYTES_MAX: usize = 2_000;

@@ -35,15 +35,23 @@
 mod artifacts;
 #[cfg(test)]
 mod artifacts_tests;
+mod board;
 mod cadence;
 mod control;
 pub mod cost;
 mod data_rung;
-mod draft;
+mod due;
 mod exception;
+mod inner;
+mod keeper;
+mod pace;
+mod pending;
 mod process;
 mod recorder;
 mod rehearsal;
+mod rehearsal_plan;
+mod root;
+mod save_reason;
 mod segment_writer;
 mod settings;
 mod signal;
@@ -53,17 +61,17 @@ mod together;
 #[cfg(test)]
 mod together_tests;
 
-pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MAX, ARTIFACTS_WAITING_MAX};
-pub use cadence::{
-    CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX, SaveReason,
-};
+pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MAX};
+pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX};
 pub use data_rung::DataRung;
-pub use draft::{CHECKPOINT_SKIPPED_EVENT, CheckpointDraft, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use exception::record_panics;
+pub use keeper::ARTIFACTS_WAITING_MAX;
 pub use recorder::{
     CONTROL_POLL_MICROS, DATA_CURSOR_EVENT, HOLD_SECONDS_MAX, RANK_EVENT, Recorder, WARM_START_EVENT,
 };
-pub use rehearsal::{ParameterUpdate, RehearsalPlan, UpdateWatch};
+pub use rehearsal::{ParameterUpdate, UpdateWatch};
+pub use rehearsal_plan::RehearsalPlan;
+pub use save_reason::SaveReason;
 pub use segment_writer::{MAX_SEGMENT_BYTES, RETRY_INTERVAL_MICROS, SegmentInfo, SegmentWriter};
 pub use signal::outlive_sigterm_of_others;
 pub use together::{

@@ -10,13 +10,14 @@ use trackway_checkpoint::bulk::BackgroundSaver;
 use trackway_checkpoint::{Commit, Decliner};
 use trackway_core::Step;
 
-use crate::artifacts::Keeper;
+use crate::board::Board;
 use crate::control::{Asked, ControlReader};
-use crate::cost::Pace;
-use crate::draft::Pending;
-use crate::rehearsal::LossWatch;
+use crate::keeper::Keeper;
+use crate::pace::Pace;
+use crate::pending::Pending;
+use crate::rehearsal_plan::LossWatch;
+use crate::root::Root;
 use crate::segment_writer::SegmentWriter;
-use crate::together::{Board, Root};
 
 /// The part of a recorder that belongs to one process.
 pub(crate) struct ProcessSlot {

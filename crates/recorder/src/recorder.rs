@@ -1,5 +1,4 @@
 use std::ops::Deref;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,18 +10,21 @@ use trackway_checkpoint::{
 };
 use trackway_core::{Clock, Ids, SkippedBatches, Step};
 use trackway_formats::record::{
-    CheckpointFrame, CheckpointState, ControlOutcome, Origin, PROGRESSIVE_LOSS, TAG_EVENT,
+    CheckpointFrame, CheckpointState, ControlOutcome, PROGRESSIVE_LOSS, TAG_EVENT,
 };
 
-use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, SaveReason};
+use crate::cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT};
 use crate::control::{Asked, Command, ControlReader};
 use crate::cost::SaveCost;
 use crate::data_rung::DataRung;
+use crate::inner::Inner;
 use crate::process::{ProcessSlot, SlotChain, once};
-use crate::segment_writer::{SegmentInfo, SegmentWriter};
+use crate::root::Root;
+use crate::save_reason::SaveReason;
+use crate::segment_writer::SegmentWriter;
 use crate::settings::{SKIP_BATCHES, Settings};
 use crate::signal::{self, Arrival};
-use crate::together::{Board, Root, is_given_up};
+use crate::together::is_given_up;
 use trackway_system::{SystemClock, SystemIds};
 
 /// The event that says that the script took the weights of the rung before.
@@ -71,14 +73,6 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.finish();
     }
-}
-
-pub(crate) struct Inner {
-    pub(crate) settings: Settings,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
-    pub(crate) sigterm: &'static Arrival,
-    slots: SlotChain,
 }
 
 /// The event that says which batch the steps from one on train on, one batch each, until the next such event: fields `batch`,
@@ -449,23 +443,6 @@ pub(crate) const NO_ROOT: CheckpointError =
     CheckpointError::NotInAttempt { variable: "TRACKWAY_CHECKPOINTS" };
 
 impl Inner {
-    /// What this process owns of the recorder; made on first use, again in a forked child.
-    pub(crate) fn slot(&self) -> &ProcessSlot {
-        self.slots.find_or_add(|| {
-            let folder = self.settings.record_folder.as_deref().unwrap_or(Path::new("."));
-            let info = SegmentInfo {
-                run_id: self.settings.run.clone(),
-                attempt_id: self.settings.attempt.clone(),
-                origin: Origin::Sdk,
-            };
-            let segment = SegmentWriter::create(folder, info, Arc::clone(&self.clock));
-            let board = self.notices().map(Board::new);
-            let obeys = self.leads() || board.is_none();
-            let reader = self.settings.control_file.clone().filter(|_| obeys).map(ControlReader::new);
-            ProcessSlot::new(segment, reader, board, self.clock.monotonic_micros())
-        })
-    }
-
     /// Looks at the control file when it is time to, and takes in what it asks for.
     fn poll_control(&self) -> &ProcessSlot {
         let slot = self.slot();
@@ -525,23 +502,6 @@ impl Inner {
         let told = loaded.as_ref().map(|found| found.as_ref().map(|(loaded, _)| loaded));
         self.record_resume(slot, told, started_micros);
         loaded
-    }
-
-    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.clock)
-    }
-
-    pub(crate) fn now_micros(&self) -> i64 {
-        self.clock.monotonic_micros()
-    }
-
-    pub(crate) fn seconds_since(&self, micros: i64) -> f64 {
-        (self.now_micros() - micros) as f64 / 1e6
-    }
-
-    /// From the last save (or the resume, or the start) to that moment.
-    pub(crate) fn seconds_since_last_save(&self, slot: &ProcessSlot, began_micros: i64) -> f64 {
-        (began_micros - slot.last_saved_micros.load(Ordering::Relaxed)).max(0) as f64 / 1e6
     }
 
     fn read_control(&self, slot: &ProcessSlot) {

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use trackway_checkpoint::{RankError, RankGroup};
 use trackway_core::{AttemptId, LaunchKind, RunId, SkippedBatches, Step};
 
-use crate::rehearsal::RehearsalPlan;
+use crate::rehearsal_plan::RehearsalPlan;
 
 /// Batches that are passed over: ranges `FIRST..END`, separated by commas.
 pub(crate) const SKIP_BATCHES: &str = "TRACKWAY_SKIP_BATCHES";

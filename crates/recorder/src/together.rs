@@ -2,7 +2,7 @@
 //! the same step.
 //!
 //! A cadence by steps and the last step are the same for everyone without a word. What depends on the time, on a request
-//! or on a signal is told by rank 0 ahead of the step ([`Notices`]). Ranks that train in step with each other (whoever
+//! or on a signal is told by rank 0 ahead of the step ([`Notice`]). Ranks that train in step with each other (whoever
 //! waits for gradients does) cannot miss it: rank 0 says it before it begins the step itself. One that does come too late
 //! declines the checkpoint, so that it is given up; there is never a part of one.
 
@@ -10,24 +10,20 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use trackway_checkpoint::bulk::{DraftSave, LoadedFile, Saved};
-use trackway_checkpoint::{
-    CheckpointError, CheckpointRoot, CheckpointWriter, Commit, LoadedCheckpoint, Notice, Notices, RankError,
-    RankGroup, RankedRoot, RankedSave,
-};
+use trackway_checkpoint::{CheckpointError, Notice, RankError};
 use trackway_core::Step;
 
-use crate::cadence::{STOP_PUT_OFF_SECONDS_MAX, SaveReason};
+use crate::board::Board;
+use crate::cadence::STOP_PUT_OFF_SECONDS_MAX;
+use crate::inner::Inner;
 use crate::process::{ProcessSlot, once};
-use crate::recorder::Inner;
+use crate::save_reason::SaveReason;
 
 /// So long before a step rank 0 tells of it, when that is more than a step: looks of other machines into a shared folder
 /// may be a little late.
 pub const NOTICE_SECONDS: f64 = 1.0;
 /// … but no more than this share of the grace period.
 const NOTICE_GRACE_SHARE: f64 = 0.1;
-/// … and no more steps than this.
-const NOTICE_STEPS_MAX: f64 = 1_000.0;
 
 /// The event that says which step rank 0 told the others of; its fields are `save`, `stop` and `reason`.
 pub const STEP_ANNOUNCED_EVENT: &str = "step_announced";
@@ -35,64 +31,6 @@ pub const STEP_ANNOUNCED_EVENT: &str = "step_announced";
 pub const NOTICE_LATE_EVENT: &str = "step_announced_too_late";
 /// The event that says that no checkpoint was made of a step because not every rank wrote its part.
 pub const CHECKPOINT_GIVEN_UP_EVENT: &str = "checkpoint_given_up";
-
-/// What a rank knows of the steps to come.
-pub(crate) struct Board {
-    notices: Notices,
-    /// What is to be saved and was not asked about yet.
-    saves: Vec<Notice>,
-    stop_step: Option<Step>,
-    /// The newest step that was asked about, when, and the answer.
-    asked: Option<(Step, i64, Option<SaveReason>)>,
-    /// The newest step at which a save was decided or that was resumed from, whatever became of it: it must be the same
-    /// on every rank.
-    decided_step: Step,
-    step_seconds: Option<f64>,
-    /// When this rank first knew that somebody wants a stop.
-    stop_wanted_micros: Option<i64>,
-}
-
-impl Board {
-    pub fn new(notices: Notices) -> Self {
-        Self {
-            notices,
-            saves: Vec::new(),
-            stop_step: None,
-            asked: None,
-            decided_step: 0,
-            step_seconds: None,
-            stop_wanted_micros: None,
-        }
-    }
-
-    pub fn resumed_from(&mut self, step: Step) {
-        self.decided_step = step;
-    }
-
-    /// The answer that was given already: all questions about one step have one answer.
-    fn answer_on(&self, step: Step) -> Option<Option<SaveReason>> {
-        self.asked.filter(|(asked, ..)| *asked == step).map(|(.., answer)| answer)
-    }
-
-    fn note_pace(&mut self, step: Step, now_micros: i64) {
-        let (before, at_micros, _) = self.asked.unwrap_or((step, now_micros, None));
-        if step > before {
-            self.step_seconds = Some((now_micros - at_micros) as f64 / 1e6 / (step - before) as f64);
-        }
-    }
-
-    /// How many steps ahead a notice must be.
-    fn steps_ahead(&self, seconds: f64) -> Step {
-        let steps = self.step_seconds.map_or(2.0, |step_seconds| seconds / step_seconds.max(1e-6));
-        steps.ceil().clamp(1.0, NOTICE_STEPS_MAX) as Step
-    }
-
-    /// The reason for what was told to be saved up to this step.
-    fn take_saves(&mut self, step: Step) -> Option<SaveReason> {
-        let due = self.saves.extract_if(.., |notice| notice.step <= step);
-        due.map(|notice| SaveReason::from_word(&notice.reason).unwrap_or(SaveReason::Asked)).max()
-    }
-}
 
 impl ProcessSlot {
     /// The greatest step that the loop is known to have come to.
@@ -102,23 +40,6 @@ impl ProcessSlot {
 }
 
 impl Inner {
-    /// Which of several ranks this is; `None`: there is one process.
-    pub(crate) fn group(&self) -> Option<RankGroup> {
-        self.settings.group.as_ref().and_then(|group| group.as_ref().ok().copied())
-    }
-
-    /// Whether this process speaks for all: it alone obeys the control file and records what all have in common.
-    pub(crate) fn leads(&self) -> bool {
-        self.group().is_none_or(RankGroup::coordinates)
-    }
-
-    /// Where ranks that share a checkpoint root learn what rank 0 decides.
-    pub(crate) fn notices(&self) -> Option<Notices> {
-        let settings = &self.settings;
-        let root = settings.checkpoint_root.as_deref()?;
-        Some(Notices::new(root, settings.attempt_id()?, self.group()?.round()))
-    }
-
     pub(crate) fn due_together(
         &self,
         slot: &ProcessSlot,
@@ -252,50 +173,4 @@ impl Inner {
 #[must_use]
 pub fn is_given_up(error: &CheckpointError) -> bool {
     matches!(error, CheckpointError::Ranks(RankError::Abandoned { .. }))
-}
-
-/// A checkpoint root as this process writes to it.
-pub(crate) enum Root {
-    /// Alone.
-    Alone(CheckpointRoot),
-    /// With other ranks.
-    Together(RankedRoot),
-}
-
-impl Root {
-    pub fn save(
-        &mut self,
-        save: &RankedSave<'_>,
-        fill: impl FnOnce(&mut CheckpointWriter<'_>) -> Result<(), CheckpointError>,
-    ) -> Result<Commit, CheckpointError> {
-        match self {
-            Self::Alone(root) => root.save(save.step, save.metrics, fill),
-            Self::Together(root) => root.save(save, fill),
-        }
-    }
-
-    pub fn save_draft(
-        &mut self,
-        save: &DraftSave,
-        before_commit: impl FnOnce() -> Result<(), CheckpointError>,
-    ) -> Result<Saved<Commit>, CheckpointError> {
-        match self {
-            Self::Alone(root) => root.save_draft(save, before_commit),
-            Self::Together(root) => root.save_draft(save, before_commit),
-        }
-    }
-
-    pub fn resume_target(&mut self) -> Result<Option<LoadedCheckpoint>, CheckpointError> {
-        match self {
-            Self::Alone(root) => root.resume_target(),
-            Self::Together(root) => root.resume_target(),
-        }
-    }
-
-    pub fn resume_read(&mut self) -> Result<Option<(LoadedCheckpoint, Vec<LoadedFile>)>, CheckpointError> {
-        match self {
-            Self::Alone(root) => root.resume_read(),
-            Self::Together(root) => root.resume_read(),
-        }
-    }
 }

@@ -13,6 +13,7 @@ mod rules;
 mod search;
 mod shapes;
 mod stream;
+mod value;
 mod view;
 
 use std::borrow::Cow;
@@ -104,9 +105,9 @@ impl Redactor {
     #[must_use]
     pub fn value<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
         let strong = names::is_secret(name)
-            && rules::present(value.as_bytes())
+            && value::present(value.as_bytes())
             && !names::is_count(name, value.as_bytes());
-        let weak = names::may_be_secret(name) && rules::random(value.as_bytes());
+        let weak = names::may_be_secret(name) && value::random(value.as_bytes());
         if (strong || weak) && !value.is_empty() {
             return Cow::Borrowed(NAMED);
         }
@@ -145,7 +146,7 @@ impl Redactor {
     fn flag_value(&self, name: &str, value: &str) -> String {
         let word = value.bytes().all(|byte| byte.is_ascii_lowercase());
         match (name, value.split_once(':')) {
-            ("auth" | "pass" | "pw" | "pwd", _) if !word && rules::present(value.as_bytes()) => NAMED.into(),
+            ("auth" | "pass" | "pw" | "pwd", _) if !word && value::present(value.as_bytes()) => NAMED.into(),
             ("u" | "user" | "proxy-user", Some((user, _))) if !value.contains("//") => {
                 format!("{user}:{NAMED}")
             }
@@ -157,7 +158,7 @@ impl Redactor {
     fn variable(&self, name: &str, value: &str) -> String {
         if !value.is_empty()
             && names::is_secret_variable(name)
-            && rules::present(value.as_bytes())
+            && value::present(value.as_bytes())
             && !name.contains(char::is_lowercase)
         {
             return NAMED.to_owned();
@@ -185,7 +186,7 @@ impl Redactor {
     #[must_use]
     pub fn settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let clean = |name: &str, value: &str| {
-            if names::is_secret_variable(name) && rules::present(value.as_bytes()) {
+            if names::is_secret_variable(name) && value::present(value.as_bytes()) {
                 return NAMED.to_owned();
             }
             self.value(name, value).into_owned()
@@ -245,7 +246,7 @@ fn is_plain_name(name: &str) -> bool {
 /// The literal secrets in one variable. A value of several lines (a PEM key) gives one literal per long line, because
 /// the search goes line by line; a list or a JSON document gives its parts, too.
 fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
-    if names::is_secret_variable(name) && rules::present(value.as_bytes()) {
+    if names::is_secret_variable(name) && value::present(value.as_bytes()) {
         let several = value.contains('\n');
         for line in value.lines().map(str::trim).filter(|line| line.len() >= LITERAL_BYTES_MIN) {
             // The first and last line of a PEM block are no secret; a path that exists is where a secret lies.
@@ -277,7 +278,7 @@ fn collect_literals(name: &str, value: &str, literals: &mut Vec<Vec<u8>>) {
 fn collect_json(name: &str, document: &serde_json::Value, literals: &mut Vec<Vec<u8>>) {
     match document {
         serde_json::Value::String(text) => {
-            let random = rules::random(text.as_bytes()) && !text.contains("://");
+            let random = value::random(text.as_bytes()) && !text.contains("://");
             if random || names::is_secret(name) || name == LIST_ITEM {
                 text.lines().for_each(|line| push_literal(line, literals));
             }
@@ -299,7 +300,7 @@ const LIST_ITEM: &str = "[]";
 fn collect_list(value: &str, literals: &mut Vec<Vec<u8>>) {
     for item in value.split([',', ';']).map(str::trim) {
         match item.split_once('=').filter(|(_, value)| !value.is_empty() && !value.starts_with('=')) {
-            Some((name, value)) if names::is_secret(name) || rules::random(value.as_bytes()) => {
+            Some((name, value)) if names::is_secret(name) || value::random(value.as_bytes()) => {
                 push_literal(value, literals)
             }
             Some(_) => {}

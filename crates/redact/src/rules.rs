@@ -5,6 +5,9 @@ use once_cell::race::OnceBox;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::shapes::DATA;
+use super::value::{
+    any, authorization, has_pair, present, random, unlike_a_count, unlike_a_path, unlike_a_word,
+};
 use crate::racy::Racy;
 
 /// One way in which a secret shows.
@@ -45,61 +48,6 @@ impl Rule {
             Box::new(built.expect("every pattern of the table is compiled by a test"))
         })
     }
-}
-
-fn any(_: &[u8]) -> bool {
-    true
-}
-
-/// Letters and digits mixed: what a generated key has and a word or a number has not.
-pub(super) fn mixed(value: &[u8]) -> bool {
-    value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
-}
-
-/// Mixed and at least 16 bytes: for names such as `token`, which are not always secret.
-pub(super) fn random(value: &[u8]) -> bool {
-    value.len() >= 16 && mixed(value) && present(value)
-}
-
-/// Not one of the words that stand for "no value", nor a value that was taken out already.
-pub(super) fn present(value: &[u8]) -> bool {
-    const ABSENT: [&[u8]; 7] = [b"none", b"null", b"true", b"false", b"nil", b"undefined", b"redacted"];
-    let stars = value.iter().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X'));
-    !stars
-        && !value.starts_with(b"[redacted:")
-        && !ABSENT.iter().any(|absent| value.eq_ignore_ascii_case(absent))
-}
-
-/// Present, and more than a word: the next item of a list of names is none.
-fn unlike_a_word(value: &[u8]) -> bool {
-    present(value)
-        && !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b' ' | b'.'))
-}
-
-fn unlike_a_path(value: &[u8]) -> bool {
-    present(value) && !value.starts_with(b"/")
-}
-
-fn unlike_a_count(value: &[u8]) -> bool {
-    present(value) && !value.iter().all(u8::is_ascii_digit)
-}
-
-fn has_pair(value: &[u8]) -> bool {
-    value.contains(&b'=')
-}
-
-/// Upper case, lower case and a digit, or padding: base64 rather than a word.
-fn base64(value: &[u8]) -> bool {
-    let has = |test: fn(&u8) -> bool| value.iter().any(test);
-    value.ends_with(b"=")
-        || (has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase))
-}
-
-/// A header with a name is always secret; a bare `bearer` or `basic` may be prose.
-fn authorization(value: &[u8]) -> bool {
-    let scheme =
-        ["bearer", "digest", "negotiate"].iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
-    !scheme && present(value) && (value.len() < 16 || base64(value) || mixed(value))
 }
 
 /// What may stand between a name and its value: `=`, `:`, `=>`, with quotes around.

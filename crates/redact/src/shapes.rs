@@ -172,8 +172,8 @@ impl Shape {
         let alone = free(start.checked_sub(1).map(|before| &bytes[before]))
             && (self.may_go_on() || free(bytes.get(end)));
         let looks = self.need.is_none()
-            || super::rules::mixed(&bytes[start..at])
-            || super::rules::mixed(&bytes[at + literal.len()..end]);
+            || super::value::mixed(&bytes[start..at])
+            || super::value::mixed(&bytes[at + literal.len()..end]);
         (alone && looks).then_some((start, end))
     }
 

@@ -5,8 +5,8 @@ use trackway_core::{RowCoverage, UnmatchedTasks};
 use trackway_data::model::Frame;
 use trackway_data::personal::{masked, masked_value};
 use trackway_evaluate::metrics::is_over_all_rows;
-use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::reported::ReportedMetrics;
+use trackway_evaluate::tasks::{Matching, match_tasks};
 use trackway_evaluate::{
     AssessError, Assessment, Baseline, Columns, Estimate, Metrics, Slice, Spec, Task, Verdict, assess,
 };

@@ -8,10 +8,8 @@ use crate::bulk::arena::{Arena, Region};
 use crate::bulk::copy::copy_all;
 use crate::bulk::mapping::BLOCK_BYTES;
 use crate::bulk::plan::{FilePlan, MAX_FILE_BYTES, TensorSpec, plan_files};
-use crate::bulk::safetensors::TensorError;
-use crate::bulk::saver::Shared;
 use crate::bulk::write::DraftFile;
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, TensorError};
 
 /// A tensor and its bytes.
 #[derive(Debug, Clone)]
@@ -22,9 +20,21 @@ pub struct TensorRef<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Who lends the arena of a draft, and takes it back with what lies in it.
+pub(crate) trait Home: Send + Sync {
+    /// How long ago a moment of the monotonic clock is.
+    fn seconds_since(&self, micros: i64) -> f64;
+
+    /// Takes a draft, to be written and committed.
+    fn submit(&self, save: DraftSave);
+
+    /// Takes the arena of a save that is over.
+    fn give_back(&self, arena: Arena);
+}
+
 /// A save that is being filled. It holds the arena: there is one at a time. Dropped, it saves nothing.
-pub struct Draft<C> {
-    home: Arc<Shared<C>>,
+pub struct Draft {
+    home: Arc<dyn Home>,
     /// Gone when it was submitted.
     content: Option<Content>,
     begun_micros: i64,
@@ -83,8 +93,8 @@ impl DraftSave {
     }
 }
 
-impl<C> Draft<C> {
-    pub(crate) fn new(home: Arc<Shared<C>>, arena: Arena, step: Step, begun_micros: i64) -> Self {
+impl Draft {
+    pub(crate) fn new(home: Arc<dyn Home>, arena: Arena, step: Step, begun_micros: i64) -> Self {
         Self {
             home,
             content: Some(Content { arena, step, files: Vec::new(), global_cursor: Vec::new() }),
@@ -231,7 +241,7 @@ impl<C> Draft<C> {
     }
 }
 
-impl<C> Drop for Draft<C> {
+impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(content) = self.content.take() {
             self.home.give_back(content.arena);

@@ -29,6 +29,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use crate::error::TensorError;
 pub use arena::Region;
 pub use chunks::{CHUNK_BYTES, ChunkHash, listed_chunks};
 pub use draft::{Draft, DraftSave, TensorRef};
@@ -37,6 +38,6 @@ pub use read::{
     Fill, LoadError, LoadedFile, TensorView, damaged_ranges, read_files, read_header, read_into, verify_files,
 };
 pub use reshard::{Tensors, Want, read_tensors};
-pub use safetensors::{Dtype, Header, Slice, TensorError, TensorInfo};
+pub use safetensors::{Dtype, Header, Slice, TensorInfo};
 pub use saver::{BackgroundSaver, CommitCallback, SaveEnd, SaveOutcome, Saved};
 pub use write::{DraftFile, Figures, FileWriter, Parent, SHARE_BYTES_MIN, Written, WrittenFile};

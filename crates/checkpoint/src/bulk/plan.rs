@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::bulk::safetensors::{Dtype, Placed, Slice, TensorError, check_name, check_slice, header};
+use crate::bulk::safetensors::{Dtype, Placed, Slice, check_name, check_slice, header};
+use crate::error::TensorError;
 
 /// Tensors are put into files of at most so many bytes; a larger tensor has one for itself.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;

@@ -11,8 +11,8 @@ use crate::bulk::chunks::{CHUNK_BYTES, ChunkHash, ChunkHasher, chunk_count, chun
 use crate::bulk::mapping::{BLOCK_BYTES, Buffer};
 use crate::bulk::memory::available_bytes;
 use crate::bulk::parallel::try_for_each;
-use crate::bulk::safetensors::{Header, LENGTH_BYTES, TensorError, TensorInfo, header_bytes};
-use crate::verify::Defect;
+use crate::bulk::safetensors::{Header, LENGTH_BYTES, TensorInfo, header_bytes};
+use crate::error::{Defect, TensorError};
 
 /// Chunks that are on their way at a time: while some are read, others are hashed.
 const READ_THREADS: usize = 4;

@@ -10,7 +10,8 @@ use trackway_store::Disk;
 use crate::bulk::mapping::Buffer;
 use crate::bulk::memory::available_bytes;
 use crate::bulk::read::{LoadError, TensorView, read_files, read_header, unreadable};
-use crate::bulk::safetensors::{Dtype, Header, Slice, TensorError, TensorInfo, check_slice};
+use crate::bulk::safetensors::{Dtype, Header, Slice, TensorInfo, check_slice};
+use crate::error::TensorError;
 
 /// Every tensor begins at a multiple of this; enough for any element and any vector unit.
 const TENSOR_ALIGNMENT_BYTES: usize = 64;

@@ -11,6 +11,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bulk::mapping::BLOCK_BYTES;
+use crate::error::TensorError;
 
 /// The largest header of the format.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -22,26 +23,6 @@ pub(crate) const LENGTH_BYTES: usize = 8;
 const METADATA_KEY: &str = "__metadata__";
 /// The key in the metadata under which parts say of what tensors they are parts.
 const SLICES_KEY: &str = "trackway.slices";
-
-/// Why tensors cannot be stored, or bytes are no tensors.
-#[derive(Debug, thiserror::Error)]
-pub enum TensorError {
-    /// Not the JSON that a header must be.
-    #[error("the header of the tensor file is not valid: {0}")]
-    Syntax(#[from] serde_json::Error),
-    /// A rule of the format, or of the call, is broken.
-    #[error("{rule}")]
-    Rule {
-        /// Which, with the value that breaks it.
-        rule: String,
-    },
-}
-
-impl TensorError {
-    pub(crate) fn rule(rule: impl Into<String>) -> Self {
-        Self::Rule { rule: rule.into() }
-    }
-}
 
 /// What the elements of a tensor are; named as the format names them.
 #[allow(missing_docs, reason = "the names are the format's, and say it")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use trackway_core::{Clock, Step};
 
 use crate::bulk::arena::Arena;
-use crate::bulk::draft::{Draft, DraftSave};
+use crate::bulk::draft::{Draft, DraftSave, Home};
 use crate::bulk::mapping::Mapping;
 use crate::bulk::parallel::lock;
 use crate::bulk::write::Figures;
@@ -73,7 +73,7 @@ pub struct BackgroundSaver<C> {
 }
 
 /// What the training thread and the worker have in common.
-pub(crate) struct Shared<C> {
+struct Shared<C> {
     clock: Arc<dyn Clock>,
     process: u32,
     state: Mutex<State<C>>,
@@ -152,7 +152,7 @@ impl<C: Send + 'static> BackgroundSaver<C> {
     ///
     /// # Errors
     /// What made an earlier save fail, unless it was polled: then call again. [`CheckpointError::Forked`].
-    pub fn begin(&self, step: Step) -> Result<Option<Draft<C>>, CheckpointError> {
+    pub fn begin(&self, step: Step) -> Result<Option<Draft>, CheckpointError> {
         self.shared.check_process()?;
         let begun_micros = self.shared.clock.monotonic_micros();
         let mut state = self.shared.state();
@@ -247,6 +247,29 @@ impl<C> State<C> {
     }
 }
 
+impl<C: Send> Home for Shared<C> {
+    fn seconds_since(&self, micros: i64) -> f64 {
+        (self.clock.monotonic_micros() - micros) as f64 / 1e6
+    }
+
+    fn submit(&self, save: DraftSave) {
+        if self.check_process().is_ok() {
+            let submitted_micros = self.clock.monotonic_micros();
+            let mut state = self.state();
+            state.saving = true;
+            state.job = Some(Job { save, submitted_micros });
+            self.changed.notify_all();
+        }
+    }
+
+    fn give_back(&self, mut arena: Arena) {
+        if self.check_process().is_ok() {
+            arena.clear();
+            self.state().arena = Some(arena);
+        }
+    }
+}
+
 impl<C> Shared<C> {
     fn state(&self) -> MutexGuard<'_, State<C>> {
         lock(&self.state)
@@ -257,35 +280,15 @@ impl<C> Shared<C> {
         if self.process == std::process::id() { Ok(()) } else { Err(CheckpointError::Forked) }
     }
 
-    pub fn seconds_since(&self, micros: i64) -> f64 {
-        (self.clock.monotonic_micros() - micros) as f64 / 1e6
-    }
-
     /// Waits until something holds; `false`: it does not, after that time.
     fn wait_for(&self, at_most: Duration, holds: impl Fn(&State<C>) -> bool) -> bool {
         let waited = self.changed.wait_timeout_while(self.state(), at_most, |state| !holds(state));
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         holds(&state)
     }
+}
 
-    pub fn submit(&self, save: DraftSave) {
-        if self.check_process().is_ok() {
-            let submitted_micros = self.clock.monotonic_micros();
-            let mut state = self.state();
-            state.saving = true;
-            state.job = Some(Job { save, submitted_micros });
-            self.changed.notify_all();
-        }
-    }
-
-    /// Takes the arena of a save that is over.
-    pub fn give_back(&self, mut arena: Arena) {
-        if self.check_process().is_ok() {
-            arena.clear();
-            self.state().arena = Some(arena);
-        }
-    }
-
+impl<C: Send> Shared<C> {
     fn work(&self, memory: &Mapping, commit: &mut CommitCallback<C>) {
         loop {
             let mut state = self.state();

@@ -15,8 +15,7 @@ use super::chunks::CHUNK_BYTES;
 use super::mapping::Buffer;
 use super::plan::plan_files;
 use super::*;
-use crate::error::CheckpointError;
-use crate::verify::Defect;
+use crate::error::{CheckpointError, Defect};
 
 const WAIT: Duration = Duration::from_secs(60);
 

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use trackway_core::{AttemptId, Step};
 
-use crate::entry::{Begin, CommitBody};
+use crate::history::entry::{Begin, CommitBody};
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -6,10 +6,10 @@ use std::io;
 use trackway_formats::checkpoint_manifest::ManifestFile;
 
 use super::bytes::{FileFacts, MAX_SEARCH_BYTES, changed_byte};
+use super::checked::{Checked, manifest_path};
 use super::finding::{Finding, Remedy};
-use super::objects::{Checked, manifest_path};
 use super::survey::Survey;
-use crate::entry::CommitBody;
+use crate::history::entry::CommitBody;
 
 /// Files that are what a manifest says, by hash and size.
 pub(super) struct WholeFiles<'a> {

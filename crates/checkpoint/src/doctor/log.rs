@@ -7,8 +7,8 @@ use trackway_store::{Entry, Fold as _, Item};
 
 use super::finding::{Finding, Remedy, Severity};
 use super::survey::{HINT_PATH, Survey, entry_path};
-use crate::entry::{Begin, Body, ClaimBody, CommitBody};
 use crate::history::History;
+use crate::history::entry::{Begin, Body, ClaimBody, CommitBody};
 use crate::retention::has_expired;
 
 /// Judges everything but the files of checkpoints.

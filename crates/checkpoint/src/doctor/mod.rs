@@ -7,6 +7,7 @@
 //! wrote anew as a whole, hashes included.
 
 mod bytes;
+mod checked;
 mod finding;
 mod judge;
 mod left_over;

@@ -9,13 +9,15 @@ use trackway_formats::sha256_hex;
 
 use super::Sound;
 use super::bytes::{FileFacts, MAX_SHA256_SEARCH_BYTES, appearance_of, changed_byte, read_facts};
+use super::checked::{Checked, ManifestFault, manifest_path};
 use super::finding::{Finding, Remedy};
 use super::judge::WholeFiles;
 use super::left_over::left_over;
 use super::survey::{Folder, Survey};
-use crate::entry::CommitBody;
+use crate::error::Defect;
 use crate::history::CommitRecord;
-use crate::verify::{Defect, check_manifest};
+use crate::history::entry::CommitBody;
+use crate::verify::check_manifest;
 
 /// What became of the checkpoints.
 pub(super) struct Objects {
@@ -46,23 +48,6 @@ struct Reader<'a> {
     done_bytes: RefCell<u64>,
     /// What was read already, by inode: shared files are read once.
     facts: RefCell<BTreeMap<(u64, u64), FileFacts>>,
-}
-
-/// A checkpoint as it was found.
-pub(super) struct Checked<'a> {
-    pub number: u64,
-    pub record: &'a CommitRecord,
-    pub body: &'a CommitBody,
-    pub manifest: Result<Manifest, ManifestFault>,
-    pub files: Vec<(ManifestFile, io::Result<FileFacts>)>,
-    pub extra: Vec<String>,
-}
-
-/// Why there is no manifest.
-pub(super) struct ManifestFault {
-    pub check: &'static str,
-    pub why: String,
-    pub remedy: Option<Remedy>,
 }
 
 impl Reader<'_> {
@@ -164,10 +149,6 @@ impl Reader<'_> {
         *done = (*done + count).min(self.total_bytes);
         (self.progress)(*done, self.total_bytes);
     }
-}
-
-pub(super) fn manifest_path(folder: &str) -> String {
-    format!("{folder}/{MANIFEST_FILE_NAME}")
 }
 
 fn names(folder: &Folder) -> BTreeSet<String> {

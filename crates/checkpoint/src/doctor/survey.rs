@@ -9,10 +9,10 @@ use trackway_store::{Entry, Fold as _, Item, MAX_ENTRY_BYTES, MAX_SUMMARY_BYTES,
 
 use super::bytes::{MAX_SEARCH_BYTES, appearance_of, changed_byte};
 use super::finding::Remedy;
-use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
+use crate::group::VOTES_FOLDER;
 use crate::history::History;
-use crate::ranks::VOTES_FOLDER;
+use crate::history::entry::{Body, CommitBody};
 
 /// The folder of the log.
 const LOG_FOLDER: &str = "log";

@@ -5,7 +5,7 @@ use trackway_core::Timestamp;
 use trackway_store::Writer;
 
 use super::{Diagnosis, Finding, Remedy, Severity, diagnose};
-use crate::entry::{Begin, Body, ClaimBody, CommitBody, PinBody};
+use crate::history::entry::{Begin, Body, ClaimBody, CommitBody, PinBody};
 use crate::keeper::append;
 use crate::tests::{World, save};
 use crate::{CheckpointView, Kind};

@@ -7,7 +7,7 @@ use trackway_store::testing::{FaultDisk, seeds, seeds_asked_for};
 
 use super::deeds::number_of;
 use super::scene::Scene;
-use crate::entry::ClaimBody;
+use crate::history::entry::ClaimBody;
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::tests::save;

@@ -11,9 +11,9 @@ use trackway_store::{Claim, Disk as _, Writer};
 
 use super::scene::Scene;
 use crate::bulk::{BackgroundSaver, DraftSave, Dtype, SaveEnd, TensorRef, TensorSpec};
-use crate::entry::{Adopt, Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::State;
+use crate::history::entry::{Adopt, Body, CommitBody};
 use crate::keeper::append;
 use crate::retention::Retention;
 use crate::tests::state;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_store::{Item, Log};
 
-use crate::entry::{Body, ClaimBody};
 use crate::history::History;
+use crate::history::entry::{Body, ClaimBody};
 
 /// What is known of a log so far.
 #[derive(Default)]

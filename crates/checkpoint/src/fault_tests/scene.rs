@@ -6,7 +6,7 @@ use trackway_core::{AttemptId, Step};
 use trackway_store::testing::{FaultBackend, FaultDisk};
 use trackway_store::{Backend, LocalBackend, Log};
 
-use crate::entry::ClaimBody;
+use crate::history::entry::ClaimBody;
 use crate::history::{History, State};
 use crate::retention::Retention;
 use crate::settings::Settings;

@@ -1,8 +1,10 @@
 //! What the entries of a log mean together. Pure: it reads nothing and has no clock.
 
+pub(crate) mod entry;
 mod info;
 mod listing;
 mod numbered;
+mod round;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -12,11 +14,11 @@ use trackway_core::Step;
 use trackway_store::{Claim, Entry, Fold, Item};
 
 pub use info::{CheckpointInfo, PinInfo, State};
-pub(crate) use summary::Summary;
+pub(crate) use round::{RoundRecord, Stop, check_round};
+use summary::Summary;
 
-use crate::entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody};
 use crate::error::Fallback;
-use crate::ranks::{RoundBody, RoundRecord, Stop};
+use entry::{Adopt, Begin, Body, ClaimBody, CommitBody, PinBody, RoundBody};
 
 /// The log so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

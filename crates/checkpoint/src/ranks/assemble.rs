@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trackway_formats::checkpoint_manifest::ManifestFile;
 
-use crate::ranks::error::named;
+use crate::error::named;
 use crate::ranks::vote::{Agreed, SaveVote};
 
 /// Votes by rank; an error says why what stands there is none.

@@ -6,7 +6,7 @@ use trackway_core::Step;
 use trackway_store::Disk;
 use trackway_store::testing::{Fault, FaultDisk};
 
-use crate::ranks::RankGroup;
+use crate::RankGroup;
 use crate::ranks::tests::{each_rank, resume_step, save, sound};
 use crate::tests::World;
 use crate::{CheckpointError, State};

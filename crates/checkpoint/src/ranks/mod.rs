@@ -22,12 +22,10 @@
 //! checkpoint lie in its folder and go with it; those of a resume go when the next round begins.
 
 mod assemble;
-mod error;
-mod group;
+mod decliner;
 mod notice;
 mod resume;
 mod root;
-mod round;
 mod save;
 mod vote;
 mod wait;
@@ -41,11 +39,7 @@ mod shard_tests;
 #[cfg(test)]
 mod tests;
 
-pub use error::RankError;
-pub use group::RankGroup;
-pub(crate) use group::without_rank;
+pub use decliner::Decliner;
 pub use notice::{Notice, Notices};
 pub use root::RankedRoot;
-pub(crate) use round::{BeginRanks, RoundBody, RoundRecord, Stop, check_round};
-pub use save::{Decliner, RankedSave};
-pub(crate) use vote::VOTES_FOLDER;
+pub use save::RankedSave;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, Step};
 use trackway_files::{OwnedFolder, make_folders, write_own};
 
-use crate::ranks::vote::VOTES_FOLDER;
+use crate::group::VOTES_FOLDER;
 
 /// The most notices that are read at a time; the rest come with the next look.
 const MAX_READ: usize = 64;

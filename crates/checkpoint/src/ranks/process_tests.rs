@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use trackway_core::{AttemptId, Ids, ManualClock, Rng as _, RunId, SplitMix64, Step, Timestamp};
 
+use crate::RankGroup;
+use crate::ranks::RankedRoot;
 use crate::ranks::tests::{each_rank, resume_step, save, shard, sound};
-use crate::ranks::{RankGroup, RankedRoot};
 use crate::tests::World;
 use crate::{CheckpointError, State};
 

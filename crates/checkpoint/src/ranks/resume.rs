@@ -1,12 +1,11 @@
 use crate::bulk::{LoadedFile, read_files, verify_files};
-use crate::entry::Body;
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{CheckpointError, Defect, Fallback, RankError};
+use crate::history::entry::Body;
+use crate::history::{RoundRecord, Stop};
 use crate::load::LoadedCheckpoint;
-use crate::ranks::error::RankError;
 use crate::ranks::root::RankedRoot;
-use crate::ranks::round::{RoundRecord, Stop};
 use crate::ranks::vote::{Ballots, ResumeVote};
-use crate::verify::{Defect, verify_manifest};
+use crate::verify::verify_manifest;
 use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 

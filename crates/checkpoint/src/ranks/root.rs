@@ -4,14 +4,12 @@ use std::sync::Arc;
 use trackway_core::{AttemptId, Clock, Ids, RunId};
 use trackway_store::{Disk, RealDisk, Writer};
 
-use crate::entry::{Body, ClaimBody};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, RankError};
+use crate::group::RankGroup;
+use crate::history::entry::{Body, ClaimBody, RoundBody};
 use crate::history::{CheckpointInfo, History};
-use crate::ranks::error::RankError;
-use crate::ranks::group::RankGroup;
+use crate::ranks::decliner::Decliner;
 use crate::ranks::notice::Notices;
-use crate::ranks::round::RoundBody;
-use crate::ranks::save::Decliner;
 use crate::ranks::vote::resume_folder;
 use crate::ranks::wait::wait_for;
 use crate::root::{CheckpointRoot, holder};

@@ -1,18 +1,17 @@
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trackway_core::Step;
 use trackway_formats::checkpoint_manifest::{Manifest, ManifestFile};
 use trackway_store::{Writer, new_ulid};
 
 use crate::bulk::{DraftSave, Figures, Saved};
-use crate::entry::{Begin, Body, CommitBody};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, RankError};
+use crate::history::entry::{Begin, BeginRanks, Body, CommitBody};
 use crate::history::{BeginRecord, History};
 use crate::ranks::assemble::assemble;
-use crate::ranks::error::RankError;
+use crate::ranks::decliner::Decliner;
 use crate::ranks::root::RankedRoot;
-use crate::ranks::round::BeginRanks;
 use crate::ranks::vote::{Agreed, Ballot, Ballots, SaveVote};
 use crate::ranks::wait::wait_for;
 use crate::root::{Commit, commit, holder, written_bytes};
@@ -24,8 +23,6 @@ const OUTCOME_WAITS: f64 = 2.0;
 /// How long a rank that declined steps looks for their begins when a save is over, so that rank 0 need not wait for the
 /// next save to be told.
 const LINGER_SECONDS: f64 = 1.0;
-/// The most steps that are remembered as declined; older ones are declined anyway when a later step is saved.
-const MAX_DECLINED: usize = 64;
 
 /// What is saved, in the words of one rank.
 #[derive(Debug, Clone, Copy)]
@@ -37,25 +34,6 @@ pub struct RankedSave<'a> {
     /// Any bytes that say where in the data all ranks together are; the same on every rank, or nothing is committed.
     /// What a rank needs for itself goes into a file.
     pub global_cursor: &'a [u8],
-}
-
-/// Says for a rank that it does not save a step, from any thread, so that the others need not wait for it.
-#[derive(Debug, Clone, Default)]
-pub struct Decliner(Arc<Mutex<BTreeSet<Step>>>);
-
-impl Decliner {
-    /// This rank will not save that step. Does not wait; rank 0 learns of it when this rank next looks into the log.
-    pub fn decline(&self, step: Step) {
-        let mut steps = self.steps();
-        steps.insert(step);
-        while steps.len() > MAX_DECLINED {
-            steps.pop_first();
-        }
-    }
-
-    fn steps(&self) -> MutexGuard<'_, BTreeSet<Step>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RankedRoot {

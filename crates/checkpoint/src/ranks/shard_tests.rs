@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use crate::RankGroup;
 use crate::bulk::{BackgroundSaver, Dtype, SaveEnd, Slice, TensorRef, TensorSpec, Want};
+use crate::ranks::RankedRoot;
 use crate::ranks::tests::{each_rank, sound};
-use crate::ranks::{RankGroup, RankedRoot};
 use crate::tests::World;
 use crate::{CheckpointError, Kind, LoadedCheckpoint};
 

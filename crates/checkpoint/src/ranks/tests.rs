@@ -7,12 +7,13 @@ use trackway_core::{AttemptId, Clock as _, Step};
 use trackway_store::testing::FaultDisk;
 use trackway_store::{Disk, RealDisk};
 
-use crate::entry::ClaimBody;
-use crate::ranks::{RankError, RankGroup, RankedRoot, RankedSave};
+use crate::history::entry::ClaimBody;
+use crate::ranks::{RankedRoot, RankedSave};
 use crate::retention::Retention;
 use crate::settings::Settings;
 use crate::tests::World;
 use crate::{CheckpointError, Commit, ErrorKind, Housekeeper, Kind, LoadedCheckpoint, State};
+use crate::{RankError, RankGroup};
 
 /// Long enough for every machine where all ranks are there.
 const PATIENT_SECONDS: f64 = 60.0;

@@ -4,13 +4,10 @@ use trackway_core::{AttemptId, Step};
 use trackway_formats::checkpoint_manifest::{MAX_MANIFEST_BYTES, ManifestFile};
 use trackway_store::{Backend, Created, Entry, ErrorKind, NoEntry, StoreError};
 
-use crate::error::CheckpointError;
-use crate::ranks::error::RankError;
+use crate::error::{CheckpointError, RankError};
 
 /// The largest vote that is cast or read: a manifest must hold what all votes list.
 const MAX_VOTE_BYTES: usize = MAX_MANIFEST_BYTES;
-/// Where votes lie, below a checkpoint's folder and below the root.
-pub(crate) const VOTES_FOLDER: &str = "votes";
 /// How often a create is repeated that left no trace.
 const MAX_CAST_TRIES: u32 = 3;
 

@@ -7,9 +7,9 @@ use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, Manifest};
 use trackway_store::Writer;
 
 use super::replica::{Replica, key, keys_of};
-use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::History;
+use crate::history::entry::{Body, CommitBody};
 use crate::retention::{Age, MIN_KEPT, Retention, RetentionPlan, plan, plan_along};
 
 /// What a collection of garbage at the remote did, or would do.

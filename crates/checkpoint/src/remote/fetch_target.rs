@@ -9,8 +9,8 @@ use trackway_store::{Writer, new_ulid};
 
 use super::gather::NotGathered;
 use super::replica::{Replica, by_prefix, holder};
-use crate::entry::{Adopt, Begin, Body, ClaimBody, CommitBody};
 use crate::error::{CheckpointError, Fallback};
+use crate::history::entry::{Adopt, Begin, Body, ClaimBody, CommitBody};
 use crate::history::{Candidate, CheckpointInfo};
 use crate::keeper::append;
 use crate::retention::Retention;

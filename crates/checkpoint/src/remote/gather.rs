@@ -11,9 +11,9 @@ use trackway_store::DiskFile;
 use super::replica::{Replica, keys_of};
 use crate::bulk::parallel::{lock, try_for_each};
 use crate::bulk::verify_files;
-use crate::entry::CommitBody;
-use crate::error::CheckpointError;
-use crate::verify::{Defect, check_hash, check_manifest, check_size, read_manifest};
+use crate::error::{CheckpointError, Defect};
+use crate::history::entry::CommitBody;
+use crate::verify::{check_hash, check_manifest, check_size, read_manifest};
 use crate::writer::write_durably;
 
 /// Below the root: checkpoints that are being put together. What a kill left there is gone on with.

@@ -3,9 +3,9 @@
 use trackway_store::{Claim, Writer};
 
 use super::replica::{Replica, by_prefix};
-use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::History;
+use crate::history::entry::{Body, CommitBody};
 use crate::keeper::append;
 
 impl Replica {

@@ -7,10 +7,10 @@ use trackway_formats::checkpoint_manifest::{MANIFEST_FILE_NAME, MAX_MANIFEST_BYT
 use trackway_store::{Backend, Claim, Disk, Log, RealDisk};
 
 use super::files::RemoteFiles;
-use crate::entry::{Body, ClaimBody, CommitBody};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, Defect};
+use crate::history::entry::{Body, ClaimBody, CommitBody};
 use crate::history::{CheckpointInfo, History, PinInfo};
-use crate::verify::{Defect, check_manifest};
+use crate::verify::check_manifest;
 use crate::view::CheckpointView;
 
 /// How often another claim of the same epoch is answered with a higher one.

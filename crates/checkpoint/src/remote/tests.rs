@@ -9,8 +9,8 @@ use trackway_store::testing::{BackendFault, Fault, FaultBackend, FaultDisk};
 use trackway_store::{Backend, Created, Disk, MemoryBackend, RealDisk, StoreError, Writer};
 
 use super::{Fetched, Foreseen, RemoteFiles, Replica, Source, Uploaded};
-use crate::entry::Body;
 use crate::history::History;
+use crate::history::entry::Body;
 use crate::retention::{MAX_ONLY_COPIES, Retention};
 use crate::tests::{World, save};
 use crate::{CheckpointError, CheckpointRoot, ErrorKind, Kind, State};
@@ -363,7 +363,7 @@ fn superseded_ones_are_overtaken_and_pins_hold() {
     save(&mut root, 10).unwrap();
     world.settle(&remote, Some(&keep_last(2))).unwrap();
     let mut replica = world.replica(&remote).unwrap();
-    let pin = crate::entry::PinBody { name: "p".into(), commit: 2, why: String::new(), until: None };
+    let pin = crate::history::entry::PinBody { name: "p".into(), commit: 2, why: String::new(), until: None };
     replica
         .log
         .append(Writer::Housekeeper, |_: &History| Ok::<_, CheckpointError>(Some(Body::Pin(pin.clone()))))

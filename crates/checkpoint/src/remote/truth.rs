@@ -11,13 +11,13 @@ use super::fetch_target::Source;
 use super::replica::{Replica, by_prefix, keys_of};
 use super::upload::Progress;
 use crate::bulk::parallel::try_for_each;
-use crate::entry::{Body, CommitBody, PinBody};
-use crate::error::{CheckpointError, Fallback};
+use crate::error::{CheckpointError, Defect, Fallback};
+use crate::history::entry::{Body, CommitBody, PinBody};
 use crate::history::{Candidate, CheckpointInfo, History, PinInfo};
 use crate::housekeeper::pin_body;
 use crate::keeper::append;
 use crate::retention::Retention;
-use crate::verify::{Defect, check_hash, check_size, verify, verify_manifest};
+use crate::verify::{check_hash, check_size, verify, verify_manifest};
 
 /// What both logs say together, as of the last call.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -10,9 +10,9 @@ use trackway_store::{StoreError, Writer};
 
 use super::replica::{Replica, by_prefix, key};
 use crate::bulk::parallel::{lock, try_for_each};
-use crate::entry::{Body, CommitBody};
 use crate::error::CheckpointError;
 use crate::history::History;
+use crate::history::entry::{Body, CommitBody};
 use crate::keeper::append;
 use crate::retention::{Retention, plan};
 use crate::verify::verify;

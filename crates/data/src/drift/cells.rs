@@ -7,7 +7,7 @@ use trackway_statistics::{
     Table, chi_square, jensen_shannon, l_infinity, noise_floor, population_stability_index,
 };
 
-use super::column::{Distances, DriftTest, Judged};
+use super::distance::{Distances, DriftTest, Judged};
 use super::{DriftSettings, FEW_CELLS_MAX, SMALL_SAMPLE_ROWS};
 use crate::profile::{ColumnProfile, Value, ValueCount};
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use trackway_statistics::{Table, chi_square};
 
 use super::cells::{self, Cells};
+use super::distance::{Distances, DriftTest};
 use super::{CATEGORY_VALUES_MAX, DriftSettings, number};
 use crate::profile::{ColumnProfile, ValueCount, hidden};
 
@@ -15,39 +16,6 @@ pub enum Role {
     Feature,
     /// What is predicted.
     Label,
-}
-
-/// The distance that a column is judged by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DriftTest {
-    /// Of two distribution functions.
-    KolmogorovSmirnov,
-    /// In standard deviations of the reference.
-    Wasserstein,
-    /// From the chi-square statistic.
-    CramersV,
-    /// In bits, its root.
-    JensenShannon,
-    /// The largest change of a value's share.
-    LInfinity,
-}
-
-/// Every distance that makes sense for the column.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Distances {
-    /// Numbers and times.
-    pub kolmogorov_smirnov: Option<f64>,
-    /// Numbers and times, in standard deviations of the reference.
-    pub wasserstein: Option<f64>,
-    /// Categories.
-    pub cramers_v: Option<f64>,
-    /// Over the values of a category, or ten bins of equal share in the reference.
-    pub jensen_shannon: Option<f64>,
-    /// Over the same.
-    pub population_stability_index: Option<f64>,
-    /// Over the same.
-    pub l_infinity: Option<f64>,
 }
 
 /// How missing values changed.
@@ -96,16 +64,6 @@ pub struct ColumnDrift {
     pub gone_values: Vec<ValueCount>,
     /// Whether each new value is a gone one written differently (case, blanks, a full stop): a matter of encoding.
     pub only_spelling: bool,
-}
-
-/// A distance with what it is compared to.
-pub(super) struct Judged {
-    pub(super) test: DriftTest,
-    pub(super) statistic: f64,
-    pub(super) effect_min: f64,
-    pub(super) noise: f64,
-    pub(super) p_value: f64,
-    pub(super) distances: Distances,
 }
 
 /// `None` when the two have nothing in common to compare.

@@ -21,13 +21,15 @@
 
 mod cells;
 mod column;
+mod distance;
 mod joint;
 mod number;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use cells::{only_spelling, plain_spelling};
-pub use column::{ColumnDrift, Distances, DriftTest, MissingDrift, Role};
+pub use column::{ColumnDrift, MissingDrift, Role};
+pub use distance::{Distances, DriftTest};
 pub use joint::{ColumnImportance, JointDrift, JointError, JointSettings, joint_drift, joint_drift_of};
 use trackway_statistics::benjamini_hochberg;
 

@@ -7,7 +7,7 @@ use trackway_statistics::{
 };
 
 use super::cells::{NOISE_QUANTILE, NOISE_ROUNDS};
-use super::column::{Distances, DriftTest, Judged};
+use super::distance::{Distances, DriftTest, Judged};
 use super::{DriftSettings, LARGE_SAMPLE_ROWS};
 use crate::profile::{Moments, Quantiles};
 

@@ -3,11 +3,21 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 
-use super::overlap::Roles;
 use crate::error::DataError;
 use crate::infer::ColumnType;
 use crate::read::{Chunk, Source};
 use crate::rows::RowHashes;
+
+/// What columns mean. Each is optional and switches on what needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// What is predicted. Without it, a row counts with all its columns.
+    pub label: Option<String>,
+    /// What must not be on both sides: a user, a patient, a household.
+    pub group: Option<String>,
+    /// When a row came about.
+    pub time: Option<String>,
+}
 
 /// Names of what is compared, in one order for both sides.
 pub(super) struct Columns {

@@ -2,7 +2,8 @@
 
 use trackway_core::checks::{CheckResult, Example, Finding, Severity};
 
-use super::overlap::{GroupOverlap, Roles, RowOverlap, TimeOverlap};
+use super::columns::Roles;
+use super::overlap::{GroupOverlap, RowOverlap, TimeOverlap};
 use super::twins::Twins;
 use super::{CONFLICTS, GROUPS, IDENTIFIERS, Leakage, NEAR, ROWS, TARGET, TIME, preprocessing};
 use crate::read::Source;

@@ -17,11 +17,12 @@ mod sample;
 mod target;
 mod twins;
 
+pub use columns::Roles;
 pub use golden::GoldenFeature;
 pub use identifiers::{Evidence, Identifier, Identifiers};
 pub use near::{Near, NearPair, NearRows};
 pub use overlap::{
-    GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, Roles, RowOverlap, SharedRow, TimeOverlap, find_overlap,
+    GroupOverlap, OVERLAP_EXAMPLES_MAX, Overlap, RowOverlap, SharedRow, TimeOverlap, find_overlap,
 };
 pub use preprocessing::{Fit, FittedColumn};
 pub use target::{FeaturePower, PairPower, TargetPower};

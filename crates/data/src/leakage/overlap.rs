@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Columns, Places};
+use super::columns::{Columns, Places, Roles};
 use super::twins::{TwinCounts, Twins, keys_of};
 use crate::error::DataError;
 use crate::hashed::{AlreadyHashed, Keys};
@@ -13,17 +13,6 @@ use crate::read::{Chunk, Coverage, Place, Source};
 
 /// The most shared rows that are shown.
 pub const OVERLAP_EXAMPLES_MAX: usize = 5;
-
-/// What columns mean. Each is optional and switches on what needs it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roles {
-    /// What is predicted. Without it, a row counts with all its columns.
-    pub label: Option<String>,
-    /// What must not be on both sides: a user, a patient, a household.
-    pub group: Option<String>,
-    /// When a row came about.
-    pub time: Option<String>,
-}
 
 /// What the two sides share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

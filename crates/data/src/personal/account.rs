@@ -1,8 +1,14 @@
 //! Numbers of accounts: payment cards and IBANs.
 
-use super::scan::{PersonalKind, digits_only};
+use super::kind::PersonalKind;
 
 type Judged = Option<(PersonalKind, bool)>;
+
+/// Digits of a token, and nothing but digits and separators in it.
+pub(super) fn digits_only(token: &str) -> Option<Vec<u8>> {
+    let plain = token.bytes().all(|byte| byte.is_ascii_digit() || b" .-/".contains(&byte));
+    plain.then(|| token.bytes().filter(u8::is_ascii_digit).map(|byte| byte - b'0').collect())
+}
 
 /// A payment card number: 13 to 19 digits, in groups or not, with an issuer's prefix; valid by Luhn's check.
 ///

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::scan::{PersonalKind, PersonalMatch};
+use super::kind::{PersonalKind, PersonalMatch};
 
 type Judged = Option<(PersonalKind, bool)>;
 

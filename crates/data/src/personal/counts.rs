@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_statistics::wilson;
 
-use super::scan::{PersonalKind, PersonalMatch, mask, scan_text};
+use super::kind::{PersonalKind, PersonalMatch};
+use super::scan::{mask, scan_text};
 
 /// How sure it must be that more texts pass the check than chance lets.
 const CONFIDENCE: f64 = 0.999;

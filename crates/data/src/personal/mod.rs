@@ -9,11 +9,13 @@
 mod account;
 mod address;
 mod counts;
+mod kind;
 mod national;
 mod scan;
 
 pub use counts::{PersonalCounts, PersonalFinding};
-pub use scan::{PersonalKind, PersonalMatch, mask, masked, masked_json, masked_value, scan_text};
+pub use kind::{PersonalKind, PersonalMatch};
+pub use scan::{mask, masked, masked_json, masked_value, scan_text};
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,9 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondTyp
 use serde::{Deserialize, Serialize};
 
 use super::label::{LabelChunk, LabelLink};
+use super::merge::merge_option;
 use super::number::{Closeness, NumberForm, NumberProfile, Scratch};
+use super::shown::shown;
 use super::text::TextProfile;
 use super::values::ValueCounts;
 use crate::infer::{Column, ColumnType};
@@ -163,7 +165,7 @@ impl ColumnProfile {
 
     fn values_to_texts(&mut self) {
         let form = self.numbers.as_ref().map(|numbers| numbers.form);
-        let to_text = |bits| super::summary::shown(form, bits).to_string();
+        let to_text = |bits| shown(form, bits).to_string();
         self.values = self.values.take().map(|values| values.into_texts(to_text));
     }
 
@@ -171,13 +173,5 @@ impl ColumnProfile {
     #[must_use]
     pub fn value_count(&self) -> u64 {
         self.rows - self.null_count - self.faults.misfits
-    }
-}
-
-pub(super) fn merge_option<T>(known: &mut Option<T>, later: Option<T>, merge: impl FnOnce(&mut T, T)) {
-    match (known.as_mut(), later) {
-        (Some(known), Some(later)) => merge(known, later),
-        (None, later) => *known = later,
-        (Some(_), None) => {}
     }
 }

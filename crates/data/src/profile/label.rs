@@ -17,6 +17,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int32Type};
 use serde::{Deserialize, Serialize};
 
+use super::merge::merge_option;
 use super::moments::{CoMoments, Moments, sum};
 use crate::read::Texts;
 use trackway_formats::hash::{hash_bytes, hash_number};
@@ -253,10 +254,10 @@ impl LabelLink {
     }
 
     pub(crate) fn merge(&mut self, later: Self) {
-        super::column::merge_option(&mut self.pairs, later.pairs, |known, later| known.merge(&later));
-        super::column::merge_option(&mut self.by_class, later.by_class, merge_groups);
-        super::column::merge_option(&mut self.by_text, later.by_text, merge_groups);
-        super::column::merge_option(&mut self.crossed, later.crossed, |known, later| {
+        merge_option(&mut self.pairs, later.pairs, |known, later| known.merge(&later));
+        merge_option(&mut self.by_class, later.by_class, merge_groups);
+        merge_option(&mut self.by_text, later.by_text, merge_groups);
+        merge_option(&mut self.crossed, later.crossed, |known, later| {
             for (text, classes) in later {
                 let row = known.entry(text).or_default();
                 classes.into_iter().for_each(|(class, count)| *row.entry(class).or_default() += count);

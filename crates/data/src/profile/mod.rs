@@ -25,9 +25,11 @@
 mod column;
 mod distinct;
 mod label;
+mod merge;
 mod moments;
 mod number;
 mod quantiles;
+mod shown;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -43,10 +45,11 @@ pub use label::{Association, AssociationMeasure, MAX_CLASSES, MAX_CROSSED_TEXTS}
 pub use moments::{CoMoments, Moments};
 pub use number::Order;
 pub use quantiles::{QUANTILE_RANK_ERROR, Quantiles};
-pub(crate) use summary::hidden;
+pub(crate) use shown::hidden;
+pub use shown::{Value, ValueCount};
 pub use summary::{
     ColumnSummary, HISTOGRAM_BINS, Histogram, LengthSummary, PatternSummary, QUANTILE_SHARES, Quantile,
-    TOP_VALUES, Value, ValueCount,
+    TOP_VALUES,
 };
 pub use text::Lengths;
 pub use values::{MAX_KEPT_BYTES, MAX_VALUES};

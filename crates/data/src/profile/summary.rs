@@ -7,6 +7,7 @@ use super::distinct::DISTINCT_STANDARD_ERROR;
 use super::label::Association;
 use super::number::{NumberForm, NumberProfile, Order};
 use super::quantiles::QUANTILE_RANK_ERROR;
+use super::shown::{Value, ValueCount, hidden, shown};
 use crate::infer::ColumnType;
 use crate::personal::masked;
 use crate::read::CellFaults;
@@ -19,43 +20,6 @@ pub const HISTOGRAM_BINS: usize = 20;
 
 /// The shares at which a summary gives quantiles.
 pub const QUANTILE_SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
-
-/// A value as it is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Value {
-    /// A truth value.
-    Bool(bool),
-    /// A whole number.
-    Int(i64),
-    /// A whole number beyond the signed ones.
-    Unsigned(u64),
-    /// A number.
-    Float(f64),
-    /// A text, or a time as ISO 8601 in UTC.
-    Text(String),
-}
-
-impl std::fmt::Display for Value {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Bool(truth) => truth.fmt(formatter),
-            Self::Int(number) => number.fmt(formatter),
-            Self::Unsigned(number) => number.fmt(formatter),
-            Self::Float(number) => number.fmt(formatter),
-            Self::Text(text) => text.fmt(formatter),
-        }
-    }
-}
-
-/// A value and how often it occurs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ValueCount {
-    /// The value.
-    pub value: Value,
-    /// Rows; too low by at most `count_error` of the summary.
-    pub count: u64,
-}
 
 /// A quantile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -261,19 +225,6 @@ impl ColumnProfile {
     }
 }
 
-/// A value as it may be shown: personal data in it is hidden.
-pub(crate) fn hidden(value: Value) -> Value {
-    match value {
-        Value::Text(text) => Value::Text(masked(&text).into_owned()),
-        // As long as a payment card's.
-        Value::Int(number) if number >= 1_000_000_000_000 => match masked(&number.to_string()) {
-            std::borrow::Cow::Borrowed(_) => value,
-            std::borrow::Cow::Owned(text) => Value::Text(text),
-        },
-        other => other,
-    }
-}
-
 fn shown_values(values: Vec<ValueCount>) -> Vec<ValueCount> {
     values.into_iter().map(|it| ValueCount { value: hidden(it.value), ..it }).collect()
 }
@@ -304,26 +255,4 @@ fn histogram(numbers: &NumberProfile) -> Option<Histogram> {
     edges[bins] = high;
     let counts = numbers.quantiles.histogram(&edges);
     Some(Histogram { edges, counts })
-}
-
-/// The value that 64 bits stand for; without a form, a truth value.
-pub(super) fn shown(form: Option<NumberForm>, bits: u64) -> Value {
-    let Some(form) = form else { return Value::Bool(bits == 1) };
-    match form {
-        NumberForm::Int => Value::Int(bits.cast_signed()),
-        NumberForm::Unsigned => Value::Unsigned(bits),
-        // JSON has no number for infinity.
-        NumberForm::Float if !f64::from_bits(bits).is_finite() => {
-            Value::Text(f64::from_bits(bits).to_string())
-        }
-        NumberForm::Float => Value::Float(f64::from_bits(bits)),
-        NumberForm::Time => Value::Text(time(bits.cast_signed())),
-    }
-}
-
-/// Microseconds since 1970 as ISO 8601; a date alone at midnight.
-fn time(micros: i64) -> String {
-    let text = arrow::temporal_conversions::timestamp_us_to_datetime(micros).map(|time| time.to_string());
-    let text = text.unwrap_or_else(|| format!("{micros} µs"));
-    text.strip_suffix(" 00:00:00").map_or_else(|| text.replacen(' ', "T", 1) + "Z", str::to_owned)
 }

@@ -7,8 +7,9 @@
 use std::io;
 use std::sync::Arc;
 
-use super::bytes::{ByteSource, read_full};
-use super::split::{QUOTE, opens_quote, quote_end};
+use super::bytes::read_full;
+use super::split::{QUOTE, count_lines, opens_quote, quote_end};
+use crate::remote::ByteSource;
 
 /// The longest row of a text file. A longer one is most often an unclosed quote.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;
@@ -209,13 +210,6 @@ impl BlockReader {
             }
         })
     }
-}
-
-/// Lines that end in a text: at `\n`, `\r\n`, or a `\r` alone.
-pub(crate) fn count_lines(text: &[u8]) -> u64 {
-    let feeds = memchr::memchr_iter(b'\n', text).count();
-    let lone = memchr::memchr_iter(b'\r', text).filter(|at| text.get(at + 1) != Some(&b'\n')).count();
-    (feeds + lone) as u64
 }
 
 /// The position behind the last record that surely ends in the text, which begins where a record begins.

@@ -10,20 +10,8 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::remote::{remote, url_of};
 use crate::limits::PAGE_VARIABLE;
-
-/// A file of known size of which any range can be read, from several threads at once.
-pub trait ByteSource: Send + Sync {
-    /// Its size when it was opened.
-    fn size_bytes(&self) -> u64;
-
-    /// Reads at most `buffer.len()` bytes from `offset` on and says how many; 0 only at the end.
-    ///
-    /// # Errors
-    /// The system's. Reading again is safe.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-}
+use crate::remote::{ByteSource, remote, url_of};
 
 /// A file on a local disk.
 struct LocalFile {

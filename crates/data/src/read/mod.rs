@@ -24,7 +24,6 @@ mod lines;
 #[cfg(test)]
 mod mutants;
 mod parquet_file;
-mod remote;
 mod sample;
 mod split;
 #[cfg(test)]
@@ -43,7 +42,6 @@ use trackway_core::boundary::{Contained, contained};
 use trackway_formats::runfile::{DataFormat, DataSpec, nearest};
 
 pub use blocks::MAX_RECORD_BYTES;
-pub use bytes::ByteSource;
 pub(crate) use bytes::{open, read_full};
 pub use cells::USUAL_MISSING;
 pub use chunk::{Chunk, Texts};
@@ -51,14 +49,15 @@ pub use coverage::{
     CellFaults, Coverage, Fault, MAX_FAULT_EXAMPLES, MAX_SHOWN_BYTES, Place, RejectKind, Rejects,
 };
 pub use lines::LINE_COLUMN;
-pub use remote::{RemoteFile, RemoteFiles, use_remote};
-pub(crate) use remote::{remote, url_of};
 pub(crate) use units::{Unit, Units};
 
-use crate::cache::Identity;
 use crate::error::{DataError, compression_advice, did_you_mean};
+use crate::format::{format_of, is_text};
+use crate::identity::Identity;
 use crate::infer::{Column, ColumnType};
 use crate::limits::limits;
+use crate::remote::url_of;
+pub use crate::remote::{ByteSource, RemoteFile, RemoteFiles, use_remote};
 use crate::select::select;
 pub(crate) use cells::parse_timestamp;
 use cells::{Missing, Tally};
@@ -620,15 +619,9 @@ impl TableFormat {
     }
 }
 
-/// Whether a file is plain text by its name.
-pub(crate) fn is_text(path: &Path) -> bool {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-    extension.is_some_and(|extension| matches!(extension.as_str(), "txt" | "text" | "log" | "md"))
-}
-
 /// How a file is read as a table; `None` if its name does not tell.
 fn table_format(path: &Path, spec: &DataSpec) -> Option<TableFormat> {
-    match spec.format.unwrap_or_else(|| crate::manifest::format_of(path)) {
+    match spec.format.unwrap_or_else(|| format_of(path)) {
         DataFormat::Parquet => Some(TableFormat::Parquet),
         DataFormat::Csv => Some(TableFormat::Csv),
         DataFormat::Jsonl => Some(TableFormat::Jsonl),

@@ -13,13 +13,14 @@ use parquet::basic::Encoding;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use trackway_core::boundary::contained;
 
-use super::bytes::{ByteSource, ParquetBytes, ParquetPages};
+use super::bytes::{ParquetBytes, ParquetPages};
 use super::chunk::RowNumbers;
 use super::coverage::CellFaults;
 use super::csv::absent;
 use super::{ChunkSink, Stop};
 use crate::infer::{Column, ColumnType};
 use crate::limits::{PAGE_VARIABLE, limits};
+use crate::remote::ByteSource;
 
 /// Rows of a unit: whole small row groups are put together, large ones are cut.
 const UNIT_ROWS: u64 = 512 << 10;

@@ -8,7 +8,7 @@ use trackway_formats::runfile::DataSpec;
 
 use super::FileKind;
 use super::blocks::{BlockError, BlockReader, Encoding, RecordEnd};
-use super::bytes::{ByteSource, read_full};
+use super::bytes::read_full;
 use super::cells::{Missing, Tally};
 use super::csv::CsvLayout;
 use super::dialect::{self, column_names, detect_delimiter, is_header};
@@ -17,6 +17,7 @@ use super::lines::LINE_COLUMN;
 use super::split::{RowEnd, Splitter};
 use crate::infer::{Column, ColumnType, trim, type_of};
 use crate::limits::limits;
+use crate::remote::ByteSource;
 
 /// Bytes of all files of a set that are read as samples.
 const SAMPLE_BUDGET_BYTES: usize = 64 << 20;

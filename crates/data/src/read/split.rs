@@ -75,6 +75,13 @@ pub(crate) fn quote_end(text: &[u8], mut from: usize) -> Option<usize> {
     }
 }
 
+/// Lines that end in a text: at `\n`, `\r\n`, or a `\r` alone.
+pub(crate) fn count_lines(text: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', text).count();
+    let lone = memchr::memchr_iter(b'\r', text).filter(|at| text.get(at + 1) != Some(&b'\n')).count();
+    (feeds + lone) as u64
+}
+
 /// How a row ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowEnd {
@@ -212,7 +219,7 @@ impl<'t> Splitter<'t> {
             self.position += 1;
         }
         if self.position > before {
-            self.line += super::blocks::count_lines(&self.text[before..self.position]);
+            self.line += count_lines(&self.text[before..self.position]);
             self.move_to(self.position);
         }
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::by_time::cut_by_time;
-use super::folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
-use super::parts::{Part, Shares, SplitError, by_hash_within_classes};
+use super::folds::{GroupClasses, stratified_group_folds};
+use super::parts::{FOLD_COUNT_MAX, Part, Shares, SplitError, by_hash_within_classes};
 use super::rows::SplitRows;
 use trackway_formats::subset::{subset_of, unit_of};
 

@@ -1,9 +1,6 @@
 //! Folds that keep groups whole and classes balanced.
 
-use super::parts::{Part, SplitError};
-
-/// The most folds; more than a few dozen are leave-one-out by another name.
-pub const FOLD_COUNT_MAX: usize = 100;
+use super::parts::{FOLD_COUNT_MAX, Part, SplitError};
 
 /// One group and how many rows of each class it has.
 #[derive(Debug, Clone, PartialEq)]

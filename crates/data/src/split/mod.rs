@@ -15,8 +15,8 @@ mod write;
 
 pub use assign::{Assignment, SplitMethod, SplitPlan, SplitProof};
 pub use by_time::{TimeCut, cut_by_time};
-pub use folds::{FOLD_COUNT_MAX, GroupClasses, stratified_group_folds};
-pub use parts::{Part, Shares, SplitError, by_hash, by_hash_within_classes};
+pub use folds::{GroupClasses, stratified_group_folds};
+pub use parts::{FOLD_COUNT_MAX, Part, Shares, SplitError, by_hash, by_hash_within_classes};
 pub use proof::{Overlap, prove_disjoint};
 pub use rows::{CLASSES_MAX, SplitColumns, SplitRows, read_rows};
 pub use write::{write_assignment, write_parts};

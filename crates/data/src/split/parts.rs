@@ -13,6 +13,9 @@ pub struct Shares {
     upper: Vec<f64>,
 }
 
+/// The most folds; more than a few dozen are leave-one-out by another name.
+pub const FOLD_COUNT_MAX: usize = 100;
+
 /// Why a split cannot be made as asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SplitError {
@@ -39,7 +42,7 @@ pub enum SplitError {
     /// A number of folds that makes no sense.
     #[error(
         "{folds} folds of {groups} groups: choose 2 to {} folds, and no more than there are groups",
-        super::FOLD_COUNT_MAX
+        FOLD_COUNT_MAX
     )]
     Folds {
         /// What was asked for.

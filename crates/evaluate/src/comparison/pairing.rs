@@ -6,7 +6,7 @@ use trackway_data::model::{Frame, MISSING_CODE};
 
 use super::Pairs;
 use crate::Pairing;
-use crate::assess::AssessError;
+use crate::error::AssessError;
 use crate::metrics::rows::{Content, Items, values_of};
 
 /// Pairs by the column `id`, or by the place of the row where there is none; then the tables must have as many rows.

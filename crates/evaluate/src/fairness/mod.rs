@@ -9,17 +9,15 @@ use trackway_core::RowCoverage;
 use trackway_data::model::{Frame, MISSING_CODE};
 use trackway_statistics::{Interval, difference_interval, ratio_interval};
 
-use crate::assess::AssessError;
 use crate::differences::interval;
+use crate::error::AssessError;
+pub use crate::limits::FAIRNESS_GROUPS_MAX;
 use crate::metrics::coverage::Needs;
 use crate::metrics::ratio::{Link, Ratio};
 use crate::metrics::rows::{Content, Items, values_of};
 use crate::metrics::scoring::Scoring;
 use crate::metrics::{Judge, cell_table, measure};
 use crate::{Estimate, Fairness, FairnessGroup, Method, Metrics};
-
-/// The most groups of a column.
-pub const FAIRNESS_GROUPS_MAX: usize = 100;
 
 /// The rates of a group that measures are made of.
 const SELECTION: &str = "selection_rate";

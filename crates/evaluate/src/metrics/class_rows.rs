@@ -6,10 +6,8 @@ use super::rows::{
     Classes, Content, Found, KnownClasses, answers_of, column, finite, numbers, pick, values_of, whole_rows,
 };
 use crate::Columns;
-use crate::assess::AssessError;
-
-/// The most classes.
-pub const CLASSES_MAX: usize = 256;
+use crate::error::AssessError;
+use crate::limits::CLASSES_MAX;
 
 /// Scores of all classes are probabilities when they sum to 1 within this.
 const PROBABILITY_SUM_TOLERANCE: f64 = 1e-3;

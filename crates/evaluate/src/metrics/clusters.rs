@@ -7,7 +7,7 @@ use std::hash::Hash;
 use trackway_data::model::{Cells, Frame};
 
 use super::rows::{column, pick, renumbered};
-use crate::assess::AssessError;
+use crate::error::AssessError;
 use crate::{Columns, Task};
 
 /// In a table without ids, more exact copies than this part of its rows are no coincidence.

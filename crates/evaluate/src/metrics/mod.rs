@@ -1,7 +1,7 @@
 //! The numbers of a set of rows, each with its interval.
 //!
 //! ```text
-//! Frame ── rows::items ──► Items ── Scoring::of ──► Scoring ── measure ──► Metrics
+//! Frame ── items::items ─► Items ── Scoring::of ──► Scoring ── measure ──► Metrics
 //!          (what a task       (sorted, binned,          (a formula where there is a good one,
 //!           needs, no gaps)    counted once)             else rows drawn again)
 //! ```
@@ -17,6 +17,7 @@ mod cells;
 mod class_rows;
 mod clusters;
 pub(crate) mod coverage;
+pub(crate) mod items;
 mod ranked;
 mod ranking;
 pub(crate) mod ratio;
@@ -28,7 +29,6 @@ mod texts;
 pub use calibrated::CALIBRATION_BINS;
 pub(crate) use calibrated::bin_of;
 pub(crate) use cells::{cell_table, of_classes};
-pub use class_rows::CLASSES_MAX;
 pub use ranking::NDCG_PLACES;
 use resample::{Resampling, Units, draw, draw_counts, quantile, sorted_column};
 pub(crate) use scoring::class_ratios;
@@ -36,6 +36,7 @@ use scoring::{Metric, Recipe, Scoring};
 use trackway_core::{MissingPredictions, RowCoverage};
 use trackway_statistics::{normal_quantile, wilson};
 
+pub use crate::limits::CLASSES_MAX;
 use crate::{Estimate, Method, Metrics};
 
 /// Whether more is better.

@@ -7,7 +7,7 @@ use trackway_data::model::{Frame, MISSING_CODE};
 use super::coverage::RowUse;
 use super::rows::{Content, Found, Sum, answers_of, column, numbers, values_of, whole_rows};
 use crate::Columns;
-use crate::assess::AssessError;
+use crate::error::AssessError;
 
 /// The numbers of completions for which the chance that one of them is right is told, where each task has that many.
 const COMPLETIONS: [u32; 6] = [1, 2, 5, 10, 50, 100];

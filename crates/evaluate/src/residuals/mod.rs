@@ -4,13 +4,14 @@
 //! Columns are cut into bins as in the search for slices. Means of bins are compared by Welch's analysis of variance, spreads
 //! by that of the distances from the median (Brown and Forsythe); p-values are corrected for the number of columns (Holm).
 
-mod answer;
 mod bins;
 mod judged;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
+pub use crate::assessment::{
+    CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals,
+};
 
 use rayon::prelude::*;
 use trackway_core::{Rng, SplitMix64};

@@ -9,6 +9,7 @@
 
 mod bar;
 mod lines;
+mod named;
 mod objects;
 mod python;
 mod steps;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::steps::Named;
+use super::named::Named;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// The fields that say which step a line belongs to, the best first.

@@ -7,6 +7,7 @@
 
 use super::PrintedMetrics;
 use super::bar::{Bar, Purpose};
+use super::named::Named;
 
 /// So many different bars and counts are told apart; the one that was seen longest ago is forgotten.
 const TRACKS_MAX: usize = 16;
@@ -17,20 +18,6 @@ const SELDOM: [&str; 5] = ["val", "valid", "validation", "test", "eval"];
 
 /// No training comes to a step behind this one, not even where tokens are counted: a line that names one is no metrics.
 const STEP_MAX: u64 = 1_000_000_000_000_000;
-
-/// What a line names.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Named {
-    pub step: Option<u64>,
-    pub epoch: Option<u64>,
-    /// The epoch is written as one of so many, and so counted from 1.
-    pub epoch_counted_from_one: bool,
-    /// How far the epoch is.
-    pub position: Option<u64>,
-    /// How many positions an epoch has.
-    pub total: Option<u64>,
-    pub values: Vec<(String, f64)>,
-}
 
 /// A bar or a count that begins again in each epoch.
 #[derive(Debug)]

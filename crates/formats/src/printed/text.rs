@@ -1,6 +1,6 @@
 //! Free text: `step 100: loss 0.5, lr=1e-3`, `| epoch 3 | ppl 828.95`, `Epoch [1/5], Step [100/600], Loss: 0.35`.
 
-use super::steps::Named;
+use super::named::Named;
 use super::{NAME_BYTES_MAX, VALUES_MAX};
 
 /// Words that training is measured by. A name counts when one of its parts is among them.
@@ -137,16 +137,6 @@ pub(super) fn read_text(line: &str) -> Option<Named> {
     }
     prefix_all(&mut named, &tokens);
     Some(named)
-}
-
-impl Named {
-    fn take_step(&mut self, whole: Option<u64>, of: Option<u64>) {
-        match of {
-            Some(of) if self.position.is_none() => (self.position, self.total) = (whole, Some(of)),
-            Some(_) => {}
-            None => self.step = self.step.or(whole),
-        }
-    }
 }
 
 /// A number that is the first part of `640/60000`.

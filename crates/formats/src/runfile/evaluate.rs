@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use trackway_core::{MissingPredictions, UnmatchedTasks};
 
-use super::read::{attempts_and_backoff, one_or_more_texts, positive_duration, rule};
+use super::read::{attempts_and_backoff, one_or_more_texts, rule};
 use super::sections::{DataSpec, RetryRule};
 use super::tree::{Node, Value};
-use super::values::{command, flag, list, text, whole, word};
+use super::values::{command, flag, list, positive_duration, text, whole, word};
 use super::walker::{Fault, Problems, Scope};
 use crate::gate::Number;
 use crate::shell::quoted;

@@ -6,6 +6,7 @@
 
 mod checks;
 mod detect;
+mod document;
 mod early_stop;
 mod error;
 mod evaluate;
@@ -24,6 +25,7 @@ mod walker;
 
 pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection};
 pub use detect::{DetectSection, DetectorSettings};
+pub use document::RunFile;
 pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
 pub use evaluate::{DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection};
@@ -33,9 +35,10 @@ pub use read_checks::{ATTENTIONS, LOSSES, MASTER_WEIGHTS, OPTIMIZERS, PRECISIONS
 pub use schema::{SCHEMA, SectionSchema, nearest};
 pub use sections::{
     CheckpointSection, ContainerSection, DEFAULT_GRACE_SECONDS, DataFormat, DataSpec, Goal, KeepBest,
-    LadderSection, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile,
-    RunSection, SuperviseSection, Unsupported,
+    LadderSection, LaunchOn, LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection,
+    RunSection, SuperviseSection,
 };
+pub use unsupported::Unsupported;
 pub use values::{ARGUMENT_BYTES_MAX, MAX_DURATION_SECONDS, parse_duration};
 pub use walker::MAX_ERRORS;
 
@@ -61,7 +64,7 @@ pub fn parse(source: &str, source_name: &str, overrides: &[String]) -> Result<Ru
     for source_index in 1..sources.texts.len() {
         overrides::apply(&mut root, &sources, source_index, &mut problems);
     }
-    let file = read::read(&root, &mut problems);
+    let file = document::read(&root, &mut problems);
     match (file, problems.into_errors()) {
         (Some(file), errors) if errors.is_empty() => Ok(file),
         (_, errors) => Err(errors),

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::checks::{GovernanceSection, PreflightSection, TrainingSection};
 use super::detect::DetectSection;
+use super::document::RunFile;
 use super::early_stop::EarlyStopSection;
 use super::evaluate::EvaluateSection;
 use super::sections::{
     CheckpointSection, ContainerSection, DataSpec, LadderSection, LaunchSection, OwnerSection,
-    ResourcesSection, RetrySection, RunFile, RunSection, SuperviseSection,
+    ResourcesSection, RetrySection, RunSection, SuperviseSection,
 };
 
 /// The version of the plan's layout.

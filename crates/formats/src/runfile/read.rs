@@ -4,21 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::{Rung, TerminationReason};
 
-use super::detect::detect;
-use super::early_stop::early_stop;
-use super::evaluate::evaluate;
-use super::read_checks::{governance, preflight, role, training};
+use super::read_checks::role;
 use super::schema::{nearest, quoted_list};
 use super::sections::{
     CheckpointSection, ContainerSection, DataFormat, DataSpec, Goal, KeepBest, LadderSection, LaunchOn,
-    LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunFile, RunSection,
-    SuperviseSection,
+    LaunchSection, OwnerSection, ResourcesSection, RetryRule, RetrySection, RunSection, SuperviseSection,
 };
 use super::tree::{Node, Value};
-use super::unsupported;
+use super::unsupported::is_url;
 use super::values::{
     amount, byte_size, command, count, duration, duration_range, flag, list, percentage, plain_text,
-    run_name, text, variable_name, variables, whole, word,
+    positive_duration, run_name, text, variable_name, variables, whole, word,
 };
 use super::walker::{Fault, Problems, Scope};
 use crate::promotion::Operand;
@@ -32,48 +28,7 @@ pub const INFRASTRUCTURE: &str = "infrastructure";
 /// The key of `[retry]` for the roll backs that detectors ask for.
 const ROLL_BACK: &str = "roll_back";
 
-/// Reads the whole document; what it returns counts only if `problems` stays empty.
-pub(super) fn read(root: &Node, problems: &mut Problems) -> Option<RunFile> {
-    let top = Scope::open(root, "", "", root.place.clone(), problems)?;
-    if top.node("run").is_none() {
-        let hint = "write `[run]`, then `name = \"…\"` and `command = [\"python\", \"train.py\"]` below it";
-        problems.add(root.place.clone(), "the section `[run]` is missing".into(), Some(hint.into()));
-    }
-    let data = top.section("data", problems).map(|scope| data(&scope, problems)).unwrap_or_default();
-    Some(RunFile {
-        run: top.section("run", problems).map(|scope| run(&scope, problems)).unwrap_or_default(),
-        resources: top
-            .section("resources", problems)
-            .map(|scope| resources(&scope, problems))
-            .unwrap_or_default(),
-        container: top.section("container", problems).and_then(|scope| container(&scope, problems)),
-        preflight: top.section("preflight", problems).map(|scope| preflight(&scope, problems)),
-        governance: top
-            .section("governance", problems)
-            .map(|scope| governance(&scope, problems))
-            .unwrap_or_default(),
-        training: top.section("training", problems).map(|scope| training(&scope, problems)),
-        ladder: top.section("ladder", problems).map(|scope| ladder(&scope, problems)),
-        checkpoint: top
-            .section("checkpoint", problems)
-            .map(|scope| checkpoint(&scope, problems))
-            .unwrap_or_default(),
-        retry: top.section("retry", problems).map(|scope| retry(&scope, problems)).unwrap_or_default(),
-        supervise: top
-            .section("supervise", problems)
-            .map(|scope| supervise(&scope, problems))
-            .unwrap_or_default(),
-        detect: top.section("detect", problems).map(|scope| detect(&scope, problems)).unwrap_or_default(),
-        early_stop: top.section("early_stop", problems).map(|scope| early_stop(&scope, problems)),
-        evaluate: top.section("evaluate", problems).map(|scope| evaluate(&scope, &data, problems)),
-        owner: top.section("owner", problems).map(|scope| owner(&scope, problems)).unwrap_or_default(),
-        launch: top.section("launch", problems).map(|scope| launch(&scope, problems)).unwrap_or_default(),
-        unsupported: unsupported::find(&top),
-        data,
-    })
-}
-
-fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
+pub(super) fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
     scope.require("name", "\"…\"", problems);
     scope.require("command", "[\"python\", \"train.py\"]", problems);
     let passed: BTreeSet<String> = scope
@@ -92,7 +47,7 @@ fn run(scope: &Scope, problems: &mut Problems) -> RunSection {
     }
 }
 
-fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSection {
+pub(super) fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSection {
     ResourcesSection {
         gpus: scope.read("gpus", problems, count(0)).unwrap_or(0),
         gpu: scope.read("gpu", problems, text),
@@ -102,7 +57,7 @@ fn resources(scope: &Scope, problems: &mut Problems) -> ResourcesSection {
     }
 }
 
-fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection> {
+pub(super) fn container(scope: &Scope, problems: &mut Problems) -> Option<ContainerSection> {
     scope.require("image", "\"repository@sha256:…\"", problems);
     scope.read("image", problems, |node| {
         let image = text(node)?;
@@ -122,7 +77,7 @@ fn is_digest(text: &str) -> bool {
         .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-fn data(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, DataSpec> {
+pub(super) fn data(scope: &Scope, problems: &mut Problems) -> BTreeMap<String, DataSpec> {
     let mut sets = BTreeMap::new();
     for (name, entry) in scope.entries() {
         let path = scope.path_of(name);
@@ -195,7 +150,7 @@ pub(super) fn one_or_more_texts(node: &Node) -> Result<Vec<String>, Fault> {
     }
 }
 
-fn ladder(scope: &Scope, problems: &mut Problems) -> LadderSection {
+pub(super) fn ladder(scope: &Scope, problems: &mut Problems) -> LadderSection {
     scope.require("rungs", "[\"1%\", \"10%\", \"100%\"]", problems);
     LadderSection {
         rungs: scope.read("rungs", problems, fractions).unwrap_or_default(),
@@ -236,7 +191,7 @@ pub(super) fn rule<O: rule::Operand>(node: &Node) -> Result<String, Fault> {
     }
 }
 
-fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
+pub(super) fn checkpoint(scope: &Scope, problems: &mut Problems) -> CheckpointSection {
     let every = scope.section("every", problems);
     let keep = scope.section("keep", problems);
     let minutes = every.as_ref().and_then(|every| every.read("minutes", problems, amount(false)));
@@ -270,7 +225,7 @@ pub(super) fn keep_best(node: &Node) -> Result<KeepBest, Fault> {
 
 fn remote(node: &Node) -> Result<String, Fault> {
     let url = text(node)?;
-    if unsupported::is_url(&url) {
+    if is_url(&url) {
         return Ok(url);
     }
     Err(node
@@ -285,7 +240,7 @@ const LIFETIME: [&str; 3] = ["max_usd", "max_gpu_hours", "max_hours"];
 const NEVER_REFILLED: [&str; 5] =
     [ROLL_BACK, "evaluator_error", "device_oom", "host_oom", "numeric_divergence"];
 
-fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
+pub(super) fn retry(scope: &Scope, problems: &mut Problems) -> RetrySection {
     let mut section = RetrySection {
         max_usd: scope.read("max_usd", problems, amount(true)),
         max_gpu_hours: scope.read("max_gpu_hours", problems, amount(true)),
@@ -404,7 +359,7 @@ fn retry_plan(scope: &Scope, problems: &mut Problems) -> Vec<BTreeMap<String, St
     plan
 }
 
-fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {
+pub(super) fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {
     let default = SuperviseSection::default();
     SuperviseSection {
         grace_seconds: scope.read("grace", problems, duration).unwrap_or(default.grace_seconds),
@@ -413,20 +368,11 @@ fn supervise(scope: &Scope, problems: &mut Problems) -> SuperviseSection {
     }
 }
 
-pub(super) fn positive_duration(node: &Node) -> Result<f64, Fault> {
-    let seconds = duration(node)?;
-    if seconds > 0.0 {
-        Ok(seconds)
-    } else {
-        Err(node.fault("must be more than 0").hint("omit the key for no limit"))
-    }
-}
-
-fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
+pub(super) fn owner(scope: &Scope, problems: &mut Problems) -> OwnerSection {
     OwnerSection { name: scope.read("name", problems, text), team: scope.read("team", problems, text) }
 }
 
-fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
+pub(super) fn launch(scope: &Scope, problems: &mut Problems) -> LaunchSection {
     let on = scope.read("on", problems, word(&["local", "slurm", "kubernetes", "ray"]));
     let on = match on {
         Some("slurm") => LaunchOn::Slurm,

@@ -8,9 +8,8 @@ use trackway_core::checks::Severity;
 use super::checks::{
     DataRole, GovernanceSection, LoaderFacts, PreflightSection, SkippedCheck, TrainingSection,
 };
-use super::read::positive_duration;
 use super::tree::{Node, Value};
-use super::values::{amount, count, flag, list, text, whole, word};
+use super::values::{amount, count, flag, list, positive_duration, text, whole, word};
 use super::walker::{Fault, Problems, Scope};
 
 /// Types of matrix products, the same words as `trackway memory --precision`.

@@ -1,72 +1,10 @@
 //! The typed sections of a run file, with defaults filled in and units in the names.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{DataRole, GovernanceSection, PreflightSection, TrainingSection};
-use super::detect::DetectSection;
-use super::early_stop::EarlyStopSection;
-use super::evaluate::EvaluateSection;
-
-/// A run file that was read without a mistake.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunFile {
-    /// `[run]`
-    pub run: RunSection,
-    /// `[resources]`
-    pub resources: ResourcesSection,
-    /// `[container]`
-    pub container: Option<ContainerSection>,
-    /// `[data.NAME]` by name; empty is legal.
-    pub data: BTreeMap<String, DataSpec>,
-    /// `[preflight]`
-    pub preflight: Option<PreflightSection>,
-    /// `[governance]`
-    pub governance: GovernanceSection,
-    /// `[training]`
-    pub training: Option<TrainingSection>,
-    /// `[ladder]`
-    pub ladder: Option<LadderSection>,
-    /// `[checkpoint]`
-    pub checkpoint: CheckpointSection,
-    /// `[retry]`
-    pub retry: RetrySection,
-    /// `[supervise]`
-    pub supervise: SuperviseSection,
-    /// `[detect]`
-    pub detect: DetectSection,
-    /// `[early_stop]`
-    pub early_stop: Option<EarlyStopSection>,
-    /// `[evaluate]`
-    pub evaluate: Option<EvaluateSection>,
-    /// `[owner]`
-    pub owner: OwnerSection,
-    /// `[launch]`
-    pub launch: LaunchSection,
-    pub(super) unsupported: Vec<Unsupported>,
-}
-
-/// Something the run file asks for that this version reads but does not do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsupported {
-    /// The key, such as `ladder` or `checkpoint.keep.best`.
-    pub what: String,
-    /// The bytes of the key in the run file; empty when an override set it.
-    pub span: Range<usize>,
-    /// What to do instead.
-    pub hint: String,
-}
-
-impl RunFile {
-    /// What the file asks for that this version does not do, in file order. A caller refuses or warns by name;
-    /// it must not pass over it in silence.
-    #[must_use]
-    pub fn unsupported(&self) -> Vec<Unsupported> {
-        self.unsupported.clone()
-    }
-}
+use super::checks::DataRole;
 
 /// What runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,8 +1,20 @@
 //! What a run file may ask for that this version reads but does not do. The list shrinks as capabilities arrive.
 
-use super::sections::Unsupported;
+use std::ops::Range;
+
 use super::tree::{Node, Place, Value};
 use super::walker::Scope;
+
+/// Something the run file asks for that this version reads but does not do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The key, such as `ladder` or `checkpoint.keep.best`.
+    pub what: String,
+    /// The bytes of the key in the run file; empty when an override set it.
+    pub span: Range<usize>,
+    /// What to do instead.
+    pub hint: String,
+}
 
 /// Whether a path is a URL (`scheme://…`).
 pub(super) fn is_url(text: &str) -> bool {

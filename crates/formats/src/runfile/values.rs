@@ -193,6 +193,15 @@ pub(super) fn duration(node: &Node) -> Result<f64, Fault> {
     }
 }
 
+pub(super) fn positive_duration(node: &Node) -> Result<f64, Fault> {
+    let seconds = duration(node)?;
+    if seconds > 0.0 {
+        Ok(seconds)
+    } else {
+        Err(node.fault("must be more than 0").hint("omit the key for no limit"))
+    }
+}
+
 /// The least and the greatest seconds of a range such as `"10s..5m"`; a single duration is both.
 pub(super) fn duration_range(node: &Node) -> Result<(f64, f64), Fault> {
     let Value::Text(text) = &node.value else {

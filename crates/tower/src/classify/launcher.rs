@@ -3,7 +3,7 @@
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::Evidence;
-use super::verdict::{EvidenceSource, Finding};
+use super::finding::{EvidenceSource, Finding};
 
 /// Words (upper case, letters and digits only) found in state or reason, what they mean, and whether they admit
 /// one reading only. Asked in order: the more specific word stands before the general one.

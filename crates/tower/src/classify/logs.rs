@@ -8,7 +8,7 @@
 use trackway_core::{Confidence, TerminationReason as Reason};
 
 use super::evidence::{Evidence, Stream};
-use super::verdict::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
+use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
 use crate::scan::{Handling, Hit, LogScanner, Phase, TracebackEnd};
 use crate::signatures::Role;
 

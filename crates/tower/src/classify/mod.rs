@@ -13,6 +13,7 @@
 //! An attempt that ended well and whose rung the ladder's rule refuses is told as that.
 
 mod evidence;
+mod finding;
 mod fingerprint;
 mod launcher;
 mod logs;
@@ -22,10 +23,11 @@ mod verdict;
 pub use evidence::{
     ActionKind, DetectorEvent, ErrorFile, Evidence, LauncherState, OwnAction, Progress, Stream, StreamLog,
 };
+use finding::Finding;
+pub use finding::{EvidenceItem, EvidenceSource, SecondaryFinding};
 pub use fingerprint::fingerprint;
 use trackway_core::{Confidence, Domain, LaunchKind, RetryOutlook, TerminationReason as Reason};
-use verdict::Finding;
-pub use verdict::{EvidenceItem, EvidenceSource, SecondaryFinding, Verdict};
+pub use verdict::Verdict;
 
 /// Says why an attempt ended, by which rule, how sure that is, and from which evidence.
 #[must_use]

@@ -3,8 +3,8 @@
 use trackway_core::{Confidence, LaunchKind, TerminationReason as Reason};
 
 use super::evidence::Evidence;
+use super::finding::{EvidenceSource, Finding};
 use super::logs::LogReading;
-use super::verdict::{EvidenceSource, Finding};
 
 const SIGKILL: i32 = 9;
 

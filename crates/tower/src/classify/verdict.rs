@@ -3,61 +3,14 @@
 use serde::Serialize;
 use trackway_core::{Confidence, Domain, RetryOutlook, TerminationReason as Reason};
 
-use super::evidence::{Evidence, Stream};
+use super::evidence::Evidence;
+use super::finding::{EvidenceItem, EvidenceSource, Finding, SecondaryFinding};
 use super::fingerprint::fingerprint;
 use super::logs::LogReading;
 use super::outlook;
 
 /// Other findings listed in a verdict at most.
 const MAX_SECONDARY: usize = 8;
-
-/// Where a piece of evidence comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvidenceSource {
-    /// Exit code or signal.
-    WaitStatus,
-    /// A line of the script's output.
-    Log,
-    /// The launcher's statement.
-    Launcher,
-    /// What Trackway did.
-    OwnAction,
-    /// The kernel's counters of the attempt's cgroup.
-    Cgroup,
-    /// `TORCHELASTIC_ERROR_FILE`.
-    ErrorFile,
-    /// A detector on the metrics.
-    Detector,
-    /// Heartbeats and progress.
-    Heartbeat,
-    /// A rule of the run file.
-    Rule,
-}
-
-/// One thing seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct EvidenceItem {
-    /// Where it was seen.
-    pub source: EvidenceSource,
-    /// 1-based line of the stream, for log lines.
-    pub line_number: Option<u64>,
-    /// The stream, for log lines.
-    pub stream: Option<Stream>,
-    /// What was seen.
-    pub text: String,
-}
-
-/// A finding that did not decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SecondaryFinding {
-    /// What it would have meant alone.
-    pub reason: Reason,
-    /// Its rule.
-    pub rule: String,
-    /// What was seen.
-    pub text: String,
-}
 
 /// Why an attempt ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -78,47 +31,6 @@ pub struct Verdict {
     pub secondary: Vec<SecondaryFinding>,
     /// The root cause without numbers, paths and addresses: equal for the same cause met again. Empty when unknown.
     pub fingerprint: String,
-}
-
-/// A reading of some evidence, on its way to a verdict.
-#[derive(Debug, Clone)]
-pub(super) struct Finding {
-    pub(super) reason: Reason,
-    pub(super) rule: String,
-    pub(super) confidence: Confidence,
-    pub(super) domain: Option<Domain>,
-    pub(super) items: Vec<EvidenceItem>,
-    pub(super) secondary: Vec<SecondaryFinding>,
-    /// Whether this is a cause in the log that nothing says was dealt with.
-    pub(super) is_open_cause: bool,
-    /// Whether kernel, scheduler or platform say so.
-    pub(super) is_platform_statement: bool,
-}
-
-impl Finding {
-    pub(super) fn new(reason: Reason, rule: impl Into<String>, confidence: Confidence) -> Self {
-        Self {
-            reason,
-            rule: rule.into(),
-            confidence,
-            domain: None,
-            items: Vec::new(),
-            secondary: Vec::new(),
-            is_open_cause: false,
-            is_platform_statement: false,
-        }
-    }
-
-    pub(super) fn with(mut self, source: EvidenceSource, text: impl Into<String>) -> Self {
-        self.items.push(EvidenceItem { source, line_number: None, stream: None, text: text.into() });
-        self
-    }
-
-    pub(super) fn and_also(mut self, other: Self) -> Self {
-        let text = other.items.into_iter().next().map(|item| item.text).unwrap_or_default();
-        self.secondary.push(SecondaryFinding { reason: other.reason, rule: other.rule, text });
-        self
-    }
 }
 
 pub(super) fn seal(finding: Finding, log: &LogReading, evidence: &Evidence) -> Verdict {

@@ -4,8 +4,8 @@
 //! four times wider feed-forward blocks and dropout comes out exactly; it differs where PyTorch does: scores and
 //! norms in 32 bits, gated blocks, frozen weights whose inputs nobody needs.
 
-use super::architecture::{Architecture, Norm};
-use super::spec::{Attention, Base, Loss, Master, MemorySpec, Precision, Recompute, Targets};
+use super::architecture::{Architecture, Norm, Targets};
+use super::spec::{Attention, Base, Loss, Master, MemorySpec, Precision, Recompute};
 
 /// Bytes of a 32-bit number, and of an element of a dropout mask.
 const FLOAT_BYTES: f64 = 4.0;

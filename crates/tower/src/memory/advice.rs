@@ -3,12 +3,12 @@
 use serde::Serialize;
 use trackway_core::closed_list;
 
+use super::answer::MemoryEstimate;
+use super::architecture::Targets;
 use super::calibration::Calibration;
 use super::device::Device;
-use super::estimate::{MemoryEstimate, estimate_corrected};
-use super::spec::{
-    Adapters, Attention, Base, Loss, MemorySpec, Offload, Optimizer, Recompute, Step, Targets,
-};
+use super::estimate::estimate_corrected;
+use super::spec::{Adapters, Attention, Base, Loss, MemorySpec, Offload, Optimizer, Recompute, Step};
 
 /// Largest micro-batch that is tried.
 const MICRO_BATCH_MAX: u64 = 1 << 20;

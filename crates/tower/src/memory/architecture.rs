@@ -1,6 +1,5 @@
 use serde::Serialize;
-
-use super::spec::Targets;
+use trackway_core::closed_list;
 
 /// Feed-forward width of a gated block over its hidden width, as Llama has it: two thirds of four.
 const GATED_RATIO: f64 = 8.0 / 3.0;
@@ -73,6 +72,18 @@ pub enum Norm {
     /// By mean and variance: a weight and a bias.
     Layer,
 }
+
+closed_list!(
+    /// Which matrices have low-rank adapters beside them.
+    Targets, "adapter target", {
+        /// Queries and values, as in the paper.
+        QueryValue = "query-value",
+        /// The four matrices of attention.
+        Attention = "attention",
+        /// Every matrix of a layer.
+        All = "all",
+    }
+);
 
 impl Architecture {
     /// A decoder like Llama's: gated, without biases, normed by the mean square, embeddings of their own for the head.

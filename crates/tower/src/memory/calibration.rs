@@ -1,24 +1,10 @@
 //! A measured peak corrects what is modelled: the ledger's, or that of a rehearsal with one batch.
 
-use trackway_core::closed_list;
-
-use super::estimate::MemoryEstimate;
+use super::answer::{Counter, MemoryEstimate};
 
 /// A correction beyond these says that another run was measured than the one that was described.
 const FACTOR_MIN: f64 = 0.2;
 const FACTOR_MAX: f64 = 5.0;
-
-closed_list!(
-    /// What a measured peak counts.
-    Counter, "counter", {
-        /// Bytes in tensors (`torch.cuda.max_memory_allocated`).
-        Allocated = "allocated",
-        /// Bytes that the framework's allocator took from the device (`torch.cuda.max_memory_reserved`).
-        Reserved = "reserved",
-        /// Bytes that the driver says are in use (`nvidia-smi`, NVML).
-        Device = "device",
-    }
-);
 
 /// By how much measured activations, logits and copies differ from modelled ones. It holds for other batch sizes, lengths
 /// and numbers of ranks of the same code.

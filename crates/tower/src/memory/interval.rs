@@ -1,6 +1,6 @@
 //! How far a peak may be from its estimate.
 
-use super::estimate::Parts;
+use super::answer::Parts;
 use super::spec::MemorySpec;
 
 /// How much less and how much more a part may be, as shares of it.

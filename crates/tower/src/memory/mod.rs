@@ -3,6 +3,7 @@
 
 mod activations;
 mod advice;
+mod answer;
 mod architecture;
 mod calibration;
 mod device;
@@ -19,15 +20,14 @@ mod published;
 mod tests;
 
 pub use advice::{Advice, Fit, MemoryReport, report};
-pub use architecture::{Architecture, Norm};
-pub use calibration::{Calibration, Counter, NotThisRun};
+pub use answer::{Counter, MemoryEstimate, Parts, Phase};
+pub use architecture::{Architecture, Norm, Targets};
+pub use calibration::{Calibration, NotThisRun};
 pub use device::{DEVICES, Device};
-pub use estimate::{
-    MemoryEstimate, Parts, Phase, RULE_OF_THUMB_BYTES_PER_PARAMETER, estimate, estimate_corrected,
-};
+pub use estimate::{RULE_OF_THUMB_BYTES_PER_PARAMETER, estimate, estimate_corrected};
 pub use hugging_face::{ConfigError, ReadConfig, read_config};
 pub use spec::{
     Adapters, Attention, Base, Generation, Loss, Master, MemorySpec, Offload, Optimizer, Parallel, Precision,
-    Recompute, Step, Targets,
+    Recompute, Step,
 };
 pub use tensors::{TensorCount, architecture_of_tensors};

@@ -1,7 +1,7 @@
 use serde::Serialize;
 use trackway_core::closed_list;
 
-use super::architecture::Architecture;
+use super::architecture::{Architecture, Targets};
 
 closed_list!(
     /// The type that the matrix products of a step work in.
@@ -117,18 +117,6 @@ closed_list!(
         Optimizer = "optimizer",
         /// The parameters too.
         Parameters = "parameters",
-    }
-);
-
-closed_list!(
-    /// Which matrices have low-rank adapters beside them.
-    Targets, "adapter target", {
-        /// Queries and values, as in the paper.
-        QueryValue = "query-value",
-        /// The four matrices of attention.
-        Attention = "attention",
-        /// Every matrix of a layer.
-        All = "all",
     }
 );
 

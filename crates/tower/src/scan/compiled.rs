@@ -5,9 +5,10 @@ use std::sync::{LazyLock, OnceLock};
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind, StartKind};
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
 
 use super::literals;
+use super::pattern::regex;
 use crate::signatures::{self, Signature};
 
 /// How many parts of a block are walked at once. Four hide the latency of the transition table's cache misses.
@@ -149,13 +150,4 @@ impl Compiled {
             found.extend(self.owners[pattern.as_usize()].iter().map(|owner| Found { end, owner: *owner }));
         }
     }
-}
-
-/// Compiles a table's pattern: ASCII, case-insensitive.
-pub(super) fn regex(pattern: &str) -> Regex {
-    RegexBuilder::new(pattern)
-        .case_insensitive(true)
-        .unicode(false)
-        .build()
-        .expect("every pattern of the tables compiles: a test builds them all")
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::compiled::regex;
+use super::pattern::regex;
 
 /// The longest text kept of a line.
 pub const MAX_TEXT_BYTES: usize = 480;

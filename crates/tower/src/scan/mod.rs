@@ -9,6 +9,7 @@ mod compiled;
 mod evidence;
 mod line;
 mod literals;
+mod pattern;
 mod scanner;
 #[cfg(test)]
 mod tests;

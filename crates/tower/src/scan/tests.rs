@@ -1,4 +1,4 @@
-use super::compiled::regex;
+use super::pattern::regex;
 use super::*;
 use crate::signatures;
 

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::compiled::regex;
 use super::evidence::{Phase, TracebackEnd};
+use super::line::MAX_TEXT_BYTES;
+use super::pattern::regex;
 
 /// Literals of the lines that this module reads.
 pub(super) const LITERALS: &[&str] =
@@ -97,7 +98,7 @@ impl TracebackState {
         }
         if let Some(open) = &mut self.current {
             open.line_number = line_number;
-            let end = line.len().min(super::MAX_TEXT_BYTES);
+            let end = line.len().min(MAX_TEXT_BYTES);
             open.text = String::from_utf8_lossy(&line[..end]).trim().to_owned();
             for (phase, pattern) in PHASES.iter() {
                 if pattern.is_match(line) && !open.phases.contains(phase) {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_store::{Item, Log};
 
-use crate::entry::{Body, ClaimBody, CommitBody};
 use crate::history::History;
+use crate::history::entry::{Body, ClaimBody, CommitBody};
 
 /// A commit of the truth.
 struct Known {

@@ -10,8 +10,8 @@ use trackway_store::{Backend, Log, Writer};
 use super::super::damage::JumpyClock;
 use super::link::{Link, weather};
 use super::{ATTEMPTS, Launch, Node, Play, Saved, actors_of_attempt, run_as};
-use crate::entry::{Body, PinBody};
 use crate::history::History;
+use crate::history::entry::{Body, PinBody};
 use crate::remote::tests::BackendFiles;
 use crate::remote::{Fetched, Replica};
 use crate::retention::Retention;
@@ -272,7 +272,7 @@ impl Process {
         let keep = play.policy.clone().map(|policy| Retention { only_uploaded: true, ..policy });
         let mut root = self.insist("open", |it| {
             let world = &play.nodes[it.node].world;
-            let claim = crate::entry::ClaimBody { epoch, run_id: world.run_id(), attempt_id };
+            let claim = crate::history::entry::ClaimBody { epoch, run_id: world.run_id(), attempt_id };
             let settings =
                 crate::settings::Settings { keep: keep.clone(), world_size: 1, ..Default::default() };
             let (disk, clock) = (Arc::new(it.disk.clone()), Arc::clone(&it.clock));

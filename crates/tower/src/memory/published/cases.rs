@@ -2,11 +2,11 @@
 
 use super::models;
 use super::{Case, Source};
-use crate::memory::architecture::Architecture;
-use crate::memory::calibration::Counter;
+use crate::memory::answer::Counter;
+use crate::memory::architecture::{Architecture, Targets};
 use crate::memory::spec::{
     Adapters, Attention, Base, Loss, Master, MemorySpec, Offload, Optimizer, Parallel, Precision, Recompute,
-    Step, Targets,
+    Step,
 };
 
 const MIB: f64 = 1_048_576.0;

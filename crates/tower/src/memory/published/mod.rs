@@ -8,7 +8,7 @@ mod cases;
 mod models;
 mod report;
 
-use super::calibration::Counter;
+use super::answer::Counter;
 use super::spec::MemorySpec;
 
 /// Who published figures.

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use super::{Case, Source, cases};
-use crate::memory::calibration::{Calibration, Counter};
+use crate::memory::answer::{Counter, MemoryEstimate, Parts};
+use crate::memory::calibration::Calibration;
 use crate::memory::device::CONTEXT_BYTES;
-use crate::memory::estimate::{MemoryEstimate, Parts, estimate, estimate_corrected};
+use crate::memory::estimate::{estimate, estimate_corrected};
 use crate::memory::{Device, Fit, interval, report};
 
 const BLESS: &str = "TRACKWAY_BLESS";

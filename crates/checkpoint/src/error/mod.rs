@@ -1,29 +1,22 @@
+mod defect;
+mod kind;
+mod ranks;
+mod tensors;
+
 use std::path::{Path, PathBuf};
 
 use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::ManifestError;
 use trackway_store::StoreError;
 
-use crate::bulk::TensorError;
-use crate::ranks::RankError;
-use crate::verify::Defect;
+pub use defect::Defect;
+pub use kind::ErrorKind;
+pub use ranks::RankError;
+pub(crate) use ranks::named;
+pub use tensors::TensorError;
 
-/// What a caller should do about an error. Part of the contract; the wording of messages is not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// Call again, perhaps later: somebody else was faster.
-    Retry,
-    /// Stop: a newer attempt owns the checkpoints.
-    Fenced,
-    /// Fix what was passed in or how the process was started.
-    Input,
-    /// Repair the disk or make room, then call again. Nothing committed was touched.
-    Storage,
-    /// Bytes are not what they were: repair or choose another checkpoint.
-    Integrity,
-    /// The caller's own code, filling the checkpoint, failed.
-    State,
-}
+/// The longest name of a pin.
+pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 
 /// What went wrong with a checkpoint.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +119,7 @@ pub enum CheckpointError {
         name: String,
     },
     /// A pin cannot have that name.
-    #[error("invalid pin name `{name}` (expected 1 to {max_bytes} bytes)", max_bytes = crate::entry::MAX_PIN_NAME_BYTES)]
+    #[error("invalid pin name `{name}` (expected 1 to {max_bytes} bytes)", max_bytes = MAX_PIN_NAME_BYTES)]
     PinName {
         /// What was asked for.
         name: String,

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, RunId, Step};
 use trackway_formats::checkpoint_manifest::{is_object_prefix, object_prefix};
 
-use crate::history::Summary;
-use crate::ranks::{BeginRanks, RoundBody};
+use super::summary::Summary;
 
 /// The longest explanation stored in an entry.
 const MAX_WHY_BYTES: usize = 4_096;
@@ -15,8 +14,6 @@ const MAX_WHY_BYTES: usize = 4_096;
 const MAX_COMMIT_METRICS: usize = 64;
 /// The longest name of a metric that is stored in a commit entry.
 const MAX_METRIC_NAME_BYTES: usize = 200;
-/// The longest name of a pin.
-pub(crate) const MAX_PIN_NAME_BYTES: usize = 200;
 
 /// What an entry says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,6 +70,26 @@ pub(crate) struct Begin {
     /// Who must vote before it is committed; `None`: one process writes all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<BeginRanks>,
+}
+
+/// Ranks that start together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RoundBody {
+    pub epoch: u64,
+    pub run_id: RunId,
+    pub attempt_id: AttemptId,
+    /// How often they were all started again within the attempt.
+    pub round: u32,
+    pub world_size: u32,
+}
+
+/// Of which round a begin is, and what all ranks must know of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BeginRanks {
+    pub round: u32,
+    pub world_size: u32,
+    /// The commit that rank 0 goes on from: with its files, and no other's, may unchanged ones be shared.
+    pub parent: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

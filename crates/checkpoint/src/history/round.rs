@@ -1,30 +1,9 @@
 use serde::{Deserialize, Serialize};
-use trackway_core::{AttemptId, RunId, Step};
+use trackway_core::Step;
 
-use crate::entry::ClaimBody;
-use crate::error::{CheckpointError, Fallback};
-use crate::history::{Candidate, History};
-use crate::ranks::error::RankError;
-
-/// Ranks that start together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RoundBody {
-    pub epoch: u64,
-    pub run_id: RunId,
-    pub attempt_id: AttemptId,
-    /// How often they were all started again within the attempt.
-    pub round: u32,
-    pub world_size: u32,
-}
-
-/// Of which round a begin is, and what all ranks must know of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BeginRanks {
-    pub round: u32,
-    pub world_size: u32,
-    /// The commit that rank 0 goes on from: with its files, and no other's, may unchanged ones be shared.
-    pub parent: Option<u64>,
-}
+use super::entry::{ClaimBody, RoundBody};
+use super::{Candidate, History};
+use crate::error::{CheckpointError, Fallback, RankError};
 
 /// A round, and what it may resume.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, Point};
+use super::Point;
+use crate::Estimate;
 
 /// What predictions leave over, by the prediction itself and by feature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 use trackway_core::Step;
 
-use crate::error::ErrorKind;
+use super::kind::ErrorKind;
 
 /// The most ranks that a message names one by one.
 const MAX_NAMED_RANKS: usize = 16;

@@ -4,7 +4,17 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::ByteSource;
+/// A file of known size of which any range can be read, from several threads at once.
+pub trait ByteSource: Send + Sync {
+    /// Its size when it was opened.
+    fn size_bytes(&self) -> u64;
+
+    /// Reads at most `buffer.len()` bytes from `offset` on and says how many; 0 only at the end.
+    ///
+    /// # Errors
+    /// The system's. Reading again is safe.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+}
 
 /// An object of a remote storage.
 #[derive(Debug, Clone, PartialEq, Eq)]

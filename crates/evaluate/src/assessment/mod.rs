@@ -1,15 +1,19 @@
 //! What is found about the rows of an evaluation, as plain data. All of it can be written as JSON and read back: no
 //! number here is NaN; what could not be computed is absent and told in [`Assessment::notes`].
 
+mod residuals;
+mod tasks;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use trackway_core::RowCoverage;
 
+pub use residuals::{CURVES_MAX, Depends, POINTS_MAX, ResidualBin, ResidualCurve, ResidualOf, Residuals};
+pub use tasks::TaskCoverage;
+
 use crate::Estimate;
-use crate::residuals::Residuals;
-use crate::tasks::TaskCoverage;
 
 /// Numbers by the name of the metric, each with its interval.
 pub type Metrics = BTreeMap<String, Estimate>;

@@ -1,6 +1,7 @@
-use crate::ranks::error::RankError;
-use crate::ranks::vote::VOTES_FOLDER;
+use crate::error::RankError;
 
+/// Where votes lie, below a checkpoint's folder and below the root.
+pub(crate) const VOTES_FOLDER: &str = "votes";
 /// How long ranks wait for each other unless told otherwise. Long: a rank may have to write many gigabytes.
 const WAIT_SECONDS: f64 = 600.0;
 /// What the names of a rank's files begin with, in front of its number.

@@ -1,0 +1,46 @@
+//! The distances of two columns, and the one that a column is judged by.
+
+use serde::{Deserialize, Serialize};
+
+/// The distance that a column is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftTest {
+    /// Of two distribution functions.
+    KolmogorovSmirnov,
+    /// In standard deviations of the reference.
+    Wasserstein,
+    /// From the chi-square statistic.
+    CramersV,
+    /// In bits, its root.
+    JensenShannon,
+    /// The largest change of a value's share.
+    LInfinity,
+}
+
+/// Every distance that makes sense for the column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distances {
+    /// Numbers and times.
+    pub kolmogorov_smirnov: Option<f64>,
+    /// Numbers and times, in standard deviations of the reference.
+    pub wasserstein: Option<f64>,
+    /// Categories.
+    pub cramers_v: Option<f64>,
+    /// Over the values of a category, or ten bins of equal share in the reference.
+    pub jensen_shannon: Option<f64>,
+    /// Over the same.
+    pub population_stability_index: Option<f64>,
+    /// Over the same.
+    pub l_infinity: Option<f64>,
+}
+
+/// A distance with what it is compared to.
+pub(super) struct Judged {
+    pub(super) test: DriftTest,
+    pub(super) statistic: f64,
+    pub(super) effect_min: f64,
+    pub(super) noise: f64,
+    pub(super) p_value: f64,
+    pub(super) distances: Distances,
+}

@@ -1,0 +1,181 @@
+//! From the path of a data set to its manifest.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use trackway_core::Clock;
+use trackway_core::text::hex;
+use trackway_formats::runfile::{DataSpec, nearest};
+
+use crate::cache::HashCache;
+use crate::error::{DataError, did_you_mean};
+use crate::examine::Examiner;
+use crate::format::is_text;
+use crate::identity::Identity;
+use crate::infer::Column;
+use crate::manifest::{DataFile, DataManifest};
+use crate::pass::Watch;
+use crate::profile::Profile;
+use crate::select::{Selection, select};
+use crate::snapshot::ProfileKeeper;
+
+/// Resolves data sets.
+pub struct Resolver<'r> {
+    /// The run file's folder; relative paths start here.
+    pub base: &'r Path,
+    /// Results for files that did not change; `None` reads everything.
+    pub cache: Option<&'r HashCache>,
+    /// Tells how fresh a file's time of change is.
+    pub clock: &'r dyn Clock,
+    /// Told the bytes done and the bytes in all, about once per MiB, and able to end it.
+    pub watch: &'r Watch<'r>,
+}
+
+impl Resolver<'_> {
+    /// Finds, hashes and reads all files of a data set. Files are read in parallel, each in pieces.
+    ///
+    /// # Errors
+    /// [`DataError`]: no file, an unreadable or corrupt one, one that changes meanwhile, a named column that is not
+    /// there. Rows that cannot be read are counted and are no errors.
+    pub fn resolve(&self, name: &str, spec: &DataSpec) -> Result<DataManifest, DataError> {
+        let selection = select(name, spec, self.base)?;
+        Ok(self.resolve_selection(name, spec, &selection, None)?.0)
+    }
+
+    /// As [`Resolver::resolve`], of several paths together, with the profile of all tables; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Resolver::resolve`].
+    pub fn resolve_with_profile(
+        &self,
+        name: &str,
+        spec: &DataSpec,
+        paths: &[String],
+        keeper: &ProfileKeeper<'_>,
+    ) -> Result<(DataManifest, Option<Profile>), DataError> {
+        let mut selections = Vec::with_capacity(paths.len());
+        for path in paths {
+            selections.push(select(name, &DataSpec { path: path.clone(), ..spec.clone() }, self.base)?);
+        }
+        self.resolve_selection(name, spec, &together(selections), Some(keeper))
+    }
+
+    fn resolve_selection(
+        &self,
+        name: &str,
+        spec: &DataSpec,
+        selection: &Selection,
+        keeper: Option<&ProfileKeeper<'_>>,
+    ) -> Result<(DataManifest, Option<Profile>), DataError> {
+        let total: u64 = selection
+            .files
+            .par_iter()
+            .map(|path| Identity::of(path).map_or(0, |identity| identity.size_bytes()))
+            .sum();
+        let done = AtomicU64::new(0);
+        let advance = |bytes: u64| {
+            let before = done.fetch_add(bytes, Ordering::Relaxed);
+            (self.watch.progress)(before + bytes, total.max(before + bytes));
+        };
+        let examiner = Examiner {
+            set: name,
+            spec,
+            base: self.base,
+            cache: self.cache,
+            clock: self.clock,
+            root: &selection.root,
+            keeper,
+            // A line of text is a row only where no real table stands beside it.
+            text_is_table: selection.files.iter().all(|path| is_text(path)),
+            advance: &advance,
+        };
+        let (files, profile) = examiner.read_all(&selection.files, self.watch)?;
+        let mut manifest = DataManifest {
+            name: name.to_owned(),
+            path: spec.path.clone(),
+            size_bytes: files.iter().map(|file| file.size_bytes).sum(),
+            rows: files.iter().filter_map(|file| file.rows).reduce(|sum, rows| sum + rows),
+            rows_rejected: files.iter().map(|file| file.rows_rejected).sum(),
+            schema: None,
+            data_sha256: digest(selection, &files, spec),
+            notes: Vec::new(),
+            files,
+        };
+        manifest.merge_schemas();
+        check_columns(name, spec, &mut manifest)?;
+        Ok((manifest, profile))
+    }
+}
+
+/// Several selections as one: each file once, sorted, below the folder they have in common.
+fn together(mut selections: Vec<Selection>) -> Selection {
+    let mut whole = selections.pop().expect("there is a path at least");
+    for more in selections {
+        let common = whole.root.components().zip(more.root.components());
+        whole.root = common.take_while(|(one, other)| one == other).map(|(one, _)| one).collect();
+        whole.files.extend(more.files);
+    }
+    whole.files.sort();
+    whole.files.dedup();
+    whole
+}
+
+/// Checks that every tabular file has the columns that the run file names.
+fn check_columns(set: &str, spec: &DataSpec, manifest: &mut DataManifest) -> Result<(), DataError> {
+    let roles = [("label", &spec.label), ("group", &spec.group), ("time", &spec.time)];
+    for (role, column) in roles.into_iter().filter_map(|(role, column)| Some((role, column.as_ref()?))) {
+        if manifest.schema.is_none() {
+            let note = format!("{role} column `{column}` was not checked: no file is Parquet, CSV or JSONL");
+            manifest.notes.push(note);
+        }
+        for file in &manifest.files {
+            let Some(schema) = &file.schema else { continue };
+            if schema.iter().all(|known| known.name != *column) {
+                let advice = column_advice(set, column, file, schema);
+                let (set, column) = (set.to_owned(), column.clone());
+                return Err(DataError::NoColumn { set, role, column, path: file.path.clone(), advice });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names shown when none is like the wanted one.
+const MAX_NAMES_SHOWN: usize = 20;
+
+fn column_advice(set: &str, column: &str, file: &DataFile, schema: &[Column]) -> String {
+    if file.header == Some(false) {
+        return format!(
+            "; its first row is data, not a header: name its columns with `columns = [...]` in `[data.{set}]`"
+        );
+    }
+    match nearest(column, schema.iter().map(|known| known.name.as_str())) {
+        Some(nearest) => did_you_mean(Some(nearest)),
+        None => {
+            let shown: Vec<_> =
+                schema.iter().take(MAX_NAMES_SHOWN).map(|known| format!("`{}`", known.name)).collect();
+            format!(
+                "; its {} columns are {}{}",
+                schema.len(),
+                shown.join(", "),
+                if schema.len() > shown.len() { ", …" } else { "" }
+            )
+        }
+    }
+}
+
+fn digest(selection: &Selection, files: &[DataFile], spec: &DataSpec) -> String {
+    let mut hasher = Sha256::new();
+    for (path, file) in selection.files.iter().zip(files) {
+        let relative = path.strip_prefix(&selection.root).unwrap_or(path);
+        let schema = serde_json::to_string(&file.schema).expect("a schema is plain text");
+        hasher.update(relative.as_os_str().as_encoded_bytes());
+        hasher.update(format!("\0{}\0{}\0{schema}\n", file.size_bytes, file.blake3));
+    }
+    if !spec.missing.is_empty() {
+        hasher.update(serde_json::to_string(&spec.missing).expect("texts are JSON"));
+    }
+    hex(&hasher.finalize())
+}

@@ -1,0 +1,64 @@
+//! What is asked of a table.
+
+use trackway_core::MissingPredictions;
+
+use crate::assessment::{Columns, Task};
+use crate::slices::{SliceLimits, SliceRows};
+use crate::tasks::TaskMatch;
+
+/// What is asked of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// Columns that are known; the others are found by their names.
+    pub columns: Columns,
+    /// Guessed from the columns where absent.
+    pub task: Option<Task>,
+    /// The positive one of two classes; the last one where absent.
+    pub positive: Option<String>,
+    /// How sure intervals are.
+    pub confidence: f64,
+    /// How often rows are drawn again.
+    pub resamples: u32,
+    /// What the draws begin with.
+    pub seed: u64,
+    /// Draw rows again even where a formula gives the interval.
+    pub always_resample: bool,
+    /// The share of positives at which `precision_at_recall` is taken.
+    pub recall: f64,
+    /// The metric by which slices are judged; the task's own where absent.
+    pub main_metric: Option<String>,
+    /// Parts of the rows.
+    pub slices: Vec<SliceRows>,
+    /// Columns whose values are groups to be treated alike.
+    pub fairness: Vec<String>,
+    /// When a slice or group is too small.
+    pub limits: SliceLimits,
+    /// A difference from the baseline below this does not matter.
+    pub margin: Option<f64>,
+    /// How rows without a prediction count.
+    pub missing: MissingPredictions,
+    /// How the rows answer the task set; absent where there is none.
+    pub tasks: Option<TaskMatch>,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        Self {
+            columns: Columns::default(),
+            task: None,
+            positive: None,
+            confidence: 0.95,
+            resamples: 1_000,
+            seed: 0,
+            always_resample: false,
+            recall: 0.9,
+            main_metric: None,
+            slices: Vec::new(),
+            fairness: Vec::new(),
+            limits: SliceLimits::default(),
+            margin: None,
+            missing: MissingPredictions::default(),
+            tasks: None,
+        }
+    }
+}

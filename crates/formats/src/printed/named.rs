@@ -1,0 +1,23 @@
+/// What a line names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Named {
+    pub step: Option<u64>,
+    pub epoch: Option<u64>,
+    /// The epoch is written as one of so many, and so counted from 1.
+    pub epoch_counted_from_one: bool,
+    /// How far the epoch is.
+    pub position: Option<u64>,
+    /// How many positions an epoch has.
+    pub total: Option<u64>,
+    pub values: Vec<(String, f64)>,
+}
+
+impl Named {
+    pub fn take_step(&mut self, whole: Option<u64>, of: Option<u64>) {
+        match of {
+            Some(of) if self.position.is_none() => (self.position, self.total) = (whole, Some(of)),
+            Some(_) => {}
+            None => self.step = self.step.or(whole),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+use trackway_checkpoint::bulk;
+use trackway_recorder::CheckpointDraft;
+
+/// Who makes a checkpoint of a draft.
+pub enum Target {
+    Run(CheckpointDraft),
+    Root(bulk::Draft),
+}
