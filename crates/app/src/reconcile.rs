@@ -105,9 +105,9 @@ impl App {
             // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.
             return Ok((!self.may_be_starting(attempt)).then_some(true));
         };
-        let observed =
+        let seen =
             self.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
-        Ok(match observed {
+        Ok(match seen.state {
             Observation::Exited(_) | Observation::Gone { .. } => Some(true),
             Observation::Running(_) | Observation::Pending { .. } => Some(false),
             Observation::CannotTell { .. } => None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use trackway_core::Clock;
 use trackway_redact::Redactor;
 
-use crate::{LaunchSpec, Launcher, Observation, Placement, StopMode};
+use crate::{LaunchSpec, Launcher, Observation, Placement, Seen, StopMode};
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
@@ -19,6 +19,7 @@ pub fn run(launcher: &dyn Launcher, clock: &dyn Clock, mut spec: impl FnMut(&[&s
     let redactor = Redactor::from_own_environment();
     let suite = Suite { launcher, clock, redactor };
     suite.codes_and_signals(&mut spec);
+    suite.every_answer_is_dated(&mut spec);
     suite.launching_twice_is_launching_once(&mut spec);
     suite.stops_are_gentle_then_forced(&mut spec);
     suite.a_placement_outlives_its_maker(&mut spec);
@@ -44,10 +45,34 @@ impl Suite<'_> {
             let seen =
                 self.launcher.wait(placement, Duration::from_millis(500)).expect("conformance: wait works");
             if seen.is_final() {
-                return seen;
+                return seen.state;
             }
             assert!(self.clock.monotonic_micros() < until, "conformance: still {seen:?} after a minute");
         }
+    }
+
+    fn observe(&self, placement: &Placement) -> Seen {
+        self.launcher.observe(placement).expect("conformance: observe works")
+    }
+
+    /// Each answer says when it was true, and of which start of the job; an end is of the instance that ran.
+    fn every_answer_is_dated(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let before = self.clock.now();
+        let placement = self.launch(&spec(&["sh", "-c", "echo up; sleep 0.2"]));
+        self.until_up(&placement);
+        let running = self.observe(&placement);
+        self.end(&placement);
+        let ended = self.observe(&placement);
+        for seen in [&running, &ended] {
+            let at = seen.seen_at;
+            assert!(before <= at && at <= self.clock.now(), "conformance: it was seen at {at:?}");
+            assert!(seen.instance.is_some(), "conformance: what started has an instance: {seen:?}");
+        }
+        assert_eq!(
+            running.instance, ended.instance,
+            "conformance: the instance that ran is the one that ended"
+        );
+        assert!(!ended.hosts.is_empty(), "conformance: what ran has a host");
     }
 
     /// A code and a signal are different things, and a command that does not exist is an end, not an error.
@@ -61,11 +86,7 @@ impl Suite<'_> {
                 panic!("conformance: {command} ended as {first:?}")
             };
             assert_eq!((exit.exit_code, exit.signal), (code, signal), "conformance: {command}");
-            assert_eq!(
-                self.launcher.observe(&placement).ok(),
-                Some(first),
-                "conformance: an end stays the same"
-            );
+            assert_eq!(self.observe(&placement).state, first, "conformance: an end stays the same");
             self.launcher
                 .stop(&placement, StopMode::Kill)
                 .expect("conformance: stopping an ended attempt succeeds");
@@ -92,7 +113,7 @@ impl Suite<'_> {
         let gentle =
             self.launch(&spec(&["sh", "-c", "trap 'exit 3' TERM; echo up; while :; do sleep 0.05; done"]));
         self.until_up(&gentle);
-        let running = self.launcher.observe(&gentle).expect("conformance: observe works");
+        let running = self.observe(&gentle).state;
         assert!(matches!(running, Observation::Running(_)), "conformance: it runs, but is {running:?}");
         self.launcher
             .stop(&gentle, StopMode::Graceful { grace_seconds: 30.0 })

@@ -13,6 +13,7 @@ use crate::{AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 /// - `launch` is idempotent by attempt id: the second call finds the first launch, also after a crash in between.
 /// - Silence is never death. [`Observation::Gone`] is proof; where nobody can look, it is
 ///   [`Observation::CannotTell`].
+/// - Every answer says when it was true: [`Seen::seen_at`] is when the launcher looked, also where it answers from a cache.
 /// - The end of an attempt is reported as often as it is asked for.
 /// - Any process may call any method with a placement that another one made.
 pub trait Launcher: Send + Sync {
@@ -31,14 +32,14 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::ForeignPlacement`]; everything that merely could not be found out is
     /// [`Observation::CannotTell`].
-    fn observe(&self, placement: &Placement) -> Result<Observation, LaunchError>;
+    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError>;
 
     /// Like [`Launcher::observe`], but waits for the end, at most so long. May return early with another observation
     /// than the end; callers loop.
     ///
     /// # Errors
     /// As for [`Launcher::observe`].
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Observation, LaunchError>;
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError>;
 
     /// Asks for the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is no error.
     ///
@@ -63,22 +64,49 @@ pub trait Launcher: Send + Sync {
     }
 }
 
-/// Where an attempt was put. Plain data: it goes into the ledger and comes back in another process.
+/// Where an attempt was put, which never changes again. Plain data: it goes into the ledger and comes back in another process.
+/// The machines it got are in [`Seen`]: an engine may not know them yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placement {
     /// [`Launcher::name`] of the launcher that made it.
     pub launcher: String,
     /// The launcher's name for the job.
     pub job_id: String,
-    /// The machines.
-    pub hosts: Vec<String>,
-    /// The accelerators.
-    pub devices: Vec<String>,
     /// The queue or partition.
     pub queue: Option<String>,
     /// What the launcher needs to find it again; other readers leave it alone.
     pub extra: serde_json::Value,
 }
+
+/// One look at an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// What is known about it.
+    pub state: Observation,
+    /// When the launcher looked, by the wall clock of the process that looked; an answer from a cache keeps its time.
+    pub seen_at: Timestamp,
+    /// The engine's own word for the state, such as `PENDING (Priority)`; none where there is no engine.
+    pub engine_state: Option<String>,
+    /// Which start of the job this is about; none before it started.
+    pub instance: Option<Instance>,
+    /// The machines it runs on, as far as they are known.
+    pub hosts: Vec<String>,
+    /// The accelerators it was given, as the launcher names them.
+    pub devices: Vec<String>,
+}
+
+impl Seen {
+    /// Whether nothing will change any more.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.state.is_final()
+    }
+}
+
+/// Which start of a job: where an engine starts a job again by itself, that is another instance. Only ever compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Instance(pub String);
 
 /// What is known about an attempt.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,9 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use trackway_core::Clock as _;
 use trackway_redact::Redactor;
+use trackway_system::SystemClock;
 
 use crate::files::{AttemptFiles, Durability, replace_file};
 use crate::process::{
@@ -20,8 +22,8 @@ use crate::process::{
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, StackDump, StopMode,
-    StoredLaunch, stacks,
+    ExitRecord, Instance, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, Seen,
+    StackDump, StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -44,6 +46,8 @@ struct LocalPlace {
     attempt_id: String,
     shim: ProcessIdentity,
     machine: MachineIdentity,
+    #[serde(default)]
+    devices: Vec<String>,
 }
 
 impl LocalLauncher {
@@ -76,12 +80,11 @@ impl LocalLauncher {
             attempt_id: launch.attempt_id.to_string(),
             shim: shim.shim,
             machine: shim.machine,
+            devices: launch.devices,
         };
         Ok(Some(Placement {
             launcher: NAME.to_owned(),
             job_id: place.shim.pid.to_string(),
-            hosts: vec![place.machine.host.clone()],
-            devices: launch.devices,
             queue: launch.queue,
             extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
         }))
@@ -173,12 +176,22 @@ impl Launcher for LocalLauncher {
             .ok_or_else(|| unavailable("find the shim", &io::Error::from(io::ErrorKind::NotFound)))
     }
 
-    fn observe(&self, placement: &Placement) -> Result<Observation, LaunchError> {
+    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
         let place = place_of(placement)?;
-        Ok(look(&place).unwrap_or_else(|error| Observation::CannotTell { why: error.to_string() }))
+        let seen_at = SystemClock.now();
+        let state = look(&place).unwrap_or_else(|error| Observation::CannotTell { why: error.to_string() });
+        let ProcessIdentity { pid, start_ticks } = place.shim;
+        Ok(Seen {
+            state,
+            seen_at,
+            engine_state: None,
+            instance: Some(Instance(format!("{}/{pid}/{start_ticks}", place.machine.boot_id))),
+            hosts: vec![place.machine.host],
+            devices: place.devices,
+        })
     }
 
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Observation, LaunchError> {
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
         let place = place_of(placement)?;
         match here(&place).and_then(|here| if here { PidFd::open(place.shim) } else { Ok(None) }) {
             Ok(Some(shim)) => {
@@ -189,9 +202,9 @@ impl Launcher for LocalLauncher {
                 }
             }
             _ => {
-                let observation = self.observe(placement)?;
-                if observation.is_final() {
-                    return Ok(observation);
+                let seen = self.observe(placement)?;
+                if seen.is_final() {
+                    return Ok(seen);
                 }
                 // No handle to wait on (another machine, or a script without its shim): a bounded nap.
                 std::thread::sleep(timeout.min(Duration::from_secs(1)));
@@ -202,7 +215,7 @@ impl Launcher for LocalLauncher {
 
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
         let place = place_of(placement)?;
-        let seen = self.observe(placement)?;
+        let seen = self.observe(placement)?.state;
         if !seen.is_final() && !here(&place).unwrap_or(false) {
             let why =
                 format!("its processes belong to `{}` and cannot be reached from here", place.machine.host);

@@ -126,7 +126,7 @@ impl Place {
         loop {
             let seen = self.launcher.wait(placement, Duration::from_secs(1)).unwrap();
             if seen.is_final() {
-                return seen;
+                return seen.state;
             }
             assert!(begun.elapsed() < Duration::from_secs(100), "still {seen:?}");
         }
@@ -253,7 +253,7 @@ fn a_script_that_forks_and_exits_is_followed() {
     let place = Place::new();
     let placement = place.launch(&place.spec(&["sh", "-c", "(sleep 0.7; echo late) & echo early"]));
     until("the main process has ended", || {
-        let seen = place.launcher.observe(&placement).unwrap();
+        let seen = place.launcher.observe(&placement).unwrap().state;
         matches!(seen, Observation::Running(Running { main_ended_at: Some(_), unsupervised: false, .. }))
     });
     let Observation::Exited(exit) = place.end(&placement) else { panic!("it must have a record") };
@@ -352,7 +352,7 @@ fn endless_lines_cost_bounded_memory() {
             .lines()
             .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
         peak_kib = peak_kib.max(peak.unwrap_or(0u64));
-        match place.launcher.wait(&placement, Duration::from_millis(20)).unwrap() {
+        match place.launcher.wait(&placement, Duration::from_millis(20)).unwrap().state {
             Observation::Exited(exit) => break exit,
             _ => assert!(begun.elapsed() < Duration::from_secs(300)),
         }
@@ -406,7 +406,7 @@ fn full_disk(directory: &Path) {
     let spec = spec_in(&directory.join("attempt"), &["sh", "-c", script], 1);
     let placement = launcher.launch(&spec, &Redactor::from_own_environment()).unwrap();
     let exit = loop {
-        match launcher.wait(&placement, Duration::from_secs(60)).unwrap() {
+        match launcher.wait(&placement, Duration::from_secs(60)).unwrap().state {
             Observation::Exited(exit) => break exit,
             other => assert!(!other.is_final(), "{other:?}"),
         }
@@ -466,7 +466,7 @@ fn a_killed_supervisor_changes_nothing() {
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
     let placement = place.launcher.find(&directory).unwrap().unwrap();
-    let seen = place.launcher.observe(&placement).unwrap();
+    let seen = place.launcher.observe(&placement).unwrap().state;
     assert!(matches!(seen, Observation::Running(Running { unsupervised: false, .. })), "{seen:?}");
     let Observation::Exited(exit) = place.end(&placement) else { panic!("it must have a record") };
     assert_eq!(exit.exit_code, Some(4));
@@ -487,7 +487,7 @@ fn a_killed_shim_is_no_death_of_the_script() {
     let shim = nix::unistd::Pid::from_raw(placement.job_id.parse().unwrap());
     nix::sys::signal::kill(shim, nix::sys::signal::Signal::SIGKILL).unwrap();
     until("the shim is gone", || {
-        let seen = place.launcher.observe(&placement).unwrap();
+        let seen = place.launcher.observe(&placement).unwrap().state;
         matches!(seen, Observation::Running(Running { unsupervised: true, .. }))
     });
     nix::sys::signal::kill(
@@ -496,7 +496,7 @@ fn a_killed_shim_is_no_death_of_the_script() {
     )
     .unwrap();
     std::thread::sleep(Duration::from_millis(50));
-    let seen = place.launcher.observe(&placement).unwrap();
+    let seen = place.launcher.observe(&placement).unwrap().state;
     assert!(
         matches!(seen, Observation::Running(_)),
         "the second process is part of the attempt, but: {seen:?}"
@@ -552,7 +552,7 @@ fn other_machines_are_not_judged() {
         let mut other = placement.clone();
         other.extra["machine"]["boot_id"] = "another-boot".into();
         other.extra["machine"][field] = value.into();
-        place.launcher.observe(&other).unwrap()
+        place.launcher.observe(&other).unwrap().state
     };
     assert!(matches!(altered("host", "another-host"), Observation::CannotTell { .. }));
     let rebooted = altered("boot_id", "earlier-boot");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Stage};
-use trackway_launch::Launcher as _;
+use trackway_launch::{Launcher as _, Seen};
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
@@ -14,7 +14,7 @@ use trackway_ledger::{
 use super::RunOutcome;
 use super::detect::{Desk, Detecting};
 use super::inject::Injection;
-use super::launch::{Additions, Launched, launch_next};
+use super::launch::{Additions, Launched, launch_next, listed};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
@@ -256,7 +256,7 @@ fn watch(
     };
     let mut told = false;
     let mut told_let_go = false;
-    let mut touch = |record: &LiveRecord| {
+    let mut touch = |record: &LiveRecord, seen: &Seen| {
         let let_go = replication.and_then(|replication| replication.status().told_of_let_go());
         if let (Some(text), false) = (let_go, told_let_go) {
             told_let_go = true;
@@ -265,7 +265,13 @@ fn watch(
         }
         let facts = &record.facts;
         let touched = launched.note_now(app).and_then(|()| {
+            // What it was given may become known only now.
+            let news = |names: &[String], noted: &Option<String>| {
+                listed(names).filter(|now| noted.as_ref() != Some(now))
+            };
             let progress = AttemptProgress {
+                hosts: news(&seen.hosts, &row.hosts),
+                devices: news(&seen.devices, &row.devices),
                 first_step: facts.first_step,
                 last_step: facts.last_step,
                 last_committed_step: facts.last_committed_step,

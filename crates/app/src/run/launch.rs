@@ -7,7 +7,7 @@ use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Stage};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
-use trackway_launch::{LaunchSpec, Launcher as _, Placement};
+use trackway_launch::{LaunchSpec, Launcher as _, Placement, Seen};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::prepare::Prepared;
@@ -140,6 +140,10 @@ pub fn launch_next(
         .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
     row.state = AttemptState::Running;
     note_placement(&mut row, &placement);
+    // Machines that are not known yet are noted when they are seen.
+    if let Ok(seen) = app.launcher.observe(&placement) {
+        note_seen(&mut row, &seen);
+    }
     app.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
     match launched.note_now(app) {
@@ -188,13 +192,21 @@ fn store_capture(app: &App, prepared: &Prepared, spec: &LaunchSpec) -> Result<()
 
 /// Where an attempt was put, in the columns of its row.
 pub fn note_placement(row: &mut AttemptRow, placement: &Placement) {
-    let listed = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
     row.launcher.clone_from(&placement.launcher);
     row.job_id = Some(placement.job_id.clone());
-    row.hosts = listed(&placement.hosts);
-    row.devices = listed(&placement.devices);
     row.queue.clone_from(&placement.queue);
     row.placement_json = serde_json::to_value(placement).ok();
+}
+
+/// What an attempt was given, in the columns of its row; what is not known leaves them as they are.
+pub fn note_seen(row: &mut AttemptRow, seen: &Seen) {
+    row.hosts = listed(&seen.hosts).or(row.hosts.take());
+    row.devices = listed(&seen.devices).or(row.devices.take());
+}
+
+/// Names in one column; none where there are none.
+pub fn listed(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| names.join(","))
 }
 
 fn planned_row(

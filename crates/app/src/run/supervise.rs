@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trackway_core::Clock;
 use trackway_core::detect::{DetectionPolicy, Detector};
-use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
+use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, Seen, StopMode};
 use trackway_recorder::SaveReason;
 use trackway_system::Cancel;
 
@@ -59,8 +59,9 @@ pub enum Ended {
     OutOfSight(String),
 }
 
-/// Called now and then with what the live record says; a failure is told and does not end the supervision.
-pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord);
+/// Called now and then with what the live record says and what was last seen of the attempt; a failure is told and does not end
+/// the supervision.
+pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord, &Seen);
 
 /// The detectors, and where what they find is written.
 pub struct Detection<'a> {
@@ -148,8 +149,12 @@ pub fn supervise<'a>(
             supervisor.detect(now_micros, true);
             looked_micros = now_micros;
         }
-        match observed {
-            Ok(observation) if observation.is_final() => {
+        let seen = match observed {
+            Ok(seen) => seen,
+            Err(error) => return Ended::OutOfSight(error.to_string()),
+        };
+        match &seen.state {
+            state if state.is_final() => {
                 while echo.turn(reporter) {}
                 supervisor.look(now_micros);
                 supervisor.detect(now_micros, false);
@@ -158,10 +163,9 @@ pub fn supervise<'a>(
                 }
                 return Ended::Attempt;
             }
-            Ok(Observation::CannotTell { why }) => return Ended::OutOfSight(why),
-            Err(error) => return Ended::OutOfSight(error.to_string()),
-            Ok(Observation::Running(running)) => supervisor.tell_leftovers(&running),
-            Ok(_) => {}
+            Observation::CannotTell { why } => return Ended::OutOfSight(why.clone()),
+            Observation::Running(running) => supervisor.tell_leftovers(running),
+            _ => {}
         }
         if supervisor.watched.cancel.is_detached() {
             return Ended::Detached;
@@ -170,7 +174,7 @@ pub fn supervise<'a>(
         supervisor.obey_fence();
         supervisor.intervene(now_micros);
         if now_micros - touched_micros >= TOUCH_MICROS {
-            touch(&supervisor.record);
+            touch(&supervisor.record, &seen);
             touched_micros = now_micros;
         }
     }
