@@ -6,8 +6,10 @@ mod exit_record;
 mod files;
 mod launcher;
 mod local;
+mod local_offer;
 mod nvml;
 mod process;
+mod request;
 pub mod shim;
 mod spec;
 mod stacks;
@@ -21,5 +23,6 @@ pub use launcher::{Instance, LaunchError, Launcher, Observation, Placement, Runn
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
+pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

@@ -17,13 +17,14 @@ use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
 use crate::files::{AttemptFiles, Durability, replace_file};
+use crate::local_offer::LocalOffer;
 use crate::process::{
     MachineIdentity, PidFd, ProcessIdentity, ProcessStat, Whereabouts, processes_of_attempt,
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    ExitRecord, Instance, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, Seen,
-    StackDump, StopMode, StoredLaunch, stacks,
+    EngineRequest, ExitRecord, Instance, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running,
+    Seen, StackDump, StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -85,7 +86,7 @@ impl LocalLauncher {
         Ok(Some(Placement {
             launcher: NAME.to_owned(),
             job_id: place.shim.pid.to_string(),
-            queue: launch.queue,
+            queue: None,
             extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
         }))
     }
@@ -263,8 +264,12 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
         refuse("a variable of the environment has an empty name or a `=` in its name")
     } else if !spec.directory.is_absolute() || !spec.working_directory.is_absolute() {
         refuse("the attempt's folder and the working directory must be absolute paths")
-    } else {
+    } else if spec.request == EngineRequest::default() {
         Ok(())
+    } else {
+        let offer =
+            LocalOffer::now(&spec.directory).map_err(|error| unavailable("look at its machine", &error))?;
+        offer.unmet(&spec.request).map_or(Ok(()), |why| refuse(&why))
     }
 }
 

@@ -16,8 +16,8 @@ use std::time::Duration;
 use trackway_core::{AttemptId, Clock, Ids, LaunchKind, RunId, SequentialIds};
 use trackway_launch::shim::{LineTime, ShimRecord};
 use trackway_launch::{
-    AttemptFiles, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement, Running,
-    SHIM_COMMAND, SignalReason, StopMode, conformance,
+    AttemptFiles, EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement,
+    Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
 };
 use trackway_recorder::Origin;
 use trackway_redact::Redactor;
@@ -177,7 +177,7 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
         checkpoint_every_steps: None,
         checkpoint_every_seconds: None,
         devices: Vec::new(),
-        queue: None,
+        request: EngineRequest::default(),
     }
 }
 
@@ -528,6 +528,11 @@ fn what_cannot_be_executed_is_explained() {
     assert!(explain(&nowhere).message.contains("/no/such/folder"));
     let refused = place.launcher.launch(&place.spec(&[]), &Redactor::from_own_environment()).unwrap_err();
     assert!(refused.to_string().contains("the command is empty"), "{refused}");
+    let mut two_nodes = place.spec(&["true"]);
+    two_nodes.request.resources.nodes = Some(2);
+    let refused = place.launcher.launch(&two_nodes, &Redactor::from_own_environment()).unwrap_err();
+    assert!(refused.to_string().contains("`nodes` (it has one machine: ask for 1)"), "{refused}");
+    assert!(!two_nodes.directory.exists(), "a refused launch leaves nothing behind");
 }
 
 /// Proves that of many launches of one attempt at the same time exactly one starts the script, and all find it.

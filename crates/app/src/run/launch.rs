@@ -7,7 +7,7 @@ use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Stage};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
-use trackway_launch::{LaunchSpec, Launcher as _, Placement, Seen};
+use trackway_launch::{EngineRequest, LaunchSpec, Launcher as _, Placement, Seen};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::prepare::Prepared;
@@ -395,6 +395,6 @@ fn spec_of(
         checkpoint_every_steps: plan.checkpoint.every_steps,
         checkpoint_every_seconds: plan.checkpoint.every_seconds,
         devices: Vec::new(),
-        queue: None,
+        request: EngineRequest::default(),
     }
 }
