@@ -41,6 +41,10 @@ pub trait Launcher: Send + Sync {
     /// As for [`Launcher::observe`].
     fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError>;
 
+    /// How long an answer is good enough: a supervisor asks about one attempt no more often than this. Where an engine is polled,
+    /// one poll serves the questions about all attempts.
+    fn poll_interval(&self) -> Duration;
+
     /// Asks for the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is no error.
     ///
     /// # Errors
@@ -127,10 +131,12 @@ pub enum Observation {
         /// The machine was started anew since.
         rebooted: bool,
     },
-    /// Nobody can say from here.
+    /// It cannot be found out from here.
     CannotTell {
         /// What could not be looked at.
         why: String,
+        /// Looking again from here does not help, as on another machine than its own.
+        is_lasting: bool,
     },
 }
 
@@ -163,6 +169,17 @@ pub enum StopMode {
     },
     /// SIGKILL for the whole tree now.
     Kill,
+}
+
+impl LaunchError {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::File { .. } => true,
+            Self::Refused { .. } | Self::ForeignPlacement { .. } => false,
+        }
+    }
 }
 
 /// What can go wrong with launchers, in terms true for each of them.

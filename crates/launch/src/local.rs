@@ -33,6 +33,8 @@ pub const START_MILLIS_MAX: u16 = 30_000;
 pub const SHIM_COMMAND: &str = "__shim";
 
 const NAME: &str = "local";
+/// A look costs a few reads in `/proc`, and [`Launcher::wait`] returns as soon as the shim ends.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Starts attempts as processes of this machine, each with a shim of its own.
 #[derive(Debug, Clone)]
@@ -180,7 +182,8 @@ impl Launcher for LocalLauncher {
     fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
         let place = place_of(placement)?;
         let seen_at = SystemClock.now();
-        let state = look(&place).unwrap_or_else(|error| Observation::CannotTell { why: error.to_string() });
+        let state = look(&place)
+            .unwrap_or_else(|error| Observation::CannotTell { why: error.to_string(), is_lasting: false });
         let ProcessIdentity { pid, start_ticks } = place.shim;
         Ok(Seen {
             state,
@@ -214,6 +217,10 @@ impl Launcher for LocalLauncher {
         self.observe(placement)
     }
 
+    fn poll_interval(&self) -> Duration {
+        POLL_INTERVAL
+    }
+
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
         let place = place_of(placement)?;
         let seen = self.observe(placement)?.state;
@@ -224,7 +231,7 @@ impl Launcher for LocalLauncher {
         }
         let stopped = match seen {
             Observation::Running(Running { unsupervised: true, .. }) => stop_unsupervised(&place, mode),
-            Observation::CannotTell { why } => Err(io::Error::other(why)),
+            Observation::CannotTell { why, .. } => Err(io::Error::other(why)),
             ended if ended.is_final() => Ok(()),
             _ => stop_through_shim(&place, mode),
         };
@@ -295,6 +302,7 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
     match then.seen_from(&machine) {
         Whereabouts::Elsewhere => Ok(Observation::CannotTell {
             why: format!("it was started on `{}`, but this is `{}`", then.host, machine.host),
+            is_lasting: true,
         }),
         Whereabouts::HereBeforeReboot => Ok(Observation::Gone {
             why: format!("`{}` rebooted since the launch, and there is no exit record", then.host),
@@ -304,6 +312,7 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
         Whereabouts::OtherContainer => Ok(Observation::CannotTell {
             why: "it was started in another container of this machine, whose processes cannot be seen"
                 .to_owned(),
+            is_lasting: true,
         }),
         Whereabouts::Here if place.shim.is_alive()? || lock_is_held(&place.directory)? => {
             Ok(running(place, false))

@@ -20,6 +20,7 @@ use super::policy::Changes;
 use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
+use super::sight::PATIENCE_SECONDS;
 use super::stages::{Ladder, stage_of};
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::watchdog::Limits;
@@ -248,6 +249,7 @@ fn watch(
         files,
         limits: limits_of(limits(&launched.run, prepared), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
+        patience_seconds: PATIENCE_SECONDS,
         injection,
         attached: launched.attached,
         running_seconds,
@@ -256,7 +258,7 @@ fn watch(
     };
     let mut told = false;
     let mut told_let_go = false;
-    let mut touch = |record: &LiveRecord, seen: &Seen| {
+    let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
         let let_go = replication.and_then(|replication| replication.status().told_of_let_go());
         if let (Some(text), false) = (let_go, told_let_go) {
             told_let_go = true;
@@ -270,8 +272,8 @@ fn watch(
                 listed(names).filter(|now| noted.as_ref() != Some(now))
             };
             let progress = AttemptProgress {
-                hosts: news(&seen.hosts, &row.hosts),
-                devices: news(&seen.devices, &row.devices),
+                hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
+                devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
                 first_step: facts.first_step,
                 last_step: facts.last_step,
                 last_committed_step: facts.last_committed_step,

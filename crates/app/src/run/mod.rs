@@ -13,6 +13,7 @@ mod policy;
 mod prepare;
 pub mod remote;
 pub(crate) mod roll_back;
+mod sight;
 pub(crate) mod stacks;
 pub(crate) mod stages;
 mod supervise;
