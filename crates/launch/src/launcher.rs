@@ -45,6 +45,11 @@ pub trait Launcher: Send + Sync {
     /// one poll serves the questions about all attempts.
     fn poll_interval(&self) -> Duration;
 
+    /// Whether it puts attempts on one of several machines: only then can some of them be excluded.
+    fn chooses_hosts(&self) -> bool {
+        true
+    }
+
     /// Asks for the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is no error.
     ///
     /// # Errors

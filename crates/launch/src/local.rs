@@ -221,6 +221,10 @@ impl Launcher for LocalLauncher {
         POLL_INTERVAL
     }
 
+    fn chooses_hosts(&self) -> bool {
+        false
+    }
+
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
         let place = place_of(placement)?;
         let seen = self.observe(placement)?.state;

@@ -69,7 +69,12 @@ pub fn drive(
                 sending = sending.at(stage, reporter);
                 app.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
-                let additions = Additions { set: changes.set, own: rehearsal, stage: Some(stage) };
+                let additions = Additions {
+                    set: changes.set,
+                    own: rehearsal,
+                    stage: Some(stage),
+                    exclude_hosts: changes.exclude_hosts,
+                };
                 launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };

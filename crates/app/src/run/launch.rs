@@ -75,6 +75,8 @@ pub struct Additions {
     pub own: BTreeMap<String, String>,
     /// The stage of the data; `None`: that of the attempt before, or else the first one.
     pub stage: Option<Stage>,
+    /// Machines that it must not run on.
+    pub exclude_hosts: Vec<String>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -395,6 +397,6 @@ fn spec_of(
         checkpoint_every_steps: plan.checkpoint.every_steps,
         checkpoint_every_seconds: plan.checkpoint.every_seconds,
         devices: Vec::new(),
-        request: EngineRequest::default(),
+        request: EngineRequest { exclude_hosts: additions.exclude_hosts.clone(), ..EngineRequest::default() },
     }
 }
