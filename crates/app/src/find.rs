@@ -1,7 +1,9 @@
 //! Runs and attempts by their ids.
 
+use std::sync::Arc;
+
 use trackway_core::{Clock as _, LaunchKind, RunId};
-use trackway_launch::Placement;
+use trackway_launch::{AttemptChannel, FolderChannel, Launcher as _, Placement};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunFilter, RunRow,
     RunSearch, RunState, StageRow,
@@ -123,6 +125,21 @@ impl App {
         self.ledger_write(|ledger| ledger.update_run(&run))?;
         self.keep(run_id, Kept::State, &KeptRows::of_run(&run, &[], &[]));
         Ok(())
+    }
+
+    /// The way to an attempt's files: where it runs, and in the home once it is sealed or when it never began.
+    pub(crate) fn channel_of(&self, attempt: &AttemptRow) -> Result<Arc<dyn AttemptChannel>, AppError> {
+        let placement = match attempt.state {
+            AttemptState::Sealed => None,
+            _ => self.placement_of(attempt)?,
+        };
+        match placement {
+            Some(placement) => self
+                .launcher
+                .channel(&placement)
+                .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
+            None => Ok(Arc::new(FolderChannel::new(self.home.attempt_folder(attempt.attempt_id)))),
+        }
     }
 
     /// Where an attempt was put; none when it never got that far.

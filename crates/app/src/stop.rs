@@ -50,7 +50,7 @@ impl App {
         let mode = if kill {
             StopMode::Kill
         } else {
-            control::request(&folder, Request::Stop, &action.why, action.at)
+            control::request(&*self.channel_of(&attempt)?, Request::Stop, &action.why, action.at)
                 .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
             StopMode::Graceful { grace_seconds: self.grace_seconds(attempt.run_id) }
         };

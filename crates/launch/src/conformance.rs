@@ -5,7 +5,7 @@ use std::time::Duration;
 use trackway_core::Clock;
 use trackway_redact::Redactor;
 
-use crate::{LaunchSpec, Launcher, Observation, Placement, Seen, StopMode};
+use crate::{GrowingFile, LaunchSpec, Launcher, Observation, Placement, Seen, StopMode, Stream};
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
@@ -105,8 +105,7 @@ impl Suite<'_> {
         assert_eq!(self.launch(&spec), first, "conformance: the second launch finds the first");
         self.end(&first);
         assert_eq!(self.launch(&spec), first, "conformance: a launch after the end finds the first");
-        let log = self.launcher.files(&first).expect("conformance: files are known").stdout_log();
-        assert_eq!(std::fs::read(log).expect("conformance: the log is there"), b"once\n");
+        assert_eq!(self.printed(&first), b"once\n", "conformance: it ran once");
     }
 
     fn stops_are_gentle_then_forced(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
@@ -136,10 +135,15 @@ impl Suite<'_> {
         );
     }
 
+    /// What the attempt printed so far, as its channel has it.
+    fn printed(&self, placement: &Placement) -> Vec<u8> {
+        let channel = self.launcher.channel(placement).expect("conformance: an attempt has a channel");
+        channel.read(GrowingFile::Log(Stream::Stdout), 0, 4096).expect("conformance: its log can be read")
+    }
+
     fn until_up(&self, placement: &Placement) {
-        let log = self.launcher.files(placement).expect("conformance: files are known").stdout_log();
         let until = self.clock.monotonic_micros() + END_SECONDS_MAX * 1_000_000;
-        while std::fs::read(&log).unwrap_or_default() != b"up\n" {
+        while self.printed(placement) != b"up\n" {
             assert!(self.clock.monotonic_micros() < until, "conformance: no output after a minute");
             std::thread::sleep(Duration::from_millis(5));
         }

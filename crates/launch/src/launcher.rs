@@ -1,11 +1,12 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_redact::Redactor;
 
-use crate::{AttemptFiles, ExitRecord, LaunchSpec, StackDump};
+use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 
 /// Starts attempts somewhere and says what became of them. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
@@ -55,6 +56,12 @@ pub trait Launcher: Send + Sync {
     /// # Errors
     /// [`LaunchError::Unavailable`] when the request could not be delivered.
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError>;
+
+    /// The way to what the attempt writes while it runs, and to its script.
+    ///
+    /// # Errors
+    /// [`LaunchError::ForeignPlacement`].
+    fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError>;
 
     /// Where the attempt's files are, as this process sees them.
     ///

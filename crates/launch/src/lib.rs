@@ -1,6 +1,7 @@
 //! Launching: the contract every launcher keeps, the launcher for this machine, the shim that outlives the
 //! supervisor.
 
+mod channel;
 pub mod conformance;
 mod exit_record;
 mod files;
@@ -14,6 +15,7 @@ pub mod shim;
 mod spec;
 mod stacks;
 
+pub use channel::{AttemptChannel, ChannelReader, FolderChannel, GrowingFile, Stream};
 pub use exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
     SpawnError, TreeEnd,

@@ -3,6 +3,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -23,8 +24,8 @@ use crate::process::{
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    EngineRequest, ExitRecord, Instance, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running,
-    Seen, StackDump, StopMode, StoredLaunch, stacks,
+    AttemptChannel, EngineRequest, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher,
+    Observation, Placement, Running, Seen, StackDump, StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -240,6 +241,10 @@ impl Launcher for LocalLauncher {
             _ => stop_through_shim(&place, mode),
         };
         stopped.map_err(|error| unavailable("stop the attempt", &error))
+    }
+
+    fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError> {
+        Ok(Arc::new(FolderChannel::new(place_of(placement)?.directory)))
     }
 
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {

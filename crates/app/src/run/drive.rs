@@ -247,11 +247,16 @@ fn watch(
         .launcher
         .files(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
+    let channel = app
+        .launcher
+        .channel(&launched.placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| app.clock.now().seconds_since(started).max(0.0));
     let watched = Watched {
         placement: &launched.placement,
         files,
+        channel,
         limits: limits_of(limits(&launched.run, prepared), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
         patience_seconds: PATIENCE_SECONDS,

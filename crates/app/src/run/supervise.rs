@@ -1,10 +1,13 @@
 //! Watches one attempt to its end. What it decides, [`super::watchdog`] decides; here it is only done.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use trackway_core::Clock;
 use trackway_core::detect::{DetectionPolicy, Detector};
-use trackway_launch::{AttemptFiles, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode};
+use trackway_launch::{
+    AttemptChannel, AttemptFiles, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+};
 use trackway_recorder::SaveReason;
 use trackway_system::Cancel;
 
@@ -35,6 +38,8 @@ pub struct Watched<'a> {
     pub placement: &'a Placement,
     /// Its files.
     pub files: AttemptFiles,
+    /// The way to what it writes, and to its script.
+    pub channel: Arc<dyn AttemptChannel>,
     /// What it may take.
     pub limits: Limits,
     /// Between SIGTERM and SIGKILL.
@@ -135,8 +140,8 @@ pub fn supervise<'a>(
     reporter: &'a dyn Reporter,
     touch: Touch<'_>,
 ) -> Ended {
-    let mut echo = Echo::new(&watched.files, watched.attached);
-    let record = LiveRecord::below(&watched.files.records());
+    let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached);
+    let record = LiveRecord::of(Arc::clone(&watched.channel));
     let began_micros = clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64;
     let interval_seconds = launcher.poll_interval().as_secs_f64();
     let sight = Sight::new(interval_seconds, watched.patience_seconds, clock.monotonic_micros());
@@ -327,7 +332,7 @@ impl Supervisor<'_> {
         match finding.policy {
             DetectionPolicy::Checkpoint => {
                 let request = Request::CheckpointNow(SaveReason::Anomaly);
-                let asked = control::request(self.watched.files.directory(), request, &why, self.clock.now());
+                let asked = control::request(&*self.watched.channel, request, &why, self.clock.now());
                 self.tell_failure("write the control file", asked.err());
             }
             DetectionPolicy::Stop if self.stopping => {}
@@ -429,8 +434,7 @@ impl Supervisor<'_> {
         self.note_down(kind, false, why);
         // A preemption does not write to the control file first; its rehearsal does not either.
         if kind != ActionKind::InjectedTerm {
-            let asked =
-                control::request(self.watched.files.directory(), Request::Stop, why, self.clock.now());
+            let asked = control::request(&*self.watched.channel, Request::Stop, why, self.clock.now());
             self.tell_failure("write the control file", asked.err());
         }
         self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
