@@ -14,6 +14,7 @@ mod request;
 pub mod shim;
 mod spec;
 mod stacks;
+pub mod testing;
 
 pub use channel::{AttemptChannel, ChannelReader, FolderChannel, GrowingFile, Stream};
 pub use exit_record::{

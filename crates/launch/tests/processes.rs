@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use trackway_core::{AttemptId, Clock, Ids, LaunchKind, RunId, SequentialIds};
 use trackway_launch::shim::{LineTime, ShimRecord};
+use trackway_launch::testing::FakeEngine;
 use trackway_launch::{
     AttemptFiles, EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement,
     Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
@@ -26,6 +27,7 @@ use trackway_system::SystemClock;
 /// Every test, by name.
 const TESTS: &[(&str, fn())] = &[
     ("the_local_launcher_keeps_the_contract", the_local_launcher_keeps_the_contract),
+    ("the_fake_launcher_keeps_the_contract", the_fake_launcher_keeps_the_contract),
     ("outputs_stay_apart_exact_and_dated", outputs_stay_apart_exact_and_dated),
     ("the_script_sees_a_clean_process", the_script_sees_a_clean_process),
     ("a_script_that_forks_and_exits_is_followed", a_script_that_forks_and_exits_is_followed),
@@ -197,7 +199,15 @@ fn is_running(pid: &str) -> bool {
 /// Proves that the launcher does what every launcher must.
 fn the_local_launcher_keeps_the_contract() {
     let place = Place::new();
-    conformance::run(&place.launcher, &SystemClock, |argv| place.spec(argv));
+    let launcher = || -> Box<dyn Launcher> { Box::new(place.launcher.clone()) };
+    conformance::run(&launcher, None, &SystemClock, |argv| place.spec(argv));
+}
+
+/// Proves that the launcher for tests keeps the contract too, with an engine that has a queue, fails to answer and loses replies.
+fn the_fake_launcher_keeps_the_contract() {
+    let (place, engine) = (Place::new(), FakeEngine::default());
+    let launcher = || -> Box<dyn Launcher> { Box::new(engine.launcher()) };
+    conformance::run(&launcher, Some(&engine), &SystemClock, |argv| place.spec(argv));
 }
 
 /// Proves that each output keeps its bytes and order, that lines are dated, and that the record counts them.

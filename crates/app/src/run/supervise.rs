@@ -477,3 +477,6 @@ impl Supervisor<'_> {
         self.reporter.notice(&Notice::Note { text });
     }
 }
+
+#[cfg(test)]
+mod tests;
