@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trackway_core::{Clock as _, LaunchKind, RunId};
-use trackway_launch::{AttemptChannel, FolderChannel, Launcher as _, Placement};
+use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunFilter, RunRow,
     RunSearch, RunState, StageRow,
@@ -135,7 +135,8 @@ impl App {
         };
         match placement {
             Some(placement) => self
-                .launcher
+                .launchers
+                .of(&placement)?
                 .channel(&placement)
                 .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
             None => Ok(Arc::new(FolderChannel::new(self.home.attempt_folder(attempt.attempt_id)))),
@@ -149,8 +150,9 @@ impl App {
             return Ok(stored);
         }
         // The supervisor may have died between the launch and the note of it.
-        self.launcher
-            .find(&self.home.attempt_folder(attempt.attempt_id))
+        self.launchers
+            .named(&attempt.launcher)?
+            .find(attempt.attempt_id, &self.home.attempt_folder(attempt.attempt_id))
             .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
     }
 }

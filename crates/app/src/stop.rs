@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
-use trackway_launch::{Launcher as _, StopMode};
+use trackway_launch::StopMode;
 use trackway_ledger::{RunRow, RunState};
 
 use crate::App;
@@ -54,7 +54,10 @@ impl App {
                 .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
             StopMode::Graceful { grace_seconds: self.grace_seconds(attempt.run_id) }
         };
-        self.launcher.stop(&placement, mode).map_err(|error| AppError::fault("the stop", &error))?;
+        self.launchers
+            .of(&placement)?
+            .stop(&placement, mode)
+            .map_err(|error| AppError::fault("the stop", &error))?;
         Ok(StopAsked {
             run_id: attempt.run_id,
             attempt_id: Some(attempt.attempt_id),

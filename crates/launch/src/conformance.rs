@@ -177,6 +177,10 @@ impl Suite<'_> {
         spec: &mut impl FnMut(&[&str]) -> LaunchSpec,
     ) {
         let spec = spec(&["sh", "-c", "trap 'exit 5' TERM; echo up; while :; do sleep 0.05; done"]);
+        let find = |suite: &Suite<'_>| {
+            suite.launcher.find(spec.attempt_id, &spec.directory).expect("conformance: find works")
+        };
+        assert_eq!(find(self), None, "conformance: what was not launched is not found");
         let placement = self.launch(&spec);
         self.until_up(&placement);
         let text = serde_json::to_string(&placement).expect("conformance: a placement becomes JSON");
@@ -188,6 +192,7 @@ impl Suite<'_> {
         assert!(matches!(running.state, Observation::Running(_)), "conformance: it runs, but is {running:?}");
         assert_eq!(running.instance, self.observe(&placement).instance, "conformance: the same instance");
         assert_eq!(later.printed(&read), b"up\n", "conformance: what it printed is found by it");
+        assert_eq!(find(&later), Some(placement.clone()), "conformance: a lost placement is found");
         assert_eq!(
             later.launch(&spec),
             placement,

@@ -1,9 +1,9 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::Timestamp;
+use trackway_core::{AttemptId, Timestamp};
 use trackway_redact::Redactor;
 
 use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
@@ -27,6 +27,13 @@ pub trait Launcher: Send + Sync {
     /// [`LaunchError::Refused`] when asking again cannot help, [`LaunchError::Unavailable`] when it may. A script that
     /// cannot be executed is no error here: the attempt ends at once, with a `spawn_error` in its exit record.
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError>;
+
+    /// Finds an attempt whose placement was lost: its supervisor ended before it was noted, or the reply to the launch was lost. `None`
+    /// when it never began.
+    ///
+    /// # Errors
+    /// When that cannot be found out now.
+    fn find(&self, attempt_id: AttemptId, directory: &Path) -> Result<Option<Placement>, LaunchError>;
 
     /// What can be known about the attempt now. Returns at once.
     ///

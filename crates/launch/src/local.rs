@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
-use trackway_core::Clock as _;
+use trackway_core::{AttemptId, Clock as _};
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
@@ -60,38 +60,6 @@ impl LocalLauncher {
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         Self { binary: binary.into() }
-    }
-
-    /// The program that is started for a shim.
-    #[must_use]
-    pub fn binary(&self) -> &Path {
-        &self.binary
-    }
-
-    /// Finds an attempt by its folder alone, as after a crash of everything. `None` when it never began.
-    ///
-    /// # Errors
-    /// [`LaunchError::File`] when the folder's files cannot be read.
-    pub fn find(&self, directory: &Path) -> Result<Option<Placement>, LaunchError> {
-        let files = AttemptFiles::new(directory);
-        let shim =
-            ShimRecord::read(directory).map_err(|error| file_error("read", files.shim_json(), error))?;
-        let launch =
-            StoredLaunch::read(directory).map_err(|error| file_error("read", files.launch_json(), error))?;
-        let (Some(shim), Some(launch)) = (shim, launch) else { return Ok(None) };
-        let place = LocalPlace {
-            directory: directory.to_owned(),
-            attempt_id: launch.attempt_id.to_string(),
-            shim: shim.shim,
-            machine: shim.machine,
-            devices: launch.devices,
-        };
-        Ok(Some(Placement {
-            launcher: NAME.to_owned(),
-            job_id: place.shim.pid.to_string(),
-            queue: None,
-            extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
-        }))
     }
 
     fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
@@ -165,7 +133,7 @@ impl Launcher for LocalLauncher {
 
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError> {
         check(spec)?;
-        if let Some(placement) = self.find(&spec.directory)? {
+        if let Some(placement) = find(&spec.directory)? {
             return Ok(placement);
         }
         let files = AttemptFiles::new(&spec.directory);
@@ -176,8 +144,12 @@ impl Launcher for LocalLauncher {
             .and_then(|bytes| replace_file(&files.launch_json(), &bytes, Durability::Process))
             .map_err(|error| file_error("write", files.launch_json(), error))?;
         self.start_shim(spec)?;
-        self.find(&spec.directory)?
+        find(&spec.directory)?
             .ok_or_else(|| unavailable("find the shim", &io::Error::from(io::ErrorKind::NotFound)))
+    }
+
+    fn find(&self, _attempt_id: AttemptId, directory: &Path) -> Result<Option<Placement>, LaunchError> {
+        find(directory)
     }
 
     fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
@@ -287,6 +259,28 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
             LocalOffer::now(&spec.directory).map_err(|error| unavailable("look at its machine", &error))?;
         offer.unmet(&spec.request).map_or(Ok(()), |why| refuse(&why))
     }
+}
+
+/// The attempt in a folder, by what its shim wrote there.
+fn find(directory: &Path) -> Result<Option<Placement>, LaunchError> {
+    let files = AttemptFiles::new(directory);
+    let shim = ShimRecord::read(directory).map_err(|error| file_error("read", files.shim_json(), error))?;
+    let launch =
+        StoredLaunch::read(directory).map_err(|error| file_error("read", files.launch_json(), error))?;
+    let (Some(shim), Some(launch)) = (shim, launch) else { return Ok(None) };
+    let place = LocalPlace {
+        directory: directory.to_owned(),
+        attempt_id: launch.attempt_id.to_string(),
+        shim: shim.shim,
+        machine: shim.machine,
+        devices: launch.devices,
+    };
+    Ok(Some(Placement {
+        launcher: NAME.to_owned(),
+        job_id: place.shim.pid.to_string(),
+        queue: None,
+        extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
+    }))
 }
 
 fn place_of(placement: &Placement) -> Result<LocalPlace, LaunchError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Timestamp};
 use trackway_redact::Redactor;
 use trackway_system::SystemClock;
 
@@ -216,6 +216,16 @@ struct FakePlace {
     files: PathBuf,
 }
 
+fn placement_of(key: String, number: usize, spec: &LaunchSpec) -> Placement {
+    let place = FakePlace { key, files: spec.directory.clone() };
+    Placement {
+        launcher: NAME.into(),
+        job_id: number.to_string(),
+        queue: spec.request.queue.clone(),
+        extra: serde_json::to_value(place).expect("a struct of strings becomes JSON"),
+    }
+}
+
 fn place_of(placement: &Placement) -> Result<FakePlace, LaunchError> {
     let foreign = || LaunchError::ForeignPlacement { expected: NAME, found: placement.launcher.clone() };
     if placement.launcher != NAME {
@@ -256,13 +266,13 @@ impl Launcher for FakeLauncher {
             what: "submit the job",
             why: "there was no reply in time".into(),
         })?;
-        let place = FakePlace { key, files: spec.directory.clone() };
-        Ok(Placement {
-            launcher: NAME.into(),
-            job_id: number.to_string(),
-            queue: spec.request.queue.clone(),
-            extra: serde_json::to_value(place).expect("a struct of strings becomes JSON"),
-        })
+        Ok(placement_of(key, number, spec))
+    }
+
+    fn find(&self, attempt_id: AttemptId, _directory: &Path) -> Result<Option<Placement>, LaunchError> {
+        let key = attempt_id.to_string();
+        let state = self.engine.state();
+        Ok(state.jobs.get(&key).map(|job| placement_of(key.clone(), job.number, &job.spec)))
     }
 
     fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {

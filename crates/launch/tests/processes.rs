@@ -475,7 +475,7 @@ fn a_killed_supervisor_changes_nothing() {
     until("it is up", || std::fs::read(directory.join("stdout.log")).is_ok_and(|log| log == b"up\n"));
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
-    let placement = place.launcher.find(&directory).unwrap().unwrap();
+    let placement = place.launcher.find(AttemptId::new(&Fixed(1)), &directory).unwrap().unwrap();
     let seen = place.launcher.observe(&placement).unwrap().state;
     assert!(matches!(seen, Observation::Running(Running { unsupervised: false, .. })), "{seen:?}");
     let Observation::Exited(exit) = place.end(&placement) else { panic!("it must have a record") };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Stage};
-use trackway_launch::{Launcher as _, Seen};
+use trackway_launch::Seen;
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
@@ -243,12 +243,11 @@ fn watch(
 ) -> Result<Ended, AppError> {
     let Looks { replication, detecting, rehearsal } = looks;
     let row = &launched.row;
-    let files = app
-        .launcher
+    let launcher = app.launchers.of(&launched.placement)?;
+    let files = launcher
         .files(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
-    let channel = app
-        .launcher
+    let channel = launcher
         .channel(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
     let running_seconds =
@@ -301,7 +300,7 @@ fn watch(
     };
     let detection =
         detecting.map(|detecting| Detection { detecting, desk: Desk::open(app, row, launched.attached) });
-    Ok(supervise(watched, detection, &app.launcher, &app.clock, reporter, &mut touch))
+    Ok(supervise(watched, detection, launcher, &app.clock, reporter, &mut touch))
 }
 
 /// The notice is for who watches now; the event makes the story of the run whole.

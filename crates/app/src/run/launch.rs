@@ -7,7 +7,7 @@ use serde::Serialize;
 use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Stage};
 use trackway_formats::runfile::{canonical_json, sha256_hex};
-use trackway_launch::{EngineRequest, LaunchSpec, Launcher as _, Placement, Seen};
+use trackway_launch::{EngineRequest, LaunchSpec, Placement, Seen};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::prepare::Prepared;
@@ -136,14 +136,14 @@ pub fn launch_next(
     run.started_at = run.started_at.or(row.started_at);
     app.ledger_write(|ledger| ledger.update_run(&run))?;
     let named = Ladder::of(&prepared.run)?.named;
-    let placement = app
-        .launcher
+    let launcher = app.launchers.named(&row.launcher)?;
+    let placement = launcher
         .launch(&spec, &app.redactor)
         .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
     row.state = AttemptState::Running;
     note_placement(&mut row, &placement);
     // Machines that are not known yet are noted when they are seen.
-    if let Ok(seen) = app.launcher.observe(&placement) {
+    if let Ok(seen) = launcher.observe(&placement) {
         note_seen(&mut row, &seen);
     }
     app.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
@@ -229,6 +229,7 @@ fn planned_row(
     row.log_directory = app.home.attempt_folder(attempt_id).to_string_lossy().into_owned();
     row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
+    row.launcher = prepared.job.plan.launch.on.as_str().into();
     apply_changes(&mut row, &app.redactor.settings(&additions.set));
     note_capture(&mut row, &prepared.capture);
     row

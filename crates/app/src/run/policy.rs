@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Clock as _, Confidence, LaunchKind, Rng as _, TerminationReason};
 use trackway_formats::runfile::{RetryRule, RetrySection};
-use trackway_launch::Launcher as _;
 use trackway_ledger::{
     AttemptRow, AttemptState, Decision as DecisionWord, RetryRow, RollBackRow, RunRow, RunState,
 };
@@ -236,7 +235,8 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
 
 /// The machines an attempt ran on, where its launcher could have put it on others.
 fn hosts_to_choose_from(app: &App, attempt: &AttemptRow) -> Vec<String> {
-    let hosts = attempt.hosts.as_deref().filter(|_| app.launcher.chooses_hosts()).unwrap_or_default();
+    let has_choice = app.launchers.named(&attempt.launcher).is_ok_and(|launcher| launcher.chooses_hosts());
+    let hosts = attempt.hosts.as_deref().filter(|_| has_choice).unwrap_or_default();
     hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect()
 }
 

@@ -8,7 +8,7 @@ mod evidence;
 use trackway_core::{AttemptId, Clock as _, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::record::CheckpointState;
-use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
+use trackway_launch::{AttemptFiles, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
     EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, StageRow, close_records,
@@ -226,7 +226,8 @@ fn run_after(
 /// How the attempt ended; what it was given is noted in its row.
 fn end_of(app: &App, row: &mut AttemptRow) -> Result<End, AppError> {
     let Some(placement) = app.placement_of(row)? else { return Ok(End::NeverLaunched) };
-    let seen = app.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
+    let launcher = app.launchers.of(&placement)?;
+    let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
     note_seen(row, &seen);
     End::of(seen.state).ok_or_else(|| {
         AppError::new(
