@@ -262,6 +262,10 @@ impl Suite<'_> {
             panic!("conformance: a stop has a record")
         };
         assert_eq!(exit.exit_code, Some(6), "conformance: the right end");
+        faults.hide(3);
+        let again = self.observe(&placement).state;
+        faults.hide(0);
+        assert_eq!(again, Observation::Exited(exit), "conformance: an end that was reported is known");
     }
 
     /// A launch that was carried out and reported as failed is found by the next one of the same attempt.

@@ -15,7 +15,8 @@ use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 /// - Silence is never death. [`Observation::Gone`] is proof; where nobody can look, it is
 ///   [`Observation::CannotTell`].
 /// - Every answer says when it was true: [`Seen::seen_at`] is when the launcher looked, also where it answers from a cache.
-/// - The end of an attempt is reported as often as it is asked for.
+/// - The end of an attempt is reported as often as it is asked for; once a launcher has reported it, also while its engine does not
+///   answer.
 /// - Any process may call any method with a placement that another one made.
 pub trait Launcher: Send + Sync {
     /// The launcher's name in placements and run files, such as `local`.

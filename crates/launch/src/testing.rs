@@ -74,7 +74,7 @@ impl FakeEngine {
     /// A launcher for this engine, as a supervisor that was just started has it.
     #[must_use]
     pub fn launcher(&self) -> FakeLauncher {
-        FakeLauncher { engine: self.clone(), poll_interval: POLL_INTERVAL }
+        FakeLauncher { engine: self.clone(), ends: Mutex::default(), poll_interval: POLL_INTERVAL }
     }
 
     /// How often the engine was asked.
@@ -194,10 +194,11 @@ fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
         .spawn()
 }
 
-/// The launcher: it polls its engine for every answer.
+/// The launcher: it polls its engine for every answer but an end that it knows.
 #[derive(Debug)]
 pub struct FakeLauncher {
     engine: FakeEngine,
+    ends: Mutex<BTreeMap<String, Seen>>,
     poll_interval: Duration,
 }
 
@@ -277,8 +278,16 @@ impl Launcher for FakeLauncher {
 
     fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
         let key = place_of(placement)?.key;
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(end) = ends.get(&key) {
+            return Ok(end.clone());
+        }
         let now = SystemClock.now();
-        Ok(dated(self.engine.poll(&key), &key, now))
+        let seen = dated(self.engine.poll(&key), &key, now);
+        if seen.is_final() {
+            ends.insert(key, seen.clone());
+        }
+        Ok(seen)
     }
 
     fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
