@@ -1,14 +1,14 @@
 //! The control file: what the supervisor asks of the training process (DESIGN §3.4).
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::Path;
+use std::io::Read as _;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
+use trackway_launch::{AttemptChannel, ChannelReader, GrowingFile};
 use trackway_recorder::SaveReason;
 
-use crate::home::attempt_file;
+/// Bytes of earlier requests that are read for the number of the next one.
+const CONTROL_BYTES_MAX: u64 = 4 << 20;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,17 +47,23 @@ pub struct ControlLine {
     pub why: String,
 }
 
-/// Appends a request to the control file of an attempt and returns its id.
+/// Sends a request to the script of an attempt and returns its id.
 ///
-/// The line is written with one call and fsynced, so that a reader sees all of it or nothing that ends in a newline.
+/// The line is written with one call, so that a reader sees all of it or nothing that ends in a newline.
 /// Two writers may pick the same id; readers act on every line, so nothing is lost.
 ///
 /// # Errors
-/// When the file cannot be read or written.
-pub fn request(attempt_folder: &Path, command: Request, why: &str, now: Timestamp) -> std::io::Result<u64> {
-    let path = attempt_folder.join(attempt_file::CONTROL);
-    let lines = std::fs::read_to_string(&path).unwrap_or_default();
-    let id = lines.lines().count() as u64 + 1;
+/// When it cannot be sent.
+pub fn request(
+    channel: &dyn AttemptChannel,
+    command: Request,
+    why: &str,
+    now: Timestamp,
+) -> std::io::Result<u64> {
+    let mut sent = Vec::new();
+    // A number that another request has too is better than no request.
+    let _ = ChannelReader::new(channel, GrowingFile::Control).take(CONTROL_BYTES_MAX).read_to_end(&mut sent);
+    let id = sent.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
     let (command, reason) = match command {
         Request::Stop => (Command::Stop, None),
         Request::CheckpointNow(reason) => (Command::CheckpointNow, Some(reason.as_str().into())),
@@ -65,27 +71,26 @@ pub fn request(attempt_folder: &Path, command: Request, why: &str, now: Timestam
     let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, reason, why: why.into() };
     let mut text = serde_json::to_string(&line).map_err(std::io::Error::other)?;
     text.push('\n');
-    let mut file = trackway_files::open_own(OpenOptions::new().create(true).append(true), &path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
+    channel.send_control(text.as_bytes())?;
     Ok(id)
 }
 
 #[cfg(test)]
 mod tests {
+    use trackway_launch::FolderChannel;
+
     use super::*;
 
     /// Proves that requests are numbered and stand on lines of their own.
     #[test]
     fn requests_are_appended_and_numbered() {
         let folder = tempfile::tempdir().unwrap();
+        let channel = FolderChannel::new(folder.path());
         let now = Timestamp::from_micros(0);
-        assert_eq!(
-            request(folder.path(), Request::CheckpointNow(SaveReason::Anomaly), "a spike", now).unwrap(),
-            1
-        );
-        assert_eq!(request(folder.path(), Request::Stop, "Ctrl-C", now).unwrap(), 2);
-        let text = std::fs::read_to_string(folder.path().join(attempt_file::CONTROL)).unwrap();
+        let anomaly = Request::CheckpointNow(SaveReason::Anomaly);
+        assert_eq!(request(&channel, anomaly, "a spike", now).unwrap(), 1);
+        assert_eq!(request(&channel, Request::Stop, "Ctrl-C", now).unwrap(), 2);
+        let text = std::fs::read_to_string(folder.path().join("control.jsonl")).unwrap();
         let lines: Vec<ControlLine> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!((lines[0].command, lines[0].reason.as_deref()), (Command::CheckpointNow, Some("anomaly")));
         assert_eq!((lines[1].command, &lines[1].reason), (Command::Stop, &None));

@@ -1,7 +1,9 @@
 //! Runs and attempts by their ids.
 
+use std::sync::Arc;
+
 use trackway_core::{Clock as _, LaunchKind, RunId};
-use trackway_launch::Placement;
+use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
     AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunFilter, RunRow,
     RunSearch, RunState, RungRow,
@@ -131,6 +133,22 @@ impl App {
         Ok(())
     }
 
+    /// The way to an attempt's files: where it runs, and in the home once it is sealed or when it never began.
+    pub(crate) fn channel_of(&self, attempt: &AttemptRow) -> Result<Arc<dyn AttemptChannel>, AppError> {
+        let placement = match attempt.state {
+            AttemptState::Sealed => None,
+            _ => self.placement_of(attempt)?,
+        };
+        match placement {
+            Some(placement) => self
+                .launchers
+                .of(&placement)?
+                .channel(&placement)
+                .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error)),
+            None => Ok(Arc::new(FolderChannel::new(self.home.attempt_folder(attempt.attempt_id)))),
+        }
+    }
+
     /// Where an attempt was put; none when it never got that far.
     pub(crate) fn placement_of(&self, attempt: &AttemptRow) -> Result<Option<Placement>, AppError> {
         let stored = attempt.placement_json.clone().and_then(|json| serde_json::from_value(json).ok());
@@ -138,8 +156,9 @@ impl App {
             return Ok(stored);
         }
         // The supervisor may have died between the launch and the note of it.
-        self.launcher
-            .find(&self.home.attempt_folder(attempt.attempt_id))
+        self.launchers
+            .named(&attempt.launcher)?
+            .find(attempt.attempt_id, &self.home.attempt_folder(attempt.attempt_id))
             .map_err(|error| AppError::fault("the attempt's folder cannot be read", &error))
     }
 }

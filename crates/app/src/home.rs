@@ -252,14 +252,10 @@ pub mod attempt_file {
     pub const ACTIONS: &str = "actions.jsonl";
     /// What the attempt started from: code, packages, machine, and the part of the environment that may be stored.
     pub const CAPTURE: &str = "capture.json";
-    /// The control file the training process reads.
-    pub const CONTROL: &str = "control.jsonl";
     /// That the attempt was ended to go back to an earlier checkpoint, and why.
     pub const ROLL_BACK: &str = "roll-back.json";
     /// What processes did when the attempt stood still.
     pub const STACKS: &str = "stacks";
-    /// The flight record's segments.
-    pub const RECORDS: &str = "records";
 }
 /// Whether this is the form `host=… user=… password=…` of libpq.
 fn is_connection_string(location: &str) -> bool {

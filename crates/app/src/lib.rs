@@ -19,6 +19,7 @@ pub mod gc;
 pub mod home;
 pub mod import;
 mod kept;
+mod launchers;
 pub mod logs;
 pub mod memory;
 pub mod model_pin;
@@ -51,13 +52,14 @@ pub mod watch;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trackway_launch::LocalLauncher;
+use trackway_launch::{Launcher, LocalLauncher};
 use trackway_ledger::Ledger;
 use trackway_redact::Redactor;
 use trackway_system::{Cancel, SystemClock, SystemIds};
 
 use crate::error::{AppError, ErrorKind};
 use crate::home::Home;
+use crate::launchers::Launchers;
 use crate::patience::{Patience, ledger_error};
 
 pub use roll_back::{RollBackRequest, RolledBack};
@@ -72,7 +74,9 @@ pub struct App {
     pub home: Home,
     ledger: Ledger,
     patience: Patience,
-    launcher: LocalLauncher,
+    launchers: Launchers,
+    /// This program, which runs `__shim` and `score`.
+    binary: PathBuf,
     redactor: Arc<Redactor>,
     clock: SystemClock,
     ids: SystemIds,
@@ -88,12 +92,12 @@ impl App {
 
     /// Opens a home and its ledger. With `create`, both are made when they are not there yet.
     ///
-    /// `shim_binary` is the program that runs `__shim`: normally this very program.
+    /// `binary` is the program that runs `__shim` and `score`: normally this very program.
     ///
     /// # Errors
     /// [`error::ErrorKind::NotFound`] without a home and without `create`; [`error::ErrorKind::Integrity`] when attempts are
     /// there and their ledger is not; when the ledger cannot be opened.
-    pub fn open(home: Home, shim_binary: PathBuf, create: bool) -> Result<Self, AppError> {
+    pub fn open(home: Home, binary: PathBuf, create: bool) -> Result<Self, AppError> {
         let folder = home.folder();
         if create {
             home.make()?;
@@ -105,11 +109,13 @@ impl App {
         home.check_ledger_scheme()?;
         let orphans = doctor::orphans_without_ledger(&home)?;
         let ledger = Ledger::open(&home.ledger_location()).map_err(|error| ledger_error(&error))?;
+        let local: Arc<dyn Launcher> = Arc::new(LocalLauncher::new(binary.clone()));
         let app = Self {
             home,
             ledger,
             patience: Patience::default(),
-            launcher: LocalLauncher::new(shim_binary),
+            launchers: Launchers::new([local]),
+            binary,
             redactor: Redactor::of_this_process(),
             clock: SystemClock,
             ids: SystemIds,

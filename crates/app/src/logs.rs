@@ -1,10 +1,9 @@
-//! What an attempt printed, read back from its folder: both streams merged by time, each in its own order.
+//! What an attempt printed, read back: both streams merged by time, each in its own order.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
 
 use trackway_core::Timestamp;
+use trackway_launch::{AttemptChannel, ChannelReader, GrowingFile};
 
 use crate::report::Stream;
 
@@ -12,6 +11,8 @@ use crate::report::Stream;
 pub const PIECE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of one record in a `.times` file: where a line starts, and when.
 const MARK_BYTES: u64 = 16;
+/// Bytes that are read of a file at once.
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A line, or a piece of a very long one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +37,16 @@ pub struct LogSelection {
 /// Calls `visit` for every selected line, oldest first, in bounded memory.
 ///
 /// # Errors
-/// When a log file exists but cannot be read, or when `visit` fails.
+/// When a log exists but cannot be read, or when `visit` fails.
 pub fn visit_lines(
-    folder: &Path,
+    channel: &dyn AttemptChannel,
     selection: LogSelection,
     visit: &mut dyn FnMut(LogLine) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let streams = [(Stream::Stdout, "stdout"), (Stream::Stderr, "stderr")];
     let mut cursors = Vec::new();
-    for (stream, name) in streams {
+    for stream in [Stream::Stdout, Stream::Stderr] {
         if selection.stream.is_none_or(|wanted| wanted == stream) {
-            cursors.extend(Cursor::open(folder, stream, name, selection.tail)?);
+            cursors.push(Cursor::open(channel, stream, selection.tail)?);
         }
     }
     let mut left = selection.tail.map(|wanted| skip_surplus(&mut cursors, wanted)).transpose()?;
@@ -68,7 +68,7 @@ pub fn visit_lines(
 }
 
 /// Each cursor stands at most `wanted` lines before its end; together they may hold more: drops the oldest.
-fn skip_surplus(cursors: &mut [Cursor], wanted: usize) -> std::io::Result<usize> {
+fn skip_surplus(cursors: &mut [Cursor<'_>], wanted: usize) -> std::io::Result<usize> {
     let mut held: usize = cursors.iter().map(|cursor| cursor.lines_left).sum();
     while held > wanted {
         let earliest = cursors
@@ -88,39 +88,36 @@ struct Mark {
     at: i64,
 }
 
-struct Cursor {
+struct Cursor<'a> {
     stream: Stream,
-    log: File,
+    log: BufReader<ChannelReader<'a>>,
+    log_offset: u64,
     log_bytes: u64,
-    times: BufReader<File>,
+    times: BufReader<ChannelReader<'a>>,
     mark: Option<Mark>,
     lines_left: usize,
 }
 
-impl Cursor {
-    fn open(folder: &Path, stream: Stream, name: &str, tail: Option<usize>) -> std::io::Result<Option<Self>> {
-        let open = |path| match File::open(path) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        };
-        let log = open(folder.join(format!("{name}.log")))?;
-        let times = open(folder.join(format!("{name}.times")))?;
-        let (Some(log), Some(mut times)) = (log, times) else { return Ok(None) };
-        let log_bytes = log.metadata()?.len();
-        let marks = times.metadata()?.len() / MARK_BYTES;
+impl<'a> Cursor<'a> {
+    fn open(channel: &'a dyn AttemptChannel, stream: Stream, tail: Option<usize>) -> std::io::Result<Self> {
+        let (log, times) = (GrowingFile::Log(stream), GrowingFile::Times(stream));
+        let open = |file| BufReader::with_capacity(BUFFER_BYTES, ChannelReader::new(channel, file));
+        let log_bytes = channel.size_bytes(log)?;
+        let marks = channel.size_bytes(times)? / MARK_BYTES;
         let first = tail.map_or(0, |wanted| marks.saturating_sub(wanted as u64));
+        let mut times = open(times);
         times.seek(SeekFrom::Start(first * MARK_BYTES))?;
         let mut cursor = Self {
             stream,
-            log,
+            log: open(log),
+            log_offset: 0,
             log_bytes,
-            times: BufReader::new(times),
+            times,
             mark: None,
             lines_left: usize::try_from(marks - first).unwrap_or(usize::MAX),
         };
         cursor.mark = cursor.next_mark()?;
-        Ok(Some(cursor))
+        Ok(cursor)
     }
 
     /// The next mark whose bytes are in the log; a torn or too early mark ends the stream.
@@ -144,9 +141,10 @@ impl Cursor {
         let next = self.next_mark()?;
         let end = next.map_or(self.log_bytes, |next| next.offset.max(mark.offset));
         let length = (end - mark.offset).min(PIECE_BYTES_MAX);
-        self.log.seek(SeekFrom::Start(mark.offset))?;
+        self.log.seek_relative(mark.offset as i64 - self.log_offset as i64)?;
         let mut bytes = Vec::new();
         (&mut self.log).take(length).read_to_end(&mut bytes)?;
+        self.log_offset = mark.offset + bytes.len() as u64;
         // A piece that did not fit comes again from where this one ended.
         self.mark = if mark.offset + length < end {
             Some(Mark { offset: mark.offset + length, at: mark.at })
@@ -163,6 +161,10 @@ impl Cursor {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use trackway_launch::FolderChannel;
+
     use super::*;
 
     fn write_stream(folder: &Path, name: &str, lines: &[(i64, &str)]) {
@@ -178,7 +180,7 @@ mod tests {
 
     fn texts(folder: &Path, selection: LogSelection) -> Vec<String> {
         let mut texts = Vec::new();
-        visit_lines(folder, selection, &mut |line| {
+        visit_lines(&FolderChannel::new(folder), selection, &mut |line| {
             texts.push(String::from_utf8(line.bytes).unwrap());
             Ok(())
         })

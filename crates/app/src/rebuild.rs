@@ -57,7 +57,7 @@ const ONLY_IN_THE_LEDGER: [&str; 4] = [
 /// # Errors
 /// [`ErrorKind::NotFound`] when the home holds no run; [`ErrorKind::Locked`] while a run has a supervisor and the ledger would be
 /// replaced; when the ledger's server does not answer.
-pub fn rebuild(home: &Home, shim_binary: PathBuf) -> Result<Rebuilt, AppError> {
+pub fn rebuild(home: &Home, binary: PathBuf) -> Result<Rebuilt, AppError> {
     let runs = run_folders(home);
     if runs.is_empty() {
         let message = format!("`{}` contains no run to rebuild a ledger from", home.folder().display());
@@ -70,12 +70,12 @@ pub fn rebuild(home: &Home, shim_binary: PathBuf) -> Result<Rebuilt, AppError> {
             if ledger.is_some() =>
         {
             drop(ledger);
-            fill(home, home, shim_binary, found, &runs, &[])
+            fill(home, home, binary, found, &runs, &[])
         }
         (LedgerState::Unreachable, _) | (_, None) => Err(unreachable()),
         (_, Some(path)) => {
             drop(ledger);
-            replace(home, &path, shim_binary, found, &runs)
+            replace(home, &path, binary, found, &runs)
         }
     }
 }
@@ -83,7 +83,7 @@ pub fn rebuild(home: &Home, shim_binary: PathBuf) -> Result<Rebuilt, AppError> {
 fn replace(
     home: &Home,
     path: &Path,
-    shim_binary: PathBuf,
+    binary: PathBuf,
     found: LedgerState,
     runs: &[RunId],
 ) -> Result<Rebuilt, AppError> {
@@ -99,7 +99,7 @@ fn replace(
         }
     }
     let elsewhere = Home::new(home.folder().to_owned(), Some(beside.to_string_lossy().into_owned()));
-    let mut rebuilt = fill(home, &elsewhere, shim_binary, found, runs, &locks)?;
+    let mut rebuilt = fill(home, &elsewhere, binary, found, runs, &locks)?;
     let stamp = trackway_system::SystemClock.now().as_micros() / 1_000_000;
     let old = with_suffix(path, &format!(".before-{stamp}"));
     for (part, to) in parts(path).iter().zip(parts(&old)) {
@@ -117,7 +117,7 @@ fn replace(
 fn fill(
     home: &Home,
     target: &Home,
-    shim_binary: PathBuf,
+    binary: PathBuf,
     found: LedgerState,
     runs: &[RunId],
     locks: &[RunLock],
@@ -147,7 +147,7 @@ fn fill(
     }
     drop(ledger);
     // Everything else is in the attempts' folders, and is sealed as after any crash.
-    let app = App::open(target.clone(), shim_binary, false)?;
+    let app = App::open(target.clone(), binary, false)?;
     let computed_count = app.seal_ended(locks)?;
     failed.extend(app.set_aside().into_iter().map(|aside| format!("{}: {}", aside.id, aside.why)));
     missing.extend(

@@ -1,7 +1,7 @@
 //! What every command does first: seal what ended while nobody watched. Silence is never taken for an end.
 
 use trackway_core::{Clock as _, LaunchKind};
-use trackway_launch::{AttemptFiles, Launcher as _, Observation, START_MILLIS_MAX};
+use trackway_launch::{AttemptFiles, Observation, START_MILLIS_MAX};
 use trackway_ledger::AttemptRow;
 
 use crate::App;
@@ -109,9 +109,12 @@ impl App {
             // Without a supervisor and without a shim, nothing was ever started; but a shim may be on its way.
             return Ok((!self.may_be_starting(attempt)).then_some(true));
         };
-        let observed =
-            self.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
-        Ok(match observed {
+        let seen = self
+            .launchers
+            .of(&placement)?
+            .observe(&placement)
+            .map_err(|error| AppError::fault("the launcher", &error))?;
+        Ok(match seen.state {
             Observation::Exited(_) | Observation::Gone { .. } => Some(true),
             Observation::Running(_) | Observation::Pending { .. } => Some(false),
             Observation::CannotTell { .. } => None,

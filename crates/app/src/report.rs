@@ -4,6 +4,8 @@ use trackway_core::{AttemptId, RunId, Step, Timestamp};
 
 use crate::preflight::Told;
 
+pub use trackway_launch::Stream;
+
 /// Something a person who watches a run wants to know at once.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
@@ -72,15 +74,6 @@ pub struct Progress {
     pub last_committed_step: Option<Step>,
     /// When the training process was last heard of.
     pub heartbeat_at: Option<Timestamp>,
-}
-
-/// Which of the script's two streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
 }
 
 /// Where the use cases report to. Every method may be called often and must return quickly.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use trackway_core::{AttemptId, BatchRange, Clock as _, LaunchKind, RunId, Step};
-use trackway_launch::{Launcher as _, StopMode};
+use trackway_launch::StopMode;
 use trackway_ledger::{AttemptRow, AttemptState, RunRow, RunState};
 
 use crate::App;
@@ -107,7 +107,8 @@ impl App {
         let why = format!("{}: {}", told(&decided.back), decided.asked.why);
         let action = OwnAction { kind: ActionKind::Superseded, at: self.clock.now(), kill_sent: true, why };
         actions::append(&folder, &action).map_err(failed)?;
-        self.launcher
+        self.launchers
+            .of(&placement)?
             .stop(&placement, StopMode::Kill)
             .map_err(|error| AppError::fault("the end of the attempt", &error))
     }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
-use trackway_launch::{Launcher as _, StopMode};
+use trackway_launch::StopMode;
 use trackway_ledger::{RunRow, RunState};
 
 use crate::App;
@@ -50,11 +50,14 @@ impl App {
         let mode = if kill {
             StopMode::Kill
         } else {
-            control::request(&folder, Request::Stop, &action.why, action.at)
+            control::request(&*self.channel_of(&attempt)?, Request::Stop, &action.why, action.at)
                 .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
             StopMode::Graceful { grace_seconds: self.grace_seconds(attempt.run_id) }
         };
-        self.launcher.stop(&placement, mode).map_err(|error| AppError::fault("the stop", &error))?;
+        self.launchers
+            .of(&placement)?
+            .stop(&placement, mode)
+            .map_err(|error| AppError::fault("the stop", &error))?;
         Ok(StopAsked {
             run_id: attempt.run_id,
             attempt_id: Some(attempt.attempt_id),

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_core::{AttemptId, Clock as _, RunId};
-use trackway_ledger::RungRow;
+use trackway_ledger::{AttemptRow, RungRow};
 
 use crate::App;
 use crate::error::AppError;
-use crate::home::attempt_file;
 use crate::progressive::{Estimate, ProgressiveCard, attempts_beside, card, window_of};
 use crate::report::Progress;
 pub use crate::run::curves::LiveCurve;
@@ -153,20 +152,20 @@ impl Watcher<'_> {
             .wall_seconds
             .or_else(|| attempt.started_at.map(|started| now.seconds_since(started).max(0.0)));
         view.attempt_state = attempt.state.to_string();
-        let estimate = self.follow(attempt.attempt_id, &mut view);
+        let estimate = self.follow(attempt, &mut view)?;
         view.progressive = card(estimate, &view.detections, &attempts_beside(attempt, &attempts));
         view.detections.drain(..view.detections.len().saturating_sub(DETECTIONS_SHOWN));
         Ok(view)
     }
 
-    fn follow(&mut self, attempt_id: AttemptId, view: &mut View) -> Option<Estimate> {
-        if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt_id) {
-            let folder = self.app.home.attempt_folder(attempt_id).join(attempt_file::RECORDS);
-            self.followed = Some((attempt_id, LiveRecord::with_window(&folder, self.window)));
+    fn follow(&mut self, attempt: &AttemptRow, view: &mut View) -> Result<Option<Estimate>, AppError> {
+        if self.followed.as_ref().is_none_or(|(followed, _)| *followed != attempt.attempt_id) {
+            let record = LiveRecord::with_window(self.app.channel_of(attempt)?, self.window);
+            self.followed = Some((attempt.attempt_id, record));
             self.rate_from = None;
         }
         let now_micros = self.app.clock.monotonic_micros();
-        let (_, record) = self.followed.as_mut()?;
+        let Some((_, record)) = self.followed.as_mut() else { return Ok(None) };
         record.look();
         let facts = &record.facts;
         if let Some(step) = facts.last_step {
@@ -188,6 +187,6 @@ impl Watcher<'_> {
             .zip(self.steps_per_second.filter(|rate| *rate > 0.0))
             .map(|(left, rate)| left as f64 / rate)
             .filter(|_| !view.ended);
-        record.progressive()
+        Ok(record.progressive())
     }
 }

@@ -5,28 +5,50 @@ use std::time::Duration;
 use trackway_core::Clock;
 use trackway_redact::Redactor;
 
-use crate::{LaunchSpec, Launcher, Observation, Placement, StopMode};
+use crate::{GrowingFile, LaunchSpec, Launcher, Observation, Placement, Seen, StopMode, Stream};
 
 /// No attempt of the suite takes longer than this to end.
 const END_SECONDS_MAX: i64 = 60;
 
-/// Checks a launcher against the contract of [`Launcher`]. `spec` makes a new launch (new attempt id, new folder, no
-/// linger limit) of a command; the commands are POSIX `sh`.
+/// What a test can make an engine do, to see what its launcher makes of that.
+pub trait Faults {
+    /// The job that is submitted next waits in the queue for so many polls.
+    fn hold(&self, polls: u32);
+    /// So many polls from now on get no answer.
+    fn hide(&self, polls: u32);
+    /// The next submit is carried out, and its reply is lost.
+    fn lose_reply(&self);
+}
+
+/// Checks a launcher against the contract of [`Launcher`]. `launcher` makes one, as a supervisor that was just started has it;
+/// `faults` are those of its engine, where it has one that can be made to show them. `spec` makes a new launch (new attempt id,
+/// new folder, no linger limit) of a command; the commands are POSIX `sh`.
 ///
 /// # Panics
 /// When the launcher breaks the contract, saying which part.
-pub fn run(launcher: &dyn Launcher, clock: &dyn Clock, mut spec: impl FnMut(&[&str]) -> LaunchSpec) {
+pub fn run(
+    launcher: &dyn Fn() -> Box<dyn Launcher>,
+    faults: Option<&dyn Faults>,
+    clock: &dyn Clock,
+    mut spec: impl FnMut(&[&str]) -> LaunchSpec,
+) {
     let redactor = Redactor::from_own_environment();
-    let suite = Suite { launcher, clock, redactor };
+    let suite = Suite { launcher: launcher(), clock, redactor };
     suite.codes_and_signals(&mut spec);
+    suite.every_answer_is_dated(&mut spec);
     suite.launching_twice_is_launching_once(&mut spec);
     suite.stops_are_gentle_then_forced(&mut spec);
-    suite.a_placement_outlives_its_maker(&mut spec);
+    suite.a_placement_outlives_its_maker(launcher, &mut spec);
     suite.foreign_placements_are_refused(&mut spec);
+    if let Some(faults) = faults {
+        suite.a_queue_is_no_end(faults, &mut spec);
+        suite.no_answer_is_no_end(faults, &mut spec);
+        suite.a_lost_reply_starts_nothing_twice(faults, &mut spec);
+    }
 }
 
 struct Suite<'a> {
-    launcher: &'a dyn Launcher,
+    launcher: Box<dyn Launcher>,
     clock: &'a dyn Clock,
     redactor: Redactor,
 }
@@ -44,10 +66,34 @@ impl Suite<'_> {
             let seen =
                 self.launcher.wait(placement, Duration::from_millis(500)).expect("conformance: wait works");
             if seen.is_final() {
-                return seen;
+                return seen.state;
             }
             assert!(self.clock.monotonic_micros() < until, "conformance: still {seen:?} after a minute");
         }
+    }
+
+    fn observe(&self, placement: &Placement) -> Seen {
+        self.launcher.observe(placement).expect("conformance: observe works")
+    }
+
+    /// Each answer says when it was true, and of which start of the job; an end is of the instance that ran.
+    fn every_answer_is_dated(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let before = self.clock.now();
+        let placement = self.launch(&spec(&["sh", "-c", "echo up; sleep 0.2"]));
+        self.until_up(&placement);
+        let running = self.observe(&placement);
+        self.end(&placement);
+        let ended = self.observe(&placement);
+        for seen in [&running, &ended] {
+            let at = seen.seen_at;
+            assert!(before <= at && at <= self.clock.now(), "conformance: it was seen at {at:?}");
+            assert!(seen.instance.is_some(), "conformance: what started has an instance: {seen:?}");
+        }
+        assert_eq!(
+            running.instance, ended.instance,
+            "conformance: the instance that ran is the one that ended"
+        );
+        assert!(!ended.hosts.is_empty(), "conformance: what ran has a host");
     }
 
     /// A code and a signal are different things, and a command that does not exist is an end, not an error.
@@ -61,11 +107,7 @@ impl Suite<'_> {
                 panic!("conformance: {command} ended as {first:?}")
             };
             assert_eq!((exit.exit_code, exit.signal), (code, signal), "conformance: {command}");
-            assert_eq!(
-                self.launcher.observe(&placement).ok(),
-                Some(first),
-                "conformance: an end stays the same"
-            );
+            assert_eq!(self.observe(&placement).state, first, "conformance: an end stays the same");
             self.launcher
                 .stop(&placement, StopMode::Kill)
                 .expect("conformance: stopping an ended attempt succeeds");
@@ -84,15 +126,14 @@ impl Suite<'_> {
         assert_eq!(self.launch(&spec), first, "conformance: the second launch finds the first");
         self.end(&first);
         assert_eq!(self.launch(&spec), first, "conformance: a launch after the end finds the first");
-        let log = self.launcher.files(&first).expect("conformance: files are known").stdout_log();
-        assert_eq!(std::fs::read(log).expect("conformance: the log is there"), b"once\n");
+        assert_eq!(self.printed(&first), b"once\n", "conformance: it ran once");
     }
 
     fn stops_are_gentle_then_forced(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
         let gentle =
             self.launch(&spec(&["sh", "-c", "trap 'exit 3' TERM; echo up; while :; do sleep 0.05; done"]));
         self.until_up(&gentle);
-        let running = self.launcher.observe(&gentle).expect("conformance: observe works");
+        let running = self.observe(&gentle).state;
         assert!(matches!(running, Observation::Running(_)), "conformance: it runs, but is {running:?}");
         self.launcher
             .stop(&gentle, StopMode::Graceful { grace_seconds: 30.0 })
@@ -115,24 +156,132 @@ impl Suite<'_> {
         );
     }
 
+    /// What the attempt printed so far, as its channel has it.
+    fn printed(&self, placement: &Placement) -> Vec<u8> {
+        let channel = self.launcher.channel(placement).expect("conformance: an attempt has a channel");
+        channel.read(GrowingFile::Log(Stream::Stdout), 0, 4096).expect("conformance: its log can be read")
+    }
+
     fn until_up(&self, placement: &Placement) {
-        let log = self.launcher.files(placement).expect("conformance: files are known").stdout_log();
         let until = self.clock.monotonic_micros() + END_SECONDS_MAX * 1_000_000;
-        while std::fs::read(&log).unwrap_or_default() != b"up\n" {
+        while self.printed(placement) != b"up\n" {
             assert!(self.clock.monotonic_micros() < until, "conformance: no output after a minute");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    fn a_placement_outlives_its_maker(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
-        let placement = self.launch(&spec(&["sh", "-c", "exit 5"]));
+    /// A placement that was stored is enough for another supervisor to find, follow and end the attempt.
+    fn a_placement_outlives_its_maker(
+        &self,
+        launcher: &dyn Fn() -> Box<dyn Launcher>,
+        spec: &mut impl FnMut(&[&str]) -> LaunchSpec,
+    ) {
+        let spec = spec(&["sh", "-c", "trap 'exit 5' TERM; echo up; while :; do sleep 0.05; done"]);
+        let find = |suite: &Suite<'_>| {
+            suite.launcher.find(spec.attempt_id, &spec.directory).expect("conformance: find works")
+        };
+        assert_eq!(find(self), None, "conformance: what was not launched is not found");
+        let placement = self.launch(&spec);
+        self.until_up(&placement);
         let text = serde_json::to_string(&placement).expect("conformance: a placement becomes JSON");
         let read: Placement = serde_json::from_str(&text).expect("conformance: and is read back");
         assert_eq!(read, placement, "conformance: unchanged");
-        let Observation::Exited(exit) = self.end(&read) else {
-            panic!("conformance: the end is found by it")
+        let later =
+            Suite { launcher: launcher(), clock: self.clock, redactor: Redactor::from_own_environment() };
+        let running = later.observe(&read);
+        assert!(matches!(running.state, Observation::Running(_)), "conformance: it runs, but is {running:?}");
+        assert_eq!(running.instance, self.observe(&placement).instance, "conformance: the same instance");
+        assert_eq!(later.printed(&read), b"up\n", "conformance: what it printed is found by it");
+        assert_eq!(find(&later), Some(placement.clone()), "conformance: a lost placement is found");
+        assert_eq!(
+            later.launch(&spec),
+            placement,
+            "conformance: a launch finds what another supervisor began"
+        );
+        later
+            .launcher
+            .stop(&read, StopMode::Graceful { grace_seconds: 30.0 })
+            .expect("conformance: stop works");
+        for suite in [&later, self] {
+            let Observation::Exited(exit) = suite.end(&read) else {
+                panic!("conformance: the end is found by it")
+            };
+            assert_eq!(exit.exit_code, Some(5), "conformance: the right end");
+        }
+    }
+
+    /// A job that waits for its turn says what for, has no machine, and ends like any other.
+    fn a_queue_is_no_end(&self, faults: &dyn Faults, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        faults.hold(3);
+        let placement = self.launch(&spec(&["sh", "-c", "exit 0"]));
+        let seen = self.observe(&placement);
+        assert!(
+            matches!(&seen.state, Observation::Pending { why } if !why.is_empty()),
+            "conformance: it waits, but is {seen:?}"
+        );
+        assert!(seen.engine_state.is_some(), "conformance: the engine has a word for it");
+        assert!(
+            seen.instance.is_none() && seen.hosts.is_empty(),
+            "conformance: it has not started: {seen:?}"
+        );
+        let end = self.end(&placement);
+        assert!(matches!(end, Observation::Exited(_)), "conformance: it ran, but is {end:?}");
+
+        faults.hold(1_000_000);
+        let placement = self.launch(&spec(&["sh", "-c", "exit 0"]));
+        let mode = StopMode::Graceful { grace_seconds: 30.0 };
+        self.launcher.stop(&placement, mode).expect("conformance: stop works in the queue");
+        let end = self.end(&placement);
+        assert!(matches!(end, Observation::Gone { .. }), "conformance: it never ran, but is {end:?}");
+    }
+
+    /// An engine that does not answer says nothing about the attempt, and what it says later is the truth.
+    fn no_answer_is_no_end(&self, faults: &dyn Faults, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {
+        let placement =
+            self.launch(&spec(&["sh", "-c", "trap 'exit 6' TERM; echo up; while :; do sleep 0.05; done"]));
+        self.until_up(&placement);
+        faults.hide(3);
+        let until = self.clock.monotonic_micros() + END_SECONDS_MAX * 1_000_000;
+        let mut hidden = 0;
+        loop {
+            assert!(self.clock.monotonic_micros() < until, "conformance: not seen again after a minute");
+            match self.launcher.wait(&placement, Duration::from_millis(50)) {
+                Ok(Seen { state: Observation::Running(_), .. }) if hidden > 0 => break,
+                Ok(Seen { state: Observation::Running(_), .. }) => {}
+                Ok(Seen { state: Observation::CannotTell { why, is_lasting }, .. }) => {
+                    assert!(!why.is_empty() && !is_lasting, "conformance: it may pass: {why}");
+                    hidden += 1;
+                }
+                Ok(seen) => panic!("conformance: no answer was taken for {seen:?}"),
+                Err(error) => panic!("conformance: no answer is an observation, not {error}"),
+            }
+        }
+        let mode = StopMode::Graceful { grace_seconds: 30.0 };
+        self.launcher.stop(&placement, mode).expect("conformance: stop works");
+        let Observation::Exited(exit) = self.end(&placement) else {
+            panic!("conformance: a stop has a record")
         };
-        assert_eq!(exit.exit_code, Some(5), "conformance: the right end");
+        assert_eq!(exit.exit_code, Some(6), "conformance: the right end");
+        faults.hide(3);
+        let again = self.observe(&placement).state;
+        faults.hide(0);
+        assert_eq!(again, Observation::Exited(exit), "conformance: an end that was reported is known");
+    }
+
+    /// A launch that was carried out and reported as failed is found by the next one of the same attempt.
+    fn a_lost_reply_starts_nothing_twice(
+        &self,
+        faults: &dyn Faults,
+        spec: &mut impl FnMut(&[&str]) -> LaunchSpec,
+    ) {
+        let spec = spec(&["sh", "-c", "echo once; sleep 0.2"]);
+        faults.lose_reply();
+        let error = self.launcher.launch(&spec, &self.redactor).expect_err("conformance: the reply was lost");
+        assert!(error.is_passing(), "conformance: the same launch may succeed later: {error}");
+        let placement = self.launch(&spec);
+        self.end(&placement);
+        assert_eq!(self.launch(&spec), placement, "conformance: the attempt has one place");
+        assert_eq!(self.printed(&placement), b"once\n", "conformance: it ran once");
     }
 
     fn foreign_placements_are_refused(&self, spec: &mut impl FnMut(&[&str]) -> LaunchSpec) {

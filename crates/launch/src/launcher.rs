@@ -1,11 +1,12 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::Timestamp;
+use trackway_core::{AttemptId, Timestamp};
 use trackway_redact::Redactor;
 
-use crate::{AttemptFiles, ExitRecord, LaunchSpec, StackDump};
+use crate::{AttemptChannel, AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 
 /// Starts attempts somewhere and says what became of them. Local processes, Slurm, Kubernetes and Ray all fit.
 ///
@@ -13,7 +14,9 @@ use crate::{AttemptFiles, ExitRecord, LaunchSpec, StackDump};
 /// - `launch` is idempotent by attempt id: the second call finds the first launch, also after a crash in between.
 /// - Silence is never death. [`Observation::Gone`] is proof; where nobody can look, it is
 ///   [`Observation::CannotTell`].
-/// - The end of an attempt is reported as often as it is asked for.
+/// - Every answer says when it was true: [`Seen::seen_at`] is when the launcher looked, also where it answers from a cache.
+/// - The end of an attempt is reported as often as it is asked for; once a launcher has reported it, also while its engine does not
+///   answer.
 /// - Any process may call any method with a placement that another one made.
 pub trait Launcher: Send + Sync {
     /// The launcher's name in placements and run files, such as `local`.
@@ -26,25 +29,47 @@ pub trait Launcher: Send + Sync {
     /// cannot be executed is no error here: the attempt ends at once, with a `spawn_error` in its exit record.
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError>;
 
+    /// Finds an attempt whose placement was lost: its supervisor ended before it was noted, or the reply to the launch was lost. `None`
+    /// when it never began.
+    ///
+    /// # Errors
+    /// When that cannot be found out now.
+    fn find(&self, attempt_id: AttemptId, directory: &Path) -> Result<Option<Placement>, LaunchError>;
+
     /// What can be known about the attempt now. Returns at once.
     ///
     /// # Errors
     /// [`LaunchError::ForeignPlacement`]; everything that merely could not be found out is
     /// [`Observation::CannotTell`].
-    fn observe(&self, placement: &Placement) -> Result<Observation, LaunchError>;
+    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError>;
 
     /// Like [`Launcher::observe`], but waits for the end, at most so long. May return early with another observation
     /// than the end; callers loop.
     ///
     /// # Errors
     /// As for [`Launcher::observe`].
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Observation, LaunchError>;
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError>;
+
+    /// How long an answer is good enough: a supervisor asks about one attempt no more often than this. Where an engine is polled,
+    /// one poll serves the questions about all attempts.
+    fn poll_interval(&self) -> Duration;
+
+    /// Whether it puts attempts on one of several machines: only then can some of them be excluded.
+    fn chooses_hosts(&self) -> bool {
+        true
+    }
 
     /// Asks for the end of the attempt, which [`Launcher::observe`] will report. Stopping what has ended is no error.
     ///
     /// # Errors
     /// [`LaunchError::Unavailable`] when the request could not be delivered.
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError>;
+
+    /// The way to what the attempt writes while it runs, and to its script.
+    ///
+    /// # Errors
+    /// [`LaunchError::ForeignPlacement`].
+    fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError>;
 
     /// Where the attempt's files are, as this process sees them.
     ///
@@ -63,22 +88,49 @@ pub trait Launcher: Send + Sync {
     }
 }
 
-/// Where an attempt was put. Plain data: it goes into the ledger and comes back in another process.
+/// Where an attempt was put, which never changes again. Plain data: it goes into the ledger and comes back in another process.
+/// The machines it got are in [`Seen`]: an engine may not know them yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placement {
     /// [`Launcher::name`] of the launcher that made it.
     pub launcher: String,
     /// The launcher's name for the job.
     pub job_id: String,
-    /// The machines.
-    pub hosts: Vec<String>,
-    /// The accelerators.
-    pub devices: Vec<String>,
     /// The queue or partition.
     pub queue: Option<String>,
     /// What the launcher needs to find it again; other readers leave it alone.
     pub extra: serde_json::Value,
 }
+
+/// One look at an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// What is known about it.
+    pub state: Observation,
+    /// When the launcher looked, by the wall clock of the process that looked; an answer from a cache keeps its time.
+    pub seen_at: Timestamp,
+    /// The engine's own word for the state, such as `PENDING (Priority)`; none where there is no engine.
+    pub engine_state: Option<String>,
+    /// Which start of the job this is about; none before it started.
+    pub instance: Option<Instance>,
+    /// The machines it runs on, as far as they are known.
+    pub hosts: Vec<String>,
+    /// The accelerators it was given, as the launcher names them.
+    pub devices: Vec<String>,
+}
+
+impl Seen {
+    /// Whether nothing will change any more.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.state.is_final()
+    }
+}
+
+/// Which start of a job: where an engine starts a job again by itself, that is another instance. Only ever compared.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Instance(pub String);
 
 /// What is known about an attempt.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,10 +151,12 @@ pub enum Observation {
         /// The machine was started anew since.
         rebooted: bool,
     },
-    /// Nobody can say from here.
+    /// It cannot be found out from here.
     CannotTell {
         /// What could not be looked at.
         why: String,
+        /// Looking again from here does not help, as on another machine than its own.
+        is_lasting: bool,
     },
 }
 
@@ -135,6 +189,17 @@ pub enum StopMode {
     },
     /// SIGKILL for the whole tree now.
     Kill,
+}
+
+impl LaunchError {
+    /// Whether the same request may succeed later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Unavailable { .. } | Self::File { .. } => true,
+            Self::Refused { .. } | Self::ForeignPlacement { .. } => false,
+        }
+    }
 }
 
 /// What can go wrong with launchers, in terms true for each of them.

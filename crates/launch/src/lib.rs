@@ -1,25 +1,31 @@
 //! Launching: the contract every launcher keeps, the launcher for this machine, the shim that outlives the
 //! supervisor.
 
+mod channel;
 pub mod conformance;
 mod exit_record;
 mod files;
 mod launcher;
 mod local;
+mod local_offer;
 mod nvml;
 mod process;
+mod request;
 pub mod shim;
 mod spec;
 mod stacks;
+pub mod testing;
 
+pub use channel::{AttemptChannel, ChannelReader, FolderChannel, GrowingFile, Stream};
 pub use exit_record::{
     ERROR_FILE_BYTES_MAX, EXIT_VERSION, ExitRecord, PROCESS_NAMES_MAX, SIGNALS_MAX, SignalReason, SignalSent,
     SpawnError, TreeEnd,
 };
 pub use files::{AttemptFiles, JSON_BYTES_MAX};
-pub use launcher::{LaunchError, Launcher, Observation, Placement, Running, StopMode};
+pub use launcher::{Instance, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode};
 pub use local::{LocalLauncher, SHIM_COMMAND, START_MILLIS_MAX};
 pub use nvml::open_nvml;
 pub use process::{MachineIdentity, ProcessIdentity, Whereabouts};
+pub use request::{EngineRequest, EngineTemplate, GpuRequest, Resources, SecretReference, TemplateFormat};
 pub use spec::{LAUNCH_VERSION, LaunchSpec, StoredLaunch};
 pub use stacks::{KernelThread, ProcessStack, ProgramThread, STACK_SIGNAL, StackDump};

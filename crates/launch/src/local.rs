@@ -3,6 +3,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -12,16 +13,19 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use trackway_core::{AttemptId, Clock as _};
 use trackway_redact::Redactor;
+use trackway_system::SystemClock;
 
 use crate::files::{AttemptFiles, Durability, replace_file};
+use crate::local_offer::LocalOffer;
 use crate::process::{
     MachineIdentity, PidFd, ProcessIdentity, ProcessStat, Whereabouts, processes_of_attempt,
 };
 use crate::shim::{READY_LINE, ShimRecord};
 use crate::{
-    ExitRecord, LaunchError, LaunchSpec, Launcher, Observation, Placement, Running, StackDump, StopMode,
-    StoredLaunch, stacks,
+    AttemptChannel, EngineRequest, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec, Launcher,
+    Observation, Placement, Running, Seen, StackDump, StopMode, StoredLaunch, stacks,
 };
 
 /// A shim that has not begun after so long is not waited for any longer.
@@ -30,6 +34,8 @@ pub const START_MILLIS_MAX: u16 = 30_000;
 pub const SHIM_COMMAND: &str = "__shim";
 
 const NAME: &str = "local";
+/// A look costs a few reads in `/proc`, and [`Launcher::wait`] returns as soon as the shim ends.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Starts attempts as processes of this machine, each with a shim of its own.
 #[derive(Debug, Clone)]
@@ -44,6 +50,8 @@ struct LocalPlace {
     attempt_id: String,
     shim: ProcessIdentity,
     machine: MachineIdentity,
+    #[serde(default)]
+    devices: Vec<String>,
 }
 
 impl LocalLauncher {
@@ -52,39 +60,6 @@ impl LocalLauncher {
     #[must_use]
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         Self { binary: binary.into() }
-    }
-
-    /// The program that is started for a shim.
-    #[must_use]
-    pub fn binary(&self) -> &Path {
-        &self.binary
-    }
-
-    /// Finds an attempt by its folder alone, as after a crash of everything. `None` when it never began.
-    ///
-    /// # Errors
-    /// [`LaunchError::File`] when the folder's files cannot be read.
-    pub fn find(&self, directory: &Path) -> Result<Option<Placement>, LaunchError> {
-        let files = AttemptFiles::new(directory);
-        let shim =
-            ShimRecord::read(directory).map_err(|error| file_error("read", files.shim_json(), error))?;
-        let launch =
-            StoredLaunch::read(directory).map_err(|error| file_error("read", files.launch_json(), error))?;
-        let (Some(shim), Some(launch)) = (shim, launch) else { return Ok(None) };
-        let place = LocalPlace {
-            directory: directory.to_owned(),
-            attempt_id: launch.attempt_id.to_string(),
-            shim: shim.shim,
-            machine: shim.machine,
-        };
-        Ok(Some(Placement {
-            launcher: NAME.to_owned(),
-            job_id: place.shim.pid.to_string(),
-            hosts: vec![place.machine.host.clone()],
-            devices: launch.devices,
-            queue: launch.queue,
-            extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
-        }))
     }
 
     fn start_shim(&self, spec: &LaunchSpec) -> Result<(), LaunchError> {
@@ -158,7 +133,7 @@ impl Launcher for LocalLauncher {
 
     fn launch(&self, spec: &LaunchSpec, redactor: &Redactor) -> Result<Placement, LaunchError> {
         check(spec)?;
-        if let Some(placement) = self.find(&spec.directory)? {
+        if let Some(placement) = find(&spec.directory)? {
             return Ok(placement);
         }
         let files = AttemptFiles::new(&spec.directory);
@@ -169,16 +144,31 @@ impl Launcher for LocalLauncher {
             .and_then(|bytes| replace_file(&files.launch_json(), &bytes, Durability::Process))
             .map_err(|error| file_error("write", files.launch_json(), error))?;
         self.start_shim(spec)?;
-        self.find(&spec.directory)?
+        find(&spec.directory)?
             .ok_or_else(|| unavailable("find the shim", &io::Error::from(io::ErrorKind::NotFound)))
     }
 
-    fn observe(&self, placement: &Placement) -> Result<Observation, LaunchError> {
-        let place = place_of(placement)?;
-        Ok(look(&place).unwrap_or_else(|error| Observation::CannotTell { why: error.to_string() }))
+    fn find(&self, _attempt_id: AttemptId, directory: &Path) -> Result<Option<Placement>, LaunchError> {
+        find(directory)
     }
 
-    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Observation, LaunchError> {
+    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
+        let place = place_of(placement)?;
+        let seen_at = SystemClock.now();
+        let state = look(&place)
+            .unwrap_or_else(|error| Observation::CannotTell { why: error.to_string(), is_lasting: false });
+        let ProcessIdentity { pid, start_ticks } = place.shim;
+        Ok(Seen {
+            state,
+            seen_at,
+            engine_state: None,
+            instance: Some(Instance(format!("{}/{pid}/{start_ticks}", place.machine.boot_id))),
+            hosts: vec![place.machine.host],
+            devices: place.devices,
+        })
+    }
+
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
         let place = place_of(placement)?;
         match here(&place).and_then(|here| if here { PidFd::open(place.shim) } else { Ok(None) }) {
             Ok(Some(shim)) => {
@@ -189,9 +179,9 @@ impl Launcher for LocalLauncher {
                 }
             }
             _ => {
-                let observation = self.observe(placement)?;
-                if observation.is_final() {
-                    return Ok(observation);
+                let seen = self.observe(placement)?;
+                if seen.is_final() {
+                    return Ok(seen);
                 }
                 // No handle to wait on (another machine, or a script without its shim): a bounded nap.
                 std::thread::sleep(timeout.min(Duration::from_secs(1)));
@@ -200,9 +190,17 @@ impl Launcher for LocalLauncher {
         self.observe(placement)
     }
 
+    fn poll_interval(&self) -> Duration {
+        POLL_INTERVAL
+    }
+
+    fn chooses_hosts(&self) -> bool {
+        false
+    }
+
     fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
         let place = place_of(placement)?;
-        let seen = self.observe(placement)?;
+        let seen = self.observe(placement)?.state;
         if !seen.is_final() && !here(&place).unwrap_or(false) {
             let why =
                 format!("its processes belong to `{}` and cannot be reached from here", place.machine.host);
@@ -210,11 +208,15 @@ impl Launcher for LocalLauncher {
         }
         let stopped = match seen {
             Observation::Running(Running { unsupervised: true, .. }) => stop_unsupervised(&place, mode),
-            Observation::CannotTell { why } => Err(io::Error::other(why)),
+            Observation::CannotTell { why, .. } => Err(io::Error::other(why)),
             ended if ended.is_final() => Ok(()),
             _ => stop_through_shim(&place, mode),
         };
         stopped.map_err(|error| unavailable("stop the attempt", &error))
+    }
+
+    fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError> {
+        Ok(Arc::new(FolderChannel::new(place_of(placement)?.directory)))
     }
 
     fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
@@ -250,9 +252,35 @@ fn check(spec: &LaunchSpec) -> Result<(), LaunchError> {
         refuse("a variable of the environment has an empty name or a `=` in its name")
     } else if !spec.directory.is_absolute() || !spec.working_directory.is_absolute() {
         refuse("the attempt's folder and the working directory must be absolute paths")
-    } else {
+    } else if spec.request == EngineRequest::default() {
         Ok(())
+    } else {
+        let offer =
+            LocalOffer::now(&spec.directory).map_err(|error| unavailable("look at its machine", &error))?;
+        offer.unmet(&spec.request).map_or(Ok(()), |why| refuse(&why))
     }
+}
+
+/// The attempt in a folder, by what its shim wrote there.
+fn find(directory: &Path) -> Result<Option<Placement>, LaunchError> {
+    let files = AttemptFiles::new(directory);
+    let shim = ShimRecord::read(directory).map_err(|error| file_error("read", files.shim_json(), error))?;
+    let launch =
+        StoredLaunch::read(directory).map_err(|error| file_error("read", files.launch_json(), error))?;
+    let (Some(shim), Some(launch)) = (shim, launch) else { return Ok(None) };
+    let place = LocalPlace {
+        directory: directory.to_owned(),
+        attempt_id: launch.attempt_id.to_string(),
+        shim: shim.shim,
+        machine: shim.machine,
+        devices: launch.devices,
+    };
+    Ok(Some(Placement {
+        launcher: NAME.to_owned(),
+        job_id: place.shim.pid.to_string(),
+        queue: None,
+        extra: serde_json::to_value(place).expect("a struct of strings and numbers becomes JSON"),
+    }))
 }
 
 fn place_of(placement: &Placement) -> Result<LocalPlace, LaunchError> {
@@ -277,6 +305,7 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
     match then.seen_from(&machine) {
         Whereabouts::Elsewhere => Ok(Observation::CannotTell {
             why: format!("it was started on `{}`, but this is `{}`", then.host, machine.host),
+            is_lasting: true,
         }),
         Whereabouts::HereBeforeReboot => Ok(Observation::Gone {
             why: format!("`{}` rebooted since the launch, and there is no exit record", then.host),
@@ -286,6 +315,7 @@ fn look(place: &LocalPlace) -> io::Result<Observation> {
         Whereabouts::OtherContainer => Ok(Observation::CannotTell {
             why: "it was started in another container of this machine, whose processes cannot be seen"
                 .to_owned(),
+            is_lasting: true,
         }),
         Whereabouts::Here if place.shim.is_alive()? || lock_is_held(&place.directory)? => {
             Ok(running(place, false))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trackway_core::{AttemptId, LaunchKind, RunId};
 
+use crate::EngineRequest;
 use crate::files::{AttemptFiles, read_json};
 use trackway_redact::Redactor;
 
@@ -54,8 +55,8 @@ pub struct LaunchSpec {
     pub checkpoint_every_seconds: Option<f64>,
     /// The accelerators given to the attempt, as the launcher names them.
     pub devices: Vec<String>,
-    /// The queue or partition asked for, where the launcher has such.
-    pub queue: Option<String>,
+    /// What is asked of the engine.
+    pub request: EngineRequest,
 }
 
 /// A launch as `launch.json` holds it: the same, with argv and environment redacted.
@@ -81,7 +82,8 @@ pub struct StoredLaunch {
     pub checkpoint_every_steps: Option<u64>,
     pub checkpoint_every_seconds: Option<f64>,
     pub devices: Vec<String>,
-    pub queue: Option<String>,
+    #[serde(default)]
+    pub request: EngineRequest,
 }
 
 impl LaunchSpec {
@@ -110,7 +112,7 @@ impl LaunchSpec {
             checkpoint_every_steps: self.checkpoint_every_steps,
             checkpoint_every_seconds: self.checkpoint_every_seconds,
             devices: self.devices.clone(),
-            queue: self.queue.clone(),
+            request: self.request.redacted(&redactor),
         }
     }
 

@@ -15,9 +15,10 @@ use std::time::Duration;
 
 use trackway_core::{AttemptId, Clock, Ids, LaunchKind, RunId, SequentialIds};
 use trackway_launch::shim::{LineTime, ShimRecord};
+use trackway_launch::testing::FakeEngine;
 use trackway_launch::{
-    AttemptFiles, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement, Running,
-    SHIM_COMMAND, SignalReason, StopMode, conformance,
+    AttemptFiles, EngineRequest, ExitRecord, LaunchSpec, Launcher, LocalLauncher, Observation, Placement,
+    Running, SHIM_COMMAND, SignalReason, StopMode, conformance,
 };
 use trackway_recorder::Origin;
 use trackway_redact::Redactor;
@@ -26,6 +27,7 @@ use trackway_system::SystemClock;
 /// Every test, by name.
 const TESTS: &[(&str, fn())] = &[
     ("the_local_launcher_keeps_the_contract", the_local_launcher_keeps_the_contract),
+    ("the_fake_launcher_keeps_the_contract", the_fake_launcher_keeps_the_contract),
     ("outputs_stay_apart_exact_and_dated", outputs_stay_apart_exact_and_dated),
     ("the_script_sees_a_clean_process", the_script_sees_a_clean_process),
     ("a_script_that_forks_and_exits_is_followed", a_script_that_forks_and_exits_is_followed),
@@ -126,7 +128,7 @@ impl Place {
         loop {
             let seen = self.launcher.wait(placement, Duration::from_secs(1)).unwrap();
             if seen.is_final() {
-                return seen;
+                return seen.state;
             }
             assert!(begun.elapsed() < Duration::from_secs(100), "still {seen:?}");
         }
@@ -177,7 +179,7 @@ fn spec_in(directory: &Path, argv: &[&str], number: u128) -> LaunchSpec {
         checkpoint_every_steps: None,
         checkpoint_every_seconds: None,
         devices: Vec::new(),
-        queue: None,
+        request: EngineRequest::default(),
     }
 }
 
@@ -197,7 +199,15 @@ fn is_running(pid: &str) -> bool {
 /// Proves that the launcher does what every launcher must.
 fn the_local_launcher_keeps_the_contract() {
     let place = Place::new();
-    conformance::run(&place.launcher, &SystemClock, |argv| place.spec(argv));
+    let launcher = || -> Box<dyn Launcher> { Box::new(place.launcher.clone()) };
+    conformance::run(&launcher, None, &SystemClock, |argv| place.spec(argv));
+}
+
+/// Proves that the launcher for tests keeps the contract too, with an engine that has a queue, fails to answer and loses replies.
+fn the_fake_launcher_keeps_the_contract() {
+    let (place, engine) = (Place::new(), FakeEngine::default());
+    let launcher = || -> Box<dyn Launcher> { Box::new(engine.launcher()) };
+    conformance::run(&launcher, Some(&engine), &SystemClock, |argv| place.spec(argv));
 }
 
 /// Proves that each output keeps its bytes and order, that lines are dated, and that the record counts them.
@@ -253,7 +263,7 @@ fn a_script_that_forks_and_exits_is_followed() {
     let place = Place::new();
     let placement = place.launch(&place.spec(&["sh", "-c", "(sleep 0.7; echo late) & echo early"]));
     until("the main process has ended", || {
-        let seen = place.launcher.observe(&placement).unwrap();
+        let seen = place.launcher.observe(&placement).unwrap().state;
         matches!(seen, Observation::Running(Running { main_ended_at: Some(_), unsupervised: false, .. }))
     });
     let Observation::Exited(exit) = place.end(&placement) else { panic!("it must have a record") };
@@ -352,7 +362,7 @@ fn endless_lines_cost_bounded_memory() {
             .lines()
             .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
         peak_kib = peak_kib.max(peak.unwrap_or(0u64));
-        match place.launcher.wait(&placement, Duration::from_millis(20)).unwrap() {
+        match place.launcher.wait(&placement, Duration::from_millis(20)).unwrap().state {
             Observation::Exited(exit) => break exit,
             _ => assert!(begun.elapsed() < Duration::from_secs(300)),
         }
@@ -406,7 +416,7 @@ fn full_disk(directory: &Path) {
     let spec = spec_in(&directory.join("attempt"), &["sh", "-c", script], 1);
     let placement = launcher.launch(&spec, &Redactor::from_own_environment()).unwrap();
     let exit = loop {
-        match launcher.wait(&placement, Duration::from_secs(60)).unwrap() {
+        match launcher.wait(&placement, Duration::from_secs(60)).unwrap().state {
             Observation::Exited(exit) => break exit,
             other => assert!(!other.is_final(), "{other:?}"),
         }
@@ -465,8 +475,8 @@ fn a_killed_supervisor_changes_nothing() {
     until("it is up", || std::fs::read(directory.join("stdout.log")).is_ok_and(|log| log == b"up\n"));
     supervisor.kill().unwrap();
     supervisor.wait().unwrap();
-    let placement = place.launcher.find(&directory).unwrap().unwrap();
-    let seen = place.launcher.observe(&placement).unwrap();
+    let placement = place.launcher.find(AttemptId::new(&Fixed(1)), &directory).unwrap().unwrap();
+    let seen = place.launcher.observe(&placement).unwrap().state;
     assert!(matches!(seen, Observation::Running(Running { unsupervised: false, .. })), "{seen:?}");
     let Observation::Exited(exit) = place.end(&placement) else { panic!("it must have a record") };
     assert_eq!(exit.exit_code, Some(4));
@@ -487,7 +497,7 @@ fn a_killed_shim_is_no_death_of_the_script() {
     let shim = nix::unistd::Pid::from_raw(placement.job_id.parse().unwrap());
     nix::sys::signal::kill(shim, nix::sys::signal::Signal::SIGKILL).unwrap();
     until("the shim is gone", || {
-        let seen = place.launcher.observe(&placement).unwrap();
+        let seen = place.launcher.observe(&placement).unwrap().state;
         matches!(seen, Observation::Running(Running { unsupervised: true, .. }))
     });
     nix::sys::signal::kill(
@@ -496,7 +506,7 @@ fn a_killed_shim_is_no_death_of_the_script() {
     )
     .unwrap();
     std::thread::sleep(Duration::from_millis(50));
-    let seen = place.launcher.observe(&placement).unwrap();
+    let seen = place.launcher.observe(&placement).unwrap().state;
     assert!(
         matches!(seen, Observation::Running(_)),
         "the second process is part of the attempt, but: {seen:?}"
@@ -528,6 +538,11 @@ fn what_cannot_be_executed_is_explained() {
     assert!(explain(&nowhere).message.contains("/no/such/folder"));
     let refused = place.launcher.launch(&place.spec(&[]), &Redactor::from_own_environment()).unwrap_err();
     assert!(refused.to_string().contains("the command is empty"), "{refused}");
+    let mut two_nodes = place.spec(&["true"]);
+    two_nodes.request.resources.nodes = Some(2);
+    let refused = place.launcher.launch(&two_nodes, &Redactor::from_own_environment()).unwrap_err();
+    assert!(refused.to_string().contains("`nodes` (it has one machine: ask for 1)"), "{refused}");
+    assert!(!two_nodes.directory.exists(), "a refused launch leaves nothing behind");
 }
 
 /// Proves that of many launches of one attempt at the same time exactly one starts the script, and all find it.
@@ -552,7 +567,7 @@ fn other_machines_are_not_judged() {
         let mut other = placement.clone();
         other.extra["machine"]["boot_id"] = "another-boot".into();
         other.extra["machine"][field] = value.into();
-        place.launcher.observe(&other).unwrap()
+        place.launcher.observe(&other).unwrap().state
     };
     assert!(matches!(altered("host", "another-host"), Observation::CannotTell { .. }));
     let rebooted = altered("boot_id", "earlier-boot");

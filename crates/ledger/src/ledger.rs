@@ -220,6 +220,8 @@ impl Ledger {
         let mut touch = Touch::default();
         touch.set("state = ?", progress.state.as_ref());
         touch.set("job_id = ?", progress.job_id.as_ref());
+        touch.set("hosts = ?", progress.hosts.as_ref());
+        touch.set("devices = ?", progress.devices.as_ref());
         touch.set("started_at = ?", progress.started_at.as_ref());
         touch.set("first_step = ?", progress.first_step.as_ref());
         touch.set("last_step = ?", progress.last_step.as_ref());
@@ -386,6 +388,10 @@ pub struct AttemptProgress {
     pub state: Option<AttemptState>,
     /// The scheduler's job id, or the process id.
     pub job_id: Option<String>,
+    /// The machines it got.
+    pub hosts: Option<String>,
+    /// The accelerators it got.
+    pub devices: Option<String>,
     /// When the launcher was asked to start it.
     pub started_at: Option<Timestamp>,
     /// The first step it reported.

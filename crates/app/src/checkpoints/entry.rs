@@ -1,14 +1,15 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use trackway_checkpoint::{CheckpointError, CheckpointInfo, CheckpointView, State};
 use trackway_core::{AttemptId, Step, Timestamp};
+use trackway_launch::FolderChannel;
 use trackway_ledger::AttemptState;
 
 use super::Checkpoints;
 use super::remote_view::{Placed, RemoteAnswer};
 use crate::error::AppError;
-use crate::home::attempt_file;
 use crate::run::live_record::LiveRecord;
 use crate::save_reason::save_reason;
 
@@ -85,8 +86,7 @@ impl Checkpoints {
             }
         }
         for attempt in run.attempts.iter().filter(|attempt| attempt.state != AttemptState::Sealed) {
-            let folder = std::path::Path::new(&attempt.log_directory);
-            let mut record = LiveRecord::below(&folder.join(attempt_file::RECORDS));
+            let mut record = LiveRecord::of(Arc::new(FolderChannel::new(&attempt.log_directory)));
             let mut seen = None;
             for _ in 0..RECORD_LOOKS_MAX {
                 record.look();

@@ -40,9 +40,10 @@ impl App {
     ) -> Result<CheckpointAsked, AppError> {
         let attempt = self.live_attempt(run)?;
         let folder = self.home.attempt_folder(attempt.attempt_id);
-        let request_id = control::request(&folder, Request::CheckpointNow(reason), why, self.clock.now())
+        let channel = self.channel_of(&attempt)?;
+        let request_id = control::request(&*channel, Request::CheckpointNow(reason), why, self.clock.now())
             .map_err(|error| AppError::file("write the control file in", &folder, &error))?;
-        let mut record = LiveRecord::below(&folder.join(crate::home::attempt_file::RECORDS));
+        let mut record = LiveRecord::of(channel);
         let deadline = self.clock.monotonic_micros() + (ANSWER_SECONDS_MAX * 1e6) as i64;
         loop {
             record.look();

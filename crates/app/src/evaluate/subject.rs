@@ -107,7 +107,7 @@ impl Asked {
     /// The evaluator's own command, or the built-in one's.
     fn command(&self, app: &App) -> Result<Vec<String>, AppError> {
         let Some(request) = self.score_request() else { return Ok(self.section.command.clone()) };
-        let binary = app.launcher.binary().to_string_lossy().into_owned();
+        let binary = app.binary.to_string_lossy().into_owned();
         Ok([vec![binary], request.arguments()?].concat())
     }
 

@@ -7,9 +7,11 @@ pub mod page;
 mod timeline;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trackway_core::{AttemptId, RunId, Step, TerminationReason};
+use trackway_launch::{AttemptChannel, FolderChannel};
 use trackway_ledger::{
     ArtifactRow, AttemptRow, AttemptState, DataSnapshotRow, Found, MetricSummaryRow, RetryRow, RunFilter,
     RunRow, RunState,
@@ -146,7 +148,7 @@ impl App {
             tags: self.tags(attempt.attempt_id)?,
             artifacts: self.artifacts(attempt.attempt_id)?,
             cost: cost(run, attempt, &attempts),
-            last_lines: self.last_lines(attempt.attempt_id),
+            last_lines: self.last_lines(attempt),
             next_actions: actions_for(run, attempt, &retries),
             attempts: attempts.iter().map(attempt_line).collect(),
             rungs: self.rungs_of(run.run_id)?,
@@ -285,13 +287,13 @@ impl App {
     }
 
     /// The end of what was printed, stderr first because causes stand there.
-    fn last_lines(&self, attempt_id: AttemptId) -> Vec<String> {
+    fn last_lines(&self, attempt: &AttemptRow) -> Vec<String> {
         let mut lines = Vec::new();
-        let folder = self.home.attempt_folder(attempt_id);
+        let Ok(channel) = self.channel_of(attempt) else { return lines };
         for (stream, name) in [(Stream::Stderr, "stderr"), (Stream::Stdout, "stdout")] {
             let selection = LogSelection { stream: Some(stream), tail: Some(LAST_LINES) };
             // The page stands without them: a log that cannot be read is no reason to explain nothing.
-            let _ = visit_lines(&folder, selection, &mut |line| {
+            let _ = visit_lines(&*channel, selection, &mut |line| {
                 let text = String::from_utf8_lossy(&line.bytes);
                 let text = text.trim_end().rsplit('\r').next().unwrap_or_default();
                 lines.push(format!("{name}  {}", text.chars().take(LINE_CHARS_MAX).collect::<String>()));
@@ -316,7 +318,12 @@ impl App {
             let message = format!("the files of this attempt are gone: there is no `{}`", folder.display());
             return Err(AppError::new(ErrorKind::NotFound, message));
         }
-        visit_lines(&folder, selection, visit)
+        let row = self.ledger_read(|ledger| ledger.attempt(attempt))?;
+        let channel: Arc<dyn AttemptChannel> = match &row {
+            Some(row) => self.channel_of(row)?,
+            None => Arc::new(FolderChannel::new(&folder)),
+        };
+        visit_lines(&*channel, selection, visit)
             .map_err(|error| AppError::file("read the logs in", &folder, &error))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use trackway_core::{Clock as _, Rung};
-use trackway_launch::Launcher as _;
+use trackway_launch::Seen;
 use trackway_ledger::{
     AttemptProgress, AttemptRow, AttemptState, Decision, EventRow, RetryRow, RunRow, RunState,
 };
@@ -15,12 +15,13 @@ use super::RunOutcome;
 use super::detect::{Desk, Detecting};
 use super::inject::Injection;
 use super::ladder::{Ladder, rung_of};
-use super::launch::{Additions, Launched, launch_next};
+use super::launch::{Additions, Launched, launch_next, listed};
 use super::live_record::LiveRecord;
 use super::policy::Changes;
 use super::prepare::Prepared;
 use super::remote::RemotePlan;
 use super::remote::replication::Replication;
+use super::sight::PATIENCE_SECONDS;
 use super::supervise::{Detection, Ended, Watched, supervise};
 use super::supervision::superseded;
 use super::watchdog::Limits;
@@ -69,7 +70,12 @@ pub fn drive(
                 sending = sending.at(rung, reporter);
                 app.set_run_state(run_id, RunState::Running)?;
                 let rehearsal = injection.iter().flat_map(Injection::environment).collect();
-                let additions = Additions { set: changes.set, own: rehearsal, rung: Some(rung) };
+                let additions = Additions {
+                    set: changes.set,
+                    own: rehearsal,
+                    rung: Some(rung),
+                    exclude_hosts: changes.exclude_hosts,
+                };
                 launch_next(app, &prepared, previous.as_ref(), &additions, asked_for, reporter)?
             }
         };
@@ -240,17 +246,22 @@ fn watch(
 ) -> Result<Ended, AppError> {
     let Looks { replication, detecting, rehearsal } = looks;
     let row = &launched.row;
-    let files = app
-        .launcher
+    let launcher = app.launchers.of(&launched.placement)?;
+    let files = launcher
         .files(&launched.placement)
         .map_err(|error| AppError::fault("the attempt's files cannot be found", &error))?;
+    let channel = launcher
+        .channel(&launched.placement)
+        .map_err(|error| AppError::fault("the attempt's files cannot be reached", &error))?;
     let running_seconds =
         row.started_at.map_or(0.0, |started| app.clock.now().seconds_since(started).max(0.0));
     let watched = Watched {
         placement: &launched.placement,
         files,
+        channel,
         limits: limits_of(limits(&launched.run, prepared), rehearsal),
         grace_seconds: prepared.job.plan.supervise.grace_seconds,
+        patience_seconds: PATIENCE_SECONDS,
         injection,
         attached: launched.attached,
         running_seconds,
@@ -260,7 +271,7 @@ fn watch(
     };
     let mut told = false;
     let mut told_let_go = false;
-    let mut touch = |record: &LiveRecord| {
+    let mut touch = |record: &LiveRecord, seen: Option<&Seen>| {
         let let_go = replication.and_then(|replication| replication.status().told_of_let_go());
         if let (Some(text), false) = (let_go, told_let_go) {
             told_let_go = true;
@@ -269,7 +280,13 @@ fn watch(
         }
         let facts = &record.facts;
         let touched = launched.note_now(app).and_then(|()| {
+            // What it was given may become known only now.
+            let news = |names: &[String], noted: &Option<String>| {
+                listed(names).filter(|now| noted.as_ref() != Some(now))
+            };
             let progress = AttemptProgress {
+                hosts: seen.and_then(|seen| news(&seen.hosts, &row.hosts)),
+                devices: seen.and_then(|seen| news(&seen.devices, &row.devices)),
                 first_step: facts.first_step,
                 last_step: facts.last_step,
                 last_committed_step: facts.last_committed_step,
@@ -289,7 +306,7 @@ fn watch(
     };
     let detection =
         detecting.map(|detecting| Detection { detecting, desk: Desk::open(app, row, launched.attached) });
-    Ok(supervise(watched, detection, &app.launcher, &app.clock, reporter, &mut touch))
+    Ok(supervise(watched, detection, launcher, &app.clock, reporter, &mut touch))
 }
 
 /// The notice is for who watches now; the event makes the story of the run whole.

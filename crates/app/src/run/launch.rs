@@ -8,7 +8,7 @@ use trackway_checkpoint::CheckpointInfo;
 use trackway_core::{AttemptId, Clock as _, Rung};
 use trackway_formats::runfile::canonical_json;
 use trackway_formats::sha256_hex;
-use trackway_launch::{LaunchSpec, Launcher as _, Placement};
+use trackway_launch::{EngineRequest, LaunchSpec, Placement, Seen};
 use trackway_ledger::{AttemptRow, AttemptState, KeptRows, RunRow, RunState};
 
 use super::ladder::warm_start::{WARM_START_VARIABLE, WarmStart};
@@ -76,6 +76,8 @@ pub struct Additions {
     pub own: BTreeMap<String, String>,
     /// The rung of the data; `None`: that of the attempt before, or else the first one.
     pub rung: Option<Rung>,
+    /// Machines that it must not run on.
+    pub exclude_hosts: Vec<String>,
 }
 
 /// Launches the attempt after `previous`. `asked_for`: a person wants it, rather than that it follows from the end of
@@ -135,12 +137,16 @@ pub fn launch_next(
         run.started_at = run.started_at.or(row.started_at);
     })?;
     let named = Ladder::of(&prepared.run)?.named;
-    let placement = app
-        .launcher
+    let launcher = app.launchers.named(&row.launcher)?;
+    let placement = launcher
         .launch(&spec, &app.redactor)
         .map_err(|error| AppError::fault(format!("attempt {} was not launched", row.attempt_id), &error))?;
     row.state = AttemptState::Running;
     note_placement(&mut row, &placement);
+    // Machines that are not known yet are noted when they are seen.
+    if let Ok(seen) = launcher.observe(&placement) {
+        note_seen(&mut row, &seen);
+    }
     app.keep(row.run_id, Kept::Attempt(row.attempt_id), &KeptRows::of_attempt(&row));
     let launched = Launched { row, placement, run, attached: false, noted: Cell::new(false) };
     match launched.note_now(app) {
@@ -189,13 +195,21 @@ fn store_capture(app: &App, prepared: &Prepared, spec: &LaunchSpec) -> Result<()
 
 /// Where an attempt was put, in the columns of its row.
 pub fn note_placement(row: &mut AttemptRow, placement: &Placement) {
-    let listed = |names: &[String]| (!names.is_empty()).then(|| names.join(","));
     row.launcher.clone_from(&placement.launcher);
     row.job_id = Some(placement.job_id.clone());
-    row.hosts = listed(&placement.hosts);
-    row.devices = listed(&placement.devices);
     row.queue.clone_from(&placement.queue);
     row.placement_json = serde_json::to_value(placement).ok();
+}
+
+/// What an attempt was given, in the columns of its row; what is not known leaves them as they are.
+pub fn note_seen(row: &mut AttemptRow, seen: &Seen) {
+    row.hosts = listed(&seen.hosts).or(row.hosts.take());
+    row.devices = listed(&seen.devices).or(row.devices.take());
+}
+
+/// Names in one column; none where there are none.
+pub fn listed(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| names.join(","))
 }
 
 fn planned_row(
@@ -216,6 +230,7 @@ fn planned_row(
     row.log_directory = app.home.attempt_folder(attempt_id).to_string_lossy().into_owned();
     row.usd_per_gpu_hour = prepared.job.plan.resources.usd_per_gpu_hour;
     row.gpu_count = Some(prepared.job.plan.resources.gpus);
+    row.launcher = prepared.job.plan.launch.on.as_str().into();
     apply_changes(&mut row, &app.redactor.settings(&additions.set));
     note_capture(&mut row, &prepared.capture);
     row
@@ -383,6 +398,6 @@ fn spec_of(
         checkpoint_every_steps: plan.checkpoint.every_steps,
         checkpoint_every_seconds: plan.checkpoint.every_seconds,
         devices: Vec::new(),
-        queue: None,
+        request: EngineRequest { exclude_hosts: additions.exclude_hosts.clone(), ..EngineRequest::default() },
     }
 }

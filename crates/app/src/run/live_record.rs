@@ -1,16 +1,13 @@
 //! Follows the flight record of a live attempt: every segment in its folder, from where it was read last.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use trackway_core::{Step, Timestamp};
 use trackway_formats::record::{
-    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SEGMENT_EXTENSION,
-    SegmentReader,
+    CheckpointState, Event, Frame, Item, Metrics, NameTable, Origin, PROGRESSIVE_LOSS, SegmentReader,
 };
-
+use trackway_launch::{AttemptChannel, GrowingFile};
 use trackway_recorder::{CHECKPOINT_REASON_EVENT, DATA_CURSOR_EVENT, HELD_IN_SAVE_EVENT, RANK_EVENT};
 use trackway_tower::detect::DataCursor;
 use trackway_tower::progressive::{Estimate, Progressive};
@@ -29,10 +26,10 @@ const SAVE_REASONS_MAX: usize = 1024;
 const TOTAL_STEPS_NAMES: [&str; 3] = ["steps", "total_steps", "max_steps"];
 
 /// What the live record says so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LiveRecord {
-    folder: PathBuf,
-    segments: BTreeMap<PathBuf, Followed>,
+    channel: Arc<dyn AttemptChannel>,
+    segments: BTreeMap<String, Followed>,
     ranks: BTreeMap<u32, u32>,
     progressive: Option<Progressive>,
     /// The rank whose progressive losses count: the first that recorded one.
@@ -97,16 +94,25 @@ struct Followed {
 }
 
 impl LiveRecord {
-    /// The record below `folder`, which need not exist yet.
+    /// The record of the attempt at the other end, which need not exist yet.
     #[must_use]
-    pub fn below(folder: &Path) -> Self {
-        Self { folder: folder.into(), ..Self::default() }
+    pub fn of(channel: Arc<dyn AttemptChannel>) -> Self {
+        Self {
+            channel,
+            segments: BTreeMap::new(),
+            ranks: BTreeMap::new(),
+            progressive: None,
+            progressive_rank: None,
+            curves: Curves::default(),
+            machine: BTreeMap::new(),
+            facts: Facts::default(),
+        }
     }
 
     /// The same, which also estimates the loss on unseen data, by windows of so many progressive losses.
     #[must_use]
-    pub fn with_window(folder: &Path, window: u64) -> Self {
-        Self { progressive: Some(Progressive::new(window)), ..Self::below(folder) }
+    pub fn with_window(channel: Arc<dyn AttemptChannel>, window: u64) -> Self {
+        Self { progressive: Some(Progressive::new(window)), ..Self::of(channel) }
     }
 
     /// What progressive validation says so far.
@@ -122,13 +128,15 @@ impl LiveRecord {
 
     /// The same, and shows every value that was added.
     pub fn look_at(&mut self, see: &mut dyn FnMut(&Seen<'_>)) {
-        for path in self.segment_paths() {
+        // What cannot be listed now is at the next look.
+        let names = self.channel.segments().unwrap_or_default();
+        for name in names.into_iter().take(SEGMENTS_MAX) {
             let number = self.segments.len();
             let followed = self
                 .segments
-                .entry(path.clone())
+                .entry(name.clone())
                 .or_insert_with(|| Followed { number, ..Followed::default() });
-            if followed.read_more(&path).is_err() {
+            if followed.read_more(&*self.channel, &name).is_err() {
                 continue;
             }
             while let Some(frame) = followed.next_frame() {
@@ -175,19 +183,6 @@ impl LiveRecord {
         }
     }
 
-    fn segment_paths(&self) -> Vec<PathBuf> {
-        let mut paths: Vec<PathBuf> = std::fs::read_dir(&self.folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == SEGMENT_EXTENSION))
-            .take(SEGMENTS_MAX)
-            .collect();
-        paths.sort();
-        paths
-    }
-
     /// The progress to show.
     #[must_use]
     pub fn progress(&self, steps_per_second: Option<f64>) -> Progress {
@@ -215,14 +210,11 @@ impl LiveRecord {
 }
 
 impl Followed {
-    fn read_more(&mut self, path: &Path) -> std::io::Result<()> {
+    fn read_more(&mut self, channel: &dyn AttemptChannel, name: &str) -> std::io::Result<()> {
         if self.broken {
             return Ok(());
         }
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(self.read_bytes))?;
-        let mut bytes = Vec::new();
-        file.take(LOOK_BYTES_MAX).read_to_end(&mut bytes)?;
+        let bytes = channel.read(GrowingFile::Segment(name), self.read_bytes, LOOK_BYTES_MAX)?;
         self.read_bytes += bytes.len() as u64;
         self.reader.push(&bytes);
         Ok(())

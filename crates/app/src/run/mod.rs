@@ -14,6 +14,7 @@ mod policy;
 mod prepare;
 pub mod remote;
 pub(crate) mod roll_back;
+mod sight;
 pub(crate) mod stacks;
 mod supervise;
 pub(crate) mod supervision;
@@ -23,7 +24,7 @@ pub(crate) use drive::{Rehearsal, rehearse, wait};
 pub use inject::{Fault, Injection, InjectionError, Moment};
 pub(crate) use job::Job;
 pub use job::{Source, StoredJob};
-pub(crate) use launch::note_placement;
+pub(crate) use launch::{note_placement, note_seen};
 pub(crate) use policy::{Decided, budget_limits, decide};
 pub(crate) use prepare::{Prepared, Start, begin, capture_surroundings, read};
 

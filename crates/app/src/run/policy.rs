@@ -41,6 +41,9 @@ pub struct Changes {
     /// The rung that is launched next, where it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<String>,
+    /// Machines that the attempt must not run on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_hosts: Vec<String>,
 }
 
 impl Changes {
@@ -122,12 +125,12 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back
         }
     };
     let run_state = match decision {
-        Decision::Retry { why, delay_seconds, set, plan_index, budget, .. } => {
+        Decision::Retry { why, delay_seconds, set, plan_index, budget, exclude_hosts, .. } => {
             spend(Some(budget));
             let plan_reason = plan_index.and(row.termination_reason);
             let set = app.redactor.settings(&set);
             let roll_back = roll_back::decided(&retry, due);
-            let changes = Changes { set, plan_index, plan_reason, roll_back, rung: None };
+            let changes = Changes { set, plan_index, plan_reason, roll_back, rung: None, exclude_hosts };
             retry.changes_json = serde_json::to_value(changes).ok();
             retry.decision = DecisionWord::Retry;
             retry.delay_seconds = Some(delay_seconds);
@@ -186,7 +189,8 @@ fn history(app: &App, row: &AttemptRow) -> Result<History, AppError> {
     let past = attempts.iter().map(|attempt| {
         let newest: &mut Option<u64> = committed.entry(attempt.rung.as_str()).or_default();
         *newest = (*newest).max(attempt.last_committed_step);
-        Ok(past_attempt(attempt, changes_before(attempt)?, *newest))
+        let hosts = hosts_to_choose_from(app, attempt);
+        Ok(PastAttempt { hosts, ..past_attempt(attempt, changes_before(attempt)?, *newest) })
     });
     let mut past = past.collect::<Result<Vec<PastAttempt>, AppError>>()?;
     for left in roll_back::rows(app, row.run_id)? {
@@ -225,7 +229,15 @@ fn past_attempt(attempt: &AttemptRow, changes: Changes, committed: Option<u64>) 
         plan_reason: changes.plan_reason,
         set: changes.set,
         data_manifest: attempt.data_sha256.clone().unwrap_or_default(),
+        hosts: Vec::new(),
     }
+}
+
+/// The machines an attempt ran on, where its launcher could have put it on others.
+fn hosts_to_choose_from(app: &App, attempt: &AttemptRow) -> Vec<String> {
+    let has_choice = app.launchers.named(&attempt.launcher).is_ok_and(|launcher| launcher.chooses_hosts());
+    let hosts = attempt.hosts.as_deref().filter(|_| has_choice).unwrap_or_default();
+    hosts.split(',').filter(|host| !host.is_empty()).map(str::to_owned).collect()
 }
 
 fn retry_section(run: &RunRow) -> Result<RetrySection, AppError> {

@@ -1,10 +1,13 @@
 //! Watches one attempt to its end. What it decides, [`super::watchdog`] decides; here it is only done.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use trackway_core::Clock;
 use trackway_core::detect::{DetectionPolicy, Detector};
-use trackway_launch::{AttemptFiles, Launcher, Observation, Placement, Running, StopMode};
+use trackway_launch::{
+    AttemptChannel, AttemptFiles, LaunchError, Launcher, Observation, Placement, Running, Seen, StopMode,
+};
 use trackway_recorder::SaveReason;
 use trackway_system::Cancel;
 
@@ -13,6 +16,7 @@ use super::echo::Echo;
 use super::inject::{Fault, Injection};
 use super::live_record::LiveRecord;
 use super::roll_back::{Asked, AskedBy};
+use super::sight::{Next, Sight};
 use super::stacks::{self, Stacks};
 use super::watchdog::{self, Intervention, Limits, Vitals};
 use crate::actions::{self, ActionKind, OwnAction};
@@ -25,6 +29,8 @@ const TURN: Duration = Duration::from_millis(100);
 const LOOK_MICROS: i64 = 250_000;
 /// How often progress goes into the ledger.
 const TOUCH_MICROS: i64 = 2_000_000;
+/// How long a stop that could not be delivered waits for the next try.
+const STOP_AGAIN_MICROS: i64 = 5_000_000;
 
 /// What the supervisor watches.
 pub struct Watched<'a> {
@@ -32,10 +38,14 @@ pub struct Watched<'a> {
     pub placement: &'a Placement,
     /// Its files.
     pub files: AttemptFiles,
+    /// The way to what it writes, and to its script.
+    pub channel: Arc<dyn AttemptChannel>,
     /// What it may take.
     pub limits: Limits,
     /// Between SIGTERM and SIGKILL.
     pub grace_seconds: f64,
+    /// How long it may be out of sight: [`super::sight::PATIENCE_SECONDS`] but in tests.
+    pub patience_seconds: f64,
     /// A fault to rehearse.
     pub injection: Option<Injection>,
     /// Whether it was already running when this supervisor came.
@@ -57,14 +67,15 @@ pub enum Ended {
     Attempt,
     /// The supervisor was asked to let go; the attempt goes on.
     Detached,
-    /// The supervisor cannot see the attempt any more, for this reason; the attempt may go on.
+    /// The supervisor could not see the attempt for too long, for this reason; the attempt may go on.
     OutOfSight(String),
     /// Another process supervises the run now, this one; the attempt goes on.
     Superseded(String),
 }
 
-/// Called now and then with what the live record says; a failure is told and does not end the supervision.
-pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord);
+/// Called now and then with what the live record says and what was last seen of the attempt; a failure is told and does not end
+/// the supervision.
+pub type Touch<'a> = &'a mut dyn FnMut(&LiveRecord, Option<&Seen>);
 
 /// The detectors, and where what they find is written.
 pub struct Detection<'a> {
@@ -81,9 +92,18 @@ struct Supervisor<'a> {
     reporter: &'a dyn Reporter,
     record: LiveRecord,
     detection: Option<Detection<'a>>,
+    sight: Sight,
+    /// When the launcher is asked next, and never before.
+    ask_micros: i64,
+    /// What the last look showed that showed the attempt.
+    seen: Option<Seen>,
+    /// Why the attempt cannot be seen now; it can.
+    hidden: Option<String>,
     rate: Rate,
     stop_requests_seen: u32,
     stopping: bool,
+    /// A stop that could not be delivered, and when it was tried.
+    undelivered: Option<(StopMode, i64)>,
     leftovers_told: bool,
     began_micros: i64,
     last_sign_micros: Option<i64>,
@@ -124,9 +144,11 @@ pub fn supervise<'a>(
     reporter: &'a dyn Reporter,
     touch: Touch<'_>,
 ) -> Ended {
-    let mut echo = Echo::new(&watched.files, watched.attached);
-    let record = LiveRecord::below(&watched.files.records());
+    let mut echo = Echo::new(Arc::clone(&watched.channel), watched.attached);
+    let record = LiveRecord::of(Arc::clone(&watched.channel));
     let began_micros = clock.monotonic_micros() - (watched.running_seconds * 1e6) as i64;
+    let interval_seconds = launcher.poll_interval().as_secs_f64();
+    let sight = Sight::new(interval_seconds, watched.patience_seconds, clock.monotonic_micros());
     let mut supervisor = Supervisor {
         watched,
         launcher,
@@ -134,17 +156,22 @@ pub fn supervise<'a>(
         reporter,
         record,
         detection,
+        sight,
+        ask_micros: i64::MIN,
+        seen: None,
+        hidden: None,
         rate: Rate::default(),
         stop_requests_seen: 0,
         stopping: false,
+        undelivered: None,
         leftovers_told: false,
         began_micros,
         last_sign_micros: None,
         frame_count_seen: 0,
     };
-    let (mut looked_micros, mut touched_micros) = (i64::MIN, supervisor.clock.monotonic_micros());
+    let (mut looked_micros, mut touched_micros) = (i64::MIN, clock.monotonic_micros());
     loop {
-        let observed = launcher.wait(supervisor.watched.placement, TURN);
+        let answer = supervisor.ask();
         echo.turn(reporter);
         let now_micros = clock.monotonic_micros();
         if now_micros.saturating_sub(looked_micros) >= LOOK_MICROS {
@@ -152,20 +179,17 @@ pub fn supervise<'a>(
             supervisor.detect(now_micros, true);
             looked_micros = now_micros;
         }
-        match observed {
-            Ok(observation) if observation.is_final() => {
-                while echo.turn(reporter) {}
-                supervisor.look(now_micros);
-                supervisor.detect(now_micros, false);
-                if let Some(detection) = &mut supervisor.detection {
-                    detection.desk.finish();
-                }
-                return Ended::Attempt;
+        let ended = answer.and_then(|answer| supervisor.take(answer, now_micros));
+        if let Some(Ended::Attempt) = ended {
+            while echo.turn(reporter) {}
+            supervisor.look(now_micros);
+            supervisor.detect(now_micros, false);
+            if let Some(detection) = &mut supervisor.detection {
+                detection.desk.finish();
             }
-            Ok(Observation::CannotTell { why }) => return Ended::OutOfSight(why),
-            Err(error) => return Ended::OutOfSight(error.to_string()),
-            Ok(Observation::Running(running)) => supervisor.tell_leftovers(&running),
-            Ok(_) => {}
+        }
+        if let Some(ended) = ended {
+            return ended;
         }
         if supervisor.watched.cancel.is_detached() {
             return Ended::Detached;
@@ -174,10 +198,16 @@ pub fn supervise<'a>(
             return Ended::Superseded(holder);
         }
         supervisor.obey_interrupts();
+        // Who asks for the end twice does not wait for an attempt that cannot be reached.
+        if supervisor.stop_requests_seen > 1
+            && let Some(why) = supervisor.hidden.take()
+        {
+            return Ended::OutOfSight(why);
+        }
         supervisor.obey_fence();
         supervisor.intervene(now_micros);
         if now_micros - touched_micros >= TOUCH_MICROS {
-            touch(&supervisor.record);
+            touch(&supervisor.record, supervisor.seen.as_ref());
             touched_micros = now_micros;
         }
     }
@@ -204,6 +234,61 @@ fn beside(record: &LiveRecord, finding: &mut Finding, stacks: Option<Result<Stac
 }
 
 impl Supervisor<'_> {
+    /// Asks the launcher when it is time to, and sleeps otherwise; takes a turn at most.
+    fn ask(&mut self) -> Option<Result<Seen, LaunchError>> {
+        let now_micros = self.clock.monotonic_micros();
+        let early_micros = u64::try_from(self.ask_micros.saturating_sub(now_micros)).unwrap_or(0);
+        if early_micros > 0 {
+            std::thread::sleep(TURN.min(Duration::from_micros(early_micros)));
+            return None;
+        }
+        self.ask_micros = now_micros;
+        Some(self.launcher.wait(self.watched.placement, TURN))
+    }
+
+    /// What follows from an answer of the launcher: how supervising ends by it, if it does, and when to ask again.
+    fn take(&mut self, answer: Result<Seen, LaunchError>, now_micros: i64) -> Option<Ended> {
+        let mut pause_seconds = self.launcher.poll_interval().as_secs_f64();
+        match self.sight.take(answer.as_ref(), now_micros, self.clock.now()) {
+            Next::End => return Some(Ended::Attempt),
+            Next::GiveUp { why } => return Some(Ended::OutOfSight(why)),
+            Next::LookAgain { why, pause_seconds: longer, is_first } => {
+                if is_first {
+                    self.tell(format!("the attempt cannot be observed now, trying again: {why}"));
+                }
+                self.hidden = Some(why);
+                pause_seconds = longer;
+            }
+            Next::Watch { back_after_seconds } => {
+                if let Some(seconds) = back_after_seconds {
+                    self.tell(format!("the attempt is observed again after {seconds:.0} s"));
+                }
+                self.hidden = None;
+                if let Ok(seen) = answer {
+                    self.take_live(&seen.state, now_micros);
+                    self.seen = Some(seen);
+                }
+            }
+        }
+        self.ask_micros = self.ask_micros.saturating_add((pause_seconds * 1e6) as i64);
+        None
+    }
+
+    /// The attempt was seen and has not ended.
+    fn take_live(&mut self, state: &Observation, now_micros: i64) {
+        match state {
+            // What waits for its turn uses none of its time yet.
+            Observation::Pending { .. } => self.began_micros = now_micros,
+            Observation::Running(running) => self.tell_leftovers(running),
+            _ => {}
+        }
+        if let Some((mode, tried_micros)) = self.undelivered
+            && now_micros - tried_micros >= STOP_AGAIN_MICROS
+        {
+            self.deliver(mode);
+        }
+    }
+
     fn look(&mut self, now_micros: i64) {
         match &mut self.detection {
             Some(detection) => self.record.look_at(&mut |seen| detection.detecting.take(seen)),
@@ -254,7 +339,7 @@ impl Supervisor<'_> {
         match finding.policy {
             DetectionPolicy::Checkpoint => {
                 let request = Request::CheckpointNow(SaveReason::Anomaly);
-                let asked = control::request(self.watched.files.directory(), request, &why, self.clock.now());
+                let asked = control::request(&*self.watched.channel, request, &why, self.clock.now());
                 self.tell_failure("write the control file", asked.err());
             }
             DetectionPolicy::Stop if self.stopping => {}
@@ -291,7 +376,7 @@ impl Supervisor<'_> {
             self.leftovers_told = true;
             let text =
                 "the script exited with code 0; waiting for child processes that still hold its output";
-            self.reporter.notice(&Notice::Note { text: text.into() });
+            self.tell(text.into());
         }
     }
 
@@ -356,8 +441,7 @@ impl Supervisor<'_> {
         self.note_down(kind, false, why);
         // A preemption does not write to the control file first; its rehearsal does not either.
         if kind != ActionKind::InjectedTerm {
-            let asked =
-                control::request(self.watched.files.directory(), Request::Stop, why, self.clock.now());
+            let asked = control::request(&*self.watched.channel, Request::Stop, why, self.clock.now());
             self.tell_failure("write the control file", asked.err());
         }
         self.deliver(StopMode::Graceful { grace_seconds: self.watched.grace_seconds });
@@ -378,16 +462,28 @@ impl Supervisor<'_> {
         self.reporter.notice(&Notice::Note { text: format!("ending the attempt: {why}") });
     }
 
-    fn deliver(&self, mode: StopMode) {
+    /// A stop that cannot be delivered is tried again, and said once.
+    fn deliver(&mut self, mode: StopMode) {
         let delivered = self.launcher.stop(self.watched.placement, mode);
-        if let Err(error) = delivered {
-            self.reporter.notice(&Notice::Note { text: error.to_string() });
+        let is_first = self.undelivered.is_none_or(|(tried, _)| tried != mode);
+        self.undelivered = delivered.as_ref().err().map(|_| (mode, self.clock.monotonic_micros()));
+        if let Err(error) = delivered
+            && is_first
+        {
+            self.tell(error.to_string());
         }
     }
 
     fn tell_failure(&self, what: &str, error: Option<std::io::Error>) {
         if let Some(error) = error {
-            self.reporter.notice(&Notice::Note { text: format!("could not {what}: {error}") });
+            self.tell(format!("could not {what}: {error}"));
         }
     }
+
+    fn tell(&self, text: String) {
+        self.reporter.notice(&Notice::Note { text });
+    }
 }
+
+#[cfg(test)]
+mod tests;

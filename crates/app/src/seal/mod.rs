@@ -8,7 +8,7 @@ mod evidence;
 use trackway_core::{AttemptId, Clock as _, Step, Timestamp};
 use trackway_data::FileStates;
 use trackway_formats::record::CheckpointState;
-use trackway_launch::{AttemptFiles, ExitRecord, Launcher as _};
+use trackway_launch::{AttemptFiles, ExitRecord};
 use trackway_ledger::{
     AttemptRow, AttemptSeal, AttemptState, CheckpointRow, CheckpointRowState, ClosedRecords, CostRow,
     EventRow, MetricSummaryRow, RetryRow, RunRow, RunState, RungRow, close_records,
@@ -24,7 +24,7 @@ use crate::run::ladder::warm_start::WarmStart;
 use crate::run::ladder::{Judged, rung_row};
 use crate::run::remote::fetch::FetchReport;
 use crate::run::remote::one_per_prefix;
-use crate::run::{Decided, decide, note_placement};
+use crate::run::{Decided, decide, note_placement, note_seen};
 use crate::stored::stored_plan;
 use crate::usage::gpu_busy_seconds;
 
@@ -53,8 +53,8 @@ pub fn seal(app: &App, attempt_id: &AttemptId) -> Result<Sealed, AppError> {
         let decision = decision_of(app, &row)?;
         return Ok(Sealed { evidence: first_evidence(&row), row, decision });
     }
-    let row = placed(app, row)?;
-    let end = end_of(app, &row)?;
+    let mut row = placed(app, row)?;
+    let end = end_of(app, &mut row)?;
     let files = AttemptFiles::new(app.home.attempt_folder(*attempt_id));
     let closed = app.ledger_write(|_| close_records(app.home.folder(), &row))?;
     let checkpoints = checkpoint_rows(app, &row)?;
@@ -264,11 +264,13 @@ impl RunAfter {
     }
 }
 
-fn end_of(app: &App, row: &AttemptRow) -> Result<End, AppError> {
+/// How the attempt ended; what it was given is noted in its row.
+fn end_of(app: &App, row: &mut AttemptRow) -> Result<End, AppError> {
     let Some(placement) = app.placement_of(row)? else { return Ok(End::NeverLaunched) };
-    let observed =
-        app.launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
-    End::of(observed).ok_or_else(|| {
+    let launcher = app.launchers.of(&placement)?;
+    let seen = launcher.observe(&placement).map_err(|error| AppError::fault("the launcher", &error))?;
+    note_seen(row, &seen);
+    End::of(seen.state).ok_or_else(|| {
         AppError::new(
             ErrorKind::Fault,
             format!("attempt {} has not ended, as far as can be seen", row.attempt_id),

@@ -241,6 +241,19 @@ pub enum LaunchOn {
     Ray,
 }
 
+impl LaunchOn {
+    /// The launcher's name, as run files have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Slurm => "slurm",
+            Self::Kubernetes => "kubernetes",
+            Self::Ray => "ray",
+        }
+    }
+}
+
 /// Where the run is launched.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LaunchSection {

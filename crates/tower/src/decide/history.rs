@@ -1,10 +1,15 @@
 //! What a run has been through.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::roll_back::Back;
 use serde::{Deserialize, Serialize};
 use trackway_core::{Confidence, LaunchKind, Step, TerminationReason as Reason};
+
+/// Infrastructure failures of different attempts that make a machine suspect: one alone may be chance, or another machine's.
+const SUSPICION_FAILURES: usize = 2;
+/// Attempts back from the last one that are looked at: a machine is repaired some day.
+const SUSPICION_ATTEMPTS_MAX: usize = 20;
 
 /// One ended attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +46,9 @@ pub struct PastAttempt {
     pub set: BTreeMap<String, String>,
     /// The hash of its data manifest and schema contract.
     pub data_manifest: String,
+    /// The machines that it ran on; empty where no other ones could have been had.
+    #[serde(default)]
+    pub hosts: Vec<String>,
 }
 
 impl PastAttempt {
@@ -116,6 +124,36 @@ impl History {
             *before = (*before).max(attempt.last_committed_step);
         }
         in_use
+    }
+
+    /// The machines that the next attempt is better without: each was in several infrastructure failures of different attempts.
+    ///
+    /// A failure of many machines names all of them. So machines that were in equally many failures cannot be told apart, and are
+    /// left out together or not at all; and never are more left out than the run has had beyond those it needs, so that of one
+    /// machine, or of the same ones every time, none is.
+    pub(super) fn suspect_hosts(&self) -> Vec<String> {
+        let Some(last) = self.attempts.last() else { return Vec::new() };
+        let recent = &self.attempts[self.attempts.len().saturating_sub(SUSPICION_ATTEMPTS_MAX)..];
+        let mut failures: BTreeMap<&str, usize> = BTreeMap::new();
+        for attempt in recent {
+            let failed = matches!(attempt.reason, Reason::NodeFailure | Reason::NetworkError);
+            for host in attempt.hosts.iter().collect::<BTreeSet<_>>() {
+                *failures.entry(host.as_str()).or_default() += usize::from(failed);
+            }
+        }
+        let mut spares = failures.len().saturating_sub(last.hosts.len());
+        let mut suspects = Vec::new();
+        let counts: BTreeSet<usize> =
+            failures.values().copied().filter(|count| *count >= SUSPICION_FAILURES).collect();
+        for count in counts.into_iter().rev() {
+            let alike: Vec<&str> =
+                failures.iter().filter(|(_, found)| **found == count).map(|(host, _)| *host).collect();
+            let Some(left) = spares.checked_sub(alike.len()) else { break };
+            spares = left;
+            suspects.extend(alike.into_iter().map(str::to_owned));
+        }
+        suspects.sort();
+        suspects
     }
 
     /// The plan entries already taken for `reason`.

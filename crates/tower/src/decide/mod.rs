@@ -65,6 +65,8 @@ pub enum Decision {
         budget: BudgetUse,
         /// Whether it resumes from the last committed checkpoint.
         resume: bool,
+        /// Machines that it is better without.
+        exclude_hosts: Vec<String>,
     },
     /// Launch the next rung of the ladder.
     NextRung {
@@ -115,6 +117,17 @@ impl Decision {
         }
     }
 
+    /// The same, on other machines than these.
+    fn excluding(mut self, hosts: Vec<String>) -> Self {
+        if let Self::Retry { why, exclude_hosts, .. } = &mut self
+            && !hosts.is_empty()
+        {
+            why.push_str(&format!("; not on {}, which several failures had in common", hosts.join(", ")));
+            *exclude_hosts = hosts;
+        }
+        self
+    }
+
     /// Whether something is launched.
     #[must_use]
     pub fn launches(&self) -> bool {
@@ -146,6 +159,7 @@ pub fn decide(history: &History, policy: &RetryPolicy, jitter: f64) -> Decision 
         .or_else(|| crash_loop(history, policy, last))
         .or_else(|| retry::with_next_plan(history, policy, last, jitter))
         .unwrap_or_else(|| retry::same_again(history, policy, last, jitter))
+        .excluding(history.suspect_hosts())
 }
 
 fn stop(
@@ -210,6 +224,7 @@ fn rolled_back(history: &History, policy: &RetryPolicy, last: &PastAttempt, jitt
         plan_index: None,
         budget,
         resume: back.to_step.is_some(),
+        exclude_hosts: Vec::new(),
     })
 }
 

@@ -42,6 +42,7 @@ pub(super) fn after_data_change(
         // Each manifest may be tried once, so the number of manifests is the limit.
         budget: BudgetUse { name: "data_manifests".into(), spent, limit: spent },
         resume: last.last_committed_step.is_some(),
+        exclude_hosts: Vec::new(),
     })
 }
 
@@ -75,6 +76,7 @@ pub(super) fn evaluator(
         plan_index: None,
         budget,
         resume: false,
+        exclude_hosts: Vec::new(),
     })
 }
 
@@ -113,6 +115,7 @@ pub(super) fn with_next_plan(
         budget: budget(next + 1),
         // Diverged weights may already be in the checkpoint, but the supervisor's resume rules decide which is good.
         resume: last.last_committed_step.is_some(),
+        exclude_hosts: Vec::new(),
     })
 }
 
@@ -160,5 +163,6 @@ pub(super) fn same_again(
         plan_index: None,
         budget,
         resume,
+        exclude_hosts: Vec::new(),
     }
 }

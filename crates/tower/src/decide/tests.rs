@@ -20,6 +20,7 @@ fn ended(reason: Reason, committed: Option<Step>) -> PastAttempt {
         plan_reason: None,
         set: BTreeMap::new(),
         data_manifest: "v1".into(),
+        hosts: Vec::new(),
     }
 }
 
@@ -390,4 +391,73 @@ fn wall_time_bounds_all_attempts_together() {
     assert!(after(&[ended(Reason::Preempted, Some(1))], &policy).launches());
     let decision = after(&[ended(Reason::Preempted, Some(1)), ended(Reason::Preempted, Some(2))], &policy);
     assert_eq!(decision.rule(), "C6.time");
+}
+
+/// Proves that a machine which two failures had in common is left out while there are others; that machines which cannot be told
+/// apart are treated alike; and that of the only machines a run has had none is left out.
+#[test]
+fn machines_that_failures_have_in_common_are_left_out() {
+    let on = |reason, hosts: &[&str]| PastAttempt {
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        ..ended(reason, None)
+    };
+    let failed = |hosts: &[&str]| on(Reason::NodeFailure, hosts);
+    let excluded = |attempts: &[PastAttempt]| {
+        let history = History {
+            attempts: attempts.to_vec(),
+            data_manifest_now: "v1".into(),
+            next_rung: None,
+            roll_back: None,
+        };
+        history.suspect_hosts()
+    };
+    // One machine, or always the same ones: there is nothing to choose from.
+    assert!(excluded(&[failed(&["a"]), failed(&["a"])]).is_empty());
+    assert!(excluded(&[failed(&["a", "b"]), failed(&["a", "b"]), failed(&["a", "b"])]).is_empty());
+    // One failure each is chance.
+    assert!(excluded(&[failed(&["a"]), failed(&["b"])]).is_empty());
+    // Two with one machine in common.
+    assert_eq!(excluded(&[failed(&["a"]), failed(&["b"]), failed(&["a"])]), ["a"]);
+    assert_eq!(excluded(&[failed(&["a", "b"]), failed(&["a", "c"])]), ["a"]);
+    // `a` and `b` cannot be told apart: with two spares both are left out, with one neither is.
+    let both = [failed(&["a", "b"]), failed(&["a", "b"]), on(Reason::Preempted, &["c", "d"])];
+    assert_eq!(excluded(&both), ["a", "b"]);
+    let one_spare = [failed(&["a", "b"]), failed(&["a", "b"]), on(Reason::Preempted, &["a", "c"])];
+    assert!(excluded(&one_spare).is_empty());
+    // What is no failure of machines names none, and what is long ago does not count.
+    let code = on(Reason::CodeError, &["a"]);
+    assert!(excluded(&[code.clone(), code, failed(&["b"])]).is_empty());
+    let mut long_ago = vec![failed(&["a"]); 2];
+    long_ago.extend(vec![on(Reason::Preempted, &["b"]); 20]);
+    assert!(excluded(&long_ago).is_empty());
+
+    let attempts = [failed(&["a"]), failed(&["b"]), failed(&["a"])];
+    let Decision::Retry { exclude_hosts, why, .. } = after(&attempts, &RetryPolicy::default()) else {
+        panic!("a node failure is retried")
+    };
+    assert_eq!(exclude_hosts, ["a"]);
+    assert!(why.ends_with("; not on a, which several failures had in common"), "{why}");
+}
+
+proptest! {
+    /// Proves that however many failures there are on whichever machines, those that the run needs are left to it.
+    #[test]
+    fn enough_machines_are_always_left(
+        ends in proptest::collection::vec((any::<bool>(), proptest::collection::btree_set(0..6_u8, 1..4)), 1..30),
+    ) {
+        let attempts: Vec<PastAttempt> = ends
+            .iter()
+            .map(|(failed, hosts)| PastAttempt {
+                hosts: hosts.iter().map(|host| format!("node-{host}")).collect(),
+                ..ended(if *failed { Reason::NodeFailure } else { Reason::Preempted }, None)
+            })
+            .collect();
+        let known: std::collections::BTreeSet<&String> =
+            attempts.iter().flat_map(|attempt| &attempt.hosts).collect();
+        let needed = attempts.last().map_or(0, |last| last.hosts.len());
+        let known_count = known.len();
+        let history = History { attempts: attempts.clone(), data_manifest_now: "v1".into(), next_rung: None, roll_back: None };
+        let excluded = history.suspect_hosts();
+        prop_assert!(known_count - excluded.len() >= needed, "{excluded:?} of {known_count}, {needed} needed");
+    }
 }

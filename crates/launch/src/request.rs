@@ -1,0 +1,98 @@
+//! What a launch asks of the engine that starts it. A launcher gives what is asked for, or refuses the launch.
+
+use serde::{Deserialize, Serialize};
+use trackway_redact::Redactor;
+
+/// Everything that is asked of the engine; by default nothing is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EngineRequest {
+    /// Machines and their parts.
+    pub resources: Resources,
+    /// The container image that the command runs in.
+    pub image: Option<String>,
+    /// The account that is charged.
+    pub account: Option<String>,
+    /// The queue or partition.
+    pub queue: Option<String>,
+    /// The engine's own name or number of a priority.
+    pub priority: Option<String>,
+    /// Machines that it must not run on.
+    pub exclude_hosts: Vec<String>,
+    /// Variables that the engine fills from its own store of secrets.
+    pub secrets: Vec<SecretReference>,
+    /// A patch in the engine's own terms, applied to what the launcher submits.
+    pub template: Option<EngineTemplate>,
+}
+
+/// Machines and their parts; what is none is left to the engine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Resources {
+    /// Machines.
+    pub nodes: Option<u32>,
+    /// Processes that the engine starts on each machine.
+    pub processes_per_node: Option<u32>,
+    /// Accelerators of each machine.
+    pub gpus: Option<GpuRequest>,
+    /// Processors of each machine.
+    pub cpus: Option<u32>,
+    /// Memory of each machine, at least.
+    pub memory_bytes: Option<u64>,
+    /// Free space for the attempt's files on each machine, at least.
+    pub disk_bytes: Option<u64>,
+    /// The longest the engine lets it run.
+    pub time_limit_seconds: Option<f64>,
+}
+
+/// Accelerators of one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuRequest {
+    /// How many.
+    pub count: u32,
+    /// The engine's name of their kind, such as `h200`.
+    pub kind: Option<String>,
+    /// Memory of each, at least.
+    pub memory_bytes: Option<u64>,
+}
+
+/// A secret by reference; its value never passes through Trackway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretReference {
+    /// The environment variable that the script finds it in.
+    pub name: String,
+    /// Where the engine has it, in its own terms, such as `hub-credentials/token`.
+    pub from: String,
+}
+
+/// A patch of what is submitted, as the engine itself writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineTemplate {
+    /// How the text is written.
+    pub format: TemplateFormat,
+    /// The patch.
+    pub text: String,
+}
+
+/// How a template is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TemplateFormat {
+    /// JSON.
+    Json,
+    /// TOML.
+    Toml,
+    /// YAML.
+    Yaml,
+}
+
+impl EngineRequest {
+    /// The request as it may be stored.
+    pub(crate) fn redacted(&self, redactor: &Redactor) -> Self {
+        let template = self.template.as_ref().map(|template| EngineTemplate {
+            format: template.format,
+            text: redactor.text(&template.text).into_owned(),
+        });
+        Self { template, ..self.clone() }
+    }
+}

@@ -1,0 +1,314 @@
+//! An engine of plain processes with the faults of real engines, and a launcher for it: for tests of what drives launchers.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use trackway_core::{AttemptId, Clock as _, Timestamp};
+use trackway_redact::Redactor;
+use trackway_system::SystemClock;
+
+use crate::conformance::Faults;
+use crate::{
+    AttemptChannel, AttemptFiles, EXIT_VERSION, ExitRecord, FolderChannel, Instance, LaunchError, LaunchSpec,
+    Launcher, Observation, Placement, Running, Seen, SpawnError, StopMode,
+};
+
+const NAME: &str = "fake";
+/// How long an answer of the engine is good enough, unless a test says otherwise.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The engine. It outlives the launchers that talk to it, and does to them what it is told to.
+#[derive(Debug, Clone, Default)]
+pub struct FakeEngine(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    jobs: BTreeMap<String, Job>,
+    /// Polls for which a job that is submitted now waits in the queue.
+    held_polls: u32,
+    /// Polls from now on that the engine does not answer.
+    hidden_polls: u32,
+    /// Submits from now on that are carried out without an answer.
+    lost_replies: u32,
+    polls: u32,
+}
+
+#[derive(Debug)]
+struct Job {
+    spec: LaunchSpec,
+    number: usize,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Queued { polls_left: u32 },
+    Running { group: Pid },
+    Ended(Observation),
+}
+
+impl Faults for FakeEngine {
+    fn hold(&self, polls: u32) {
+        self.state().held_polls = polls;
+    }
+
+    fn hide(&self, polls: u32) {
+        self.state().hidden_polls = polls;
+    }
+
+    fn lose_reply(&self) {
+        self.state().lost_replies += 1;
+    }
+}
+
+impl FakeEngine {
+    /// A launcher for this engine, as a supervisor that was just started has it.
+    #[must_use]
+    pub fn launcher(&self) -> FakeLauncher {
+        FakeLauncher { engine: self.clone(), ends: Mutex::default(), poll_interval: POLL_INTERVAL }
+    }
+
+    /// How often the engine was asked.
+    #[must_use]
+    pub fn polls(&self) -> u32 {
+        self.state().polls
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts or queues a job under a key, once; gives its number. The reply may be lost.
+    fn submit(&self, key: &str, spec: &LaunchSpec) -> Option<usize> {
+        let mut state = self.state();
+        let (number, polls_left) = (state.jobs.len() + 1, std::mem::take(&mut state.held_polls));
+        let new = || {
+            let phase = if polls_left == 0 { self.start(key, spec) } else { Phase::Queued { polls_left } };
+            Job { spec: spec.clone(), number, phase }
+        };
+        let number = state.jobs.entry(key.to_owned()).or_insert_with(new).number;
+        if state.lost_replies > 0 {
+            state.lost_replies -= 1;
+            return None;
+        }
+        Some(number)
+    }
+
+    /// What the engine says about a job, which starts when its polls in the queue are over.
+    fn poll(&self, key: &str) -> Observation {
+        let hidden = |why: &str| Observation::CannotTell { why: why.to_owned(), is_lasting: false };
+        let mut state = self.state();
+        state.polls += 1;
+        if state.hidden_polls > 0 {
+            state.hidden_polls -= 1;
+            return hidden("the engine does not answer");
+        }
+        let Some(job) = state.jobs.get_mut(key) else { return hidden("the engine knows no such job") };
+        match &job.phase {
+            Phase::Queued { polls_left } => {
+                let polls_left = polls_left.saturating_sub(1);
+                job.phase =
+                    if polls_left == 0 { self.start(key, &job.spec) } else { Phase::Queued { polls_left } };
+                Observation::Pending { why: "Priority".into() }
+            }
+            Phase::Running { .. } => Observation::Running(Running::default()),
+            Phase::Ended(end) => end.clone(),
+        }
+    }
+
+    fn start(&self, key: &str, spec: &LaunchSpec) -> Phase {
+        let started_at = SystemClock.now();
+        let record =
+            ExitRecord { version: EXIT_VERSION, started_at, ended_at: started_at, ..ExitRecord::default() };
+        match spawn(spec) {
+            Ok(child) => {
+                let group = Pid::from_raw(child.id().cast_signed());
+                let (engine, key) = (self.clone(), key.to_owned());
+                std::thread::spawn(move || engine.wait_for(&key, child, record));
+                Phase::Running { group }
+            }
+            Err(error) => {
+                let spawn_error = SpawnError { errno: error.raw_os_error(), message: error.to_string() };
+                let record = ExitRecord { spawn_error: Some(spawn_error), ..record };
+                Phase::Ended(Observation::Exited(Box::new(record)))
+            }
+        }
+    }
+
+    fn wait_for(&self, key: &str, mut child: Child, mut record: ExitRecord) {
+        let status = child.wait();
+        record.exit_code = status.as_ref().ok().and_then(std::process::ExitStatus::code);
+        record.signal = status.as_ref().ok().and_then(std::process::ExitStatus::signal);
+        record.ended_at = SystemClock.now();
+        record.main_ended_at = Some(record.ended_at);
+        record.wall_seconds = record.ended_at.seconds_since(record.started_at);
+        if let Some(job) = self.state().jobs.get_mut(key) {
+            job.phase = Phase::Ended(Observation::Exited(Box::new(record)));
+        }
+    }
+
+    fn cancel(&self, key: &str, mode: StopMode) {
+        let signal = if mode == StopMode::Kill { Signal::SIGKILL } else { Signal::SIGTERM };
+        if let Some(job) = self.state().jobs.get_mut(key) {
+            match job.phase {
+                Phase::Queued { .. } => {
+                    let why = "it was cancelled in the queue".to_owned();
+                    job.phase = Phase::Ended(Observation::Gone { why, rebooted: false });
+                }
+                Phase::Running { group } => {
+                    killpg(group, signal).ok();
+                }
+                Phase::Ended(_) => {}
+            }
+        }
+        if let StopMode::Graceful { grace_seconds } = mode {
+            let (engine, key) = (self.clone(), key.to_owned());
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_secs_f64(grace_seconds));
+                engine.cancel(&key, StopMode::Kill);
+            });
+        }
+    }
+}
+
+fn spawn(spec: &LaunchSpec) -> io::Result<Child> {
+    let files = AttemptFiles::new(&spec.directory);
+    let mut arguments = spec.argv.iter();
+    Command::new(arguments.next().map_or("", String::as_str))
+        .args(arguments)
+        .envs(spec.script_environment())
+        .current_dir(&spec.working_directory)
+        .stdin(Stdio::null())
+        .stdout(File::create(files.stdout_log())?)
+        .stderr(File::create(files.stderr_log())?)
+        .process_group(0)
+        .spawn()
+}
+
+/// The launcher: it polls its engine for every answer but an end that it knows.
+#[derive(Debug)]
+pub struct FakeLauncher {
+    engine: FakeEngine,
+    ends: Mutex<BTreeMap<String, Seen>>,
+    poll_interval: Duration,
+}
+
+impl FakeLauncher {
+    /// The same, whose answers are good enough for so long.
+    #[must_use]
+    pub fn polled_every(self, poll_interval: Duration) -> Self {
+        Self { poll_interval, ..self }
+    }
+}
+
+/// How a job is found again: [`Placement::extra`].
+#[derive(Debug, Serialize, Deserialize)]
+struct FakePlace {
+    key: String,
+    files: PathBuf,
+}
+
+fn placement_of(key: String, number: usize, spec: &LaunchSpec) -> Placement {
+    let place = FakePlace { key, files: spec.directory.clone() };
+    Placement {
+        launcher: NAME.into(),
+        job_id: number.to_string(),
+        queue: spec.request.queue.clone(),
+        extra: serde_json::to_value(place).expect("a struct of strings becomes JSON"),
+    }
+}
+
+fn place_of(placement: &Placement) -> Result<FakePlace, LaunchError> {
+    let foreign = || LaunchError::ForeignPlacement { expected: NAME, found: placement.launcher.clone() };
+    if placement.launcher != NAME {
+        return Err(foreign());
+    }
+    serde_json::from_value(placement.extra.clone()).map_err(|_| foreign())
+}
+
+fn dated(state: Observation, key: &str, seen_at: Timestamp) -> Seen {
+    let has_started = matches!(state, Observation::Running(_) | Observation::Exited(_));
+    let word = match &state {
+        Observation::Pending { why } => Some(format!("PENDING ({why})")),
+        Observation::Running(_) => Some("RUNNING".to_owned()),
+        Observation::Exited(_) | Observation::Gone { .. } => Some("ENDED".to_owned()),
+        Observation::CannotTell { .. } => None,
+    };
+    Seen {
+        state,
+        seen_at,
+        engine_state: word,
+        instance: has_started.then(|| Instance(format!("{key}/1"))),
+        hosts: has_started.then(|| "fake-1".to_owned()).into_iter().collect(),
+        devices: Vec::new(),
+    }
+}
+
+impl Launcher for FakeLauncher {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn launch(&self, spec: &LaunchSpec, _redactor: &Redactor) -> Result<Placement, LaunchError> {
+        let file_error = |source| LaunchError::File { what: "make", path: spec.directory.clone(), source };
+        trackway_files::make_folders(&spec.directory).map_err(file_error)?;
+        let key = spec.attempt_id.to_string();
+        let number = self.engine.submit(&key, spec).ok_or_else(|| LaunchError::Unavailable {
+            launcher: NAME,
+            what: "submit the job",
+            why: "there was no reply in time".into(),
+        })?;
+        Ok(placement_of(key, number, spec))
+    }
+
+    fn find(&self, attempt_id: AttemptId, _directory: &Path) -> Result<Option<Placement>, LaunchError> {
+        let key = attempt_id.to_string();
+        let state = self.engine.state();
+        Ok(state.jobs.get(&key).map(|job| placement_of(key.clone(), job.number, &job.spec)))
+    }
+
+    fn observe(&self, placement: &Placement) -> Result<Seen, LaunchError> {
+        let key = place_of(placement)?.key;
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(end) = ends.get(&key) {
+            return Ok(end.clone());
+        }
+        let now = SystemClock.now();
+        let seen = dated(self.engine.poll(&key), &key, now);
+        if seen.is_final() {
+            ends.insert(key, seen.clone());
+        }
+        Ok(seen)
+    }
+
+    fn wait(&self, placement: &Placement, timeout: Duration) -> Result<Seen, LaunchError> {
+        std::thread::sleep(timeout.min(self.poll_interval));
+        self.observe(placement)
+    }
+
+    fn poll_interval(&self) -> Duration {
+        self.poll_interval
+    }
+
+    fn stop(&self, placement: &Placement, mode: StopMode) -> Result<(), LaunchError> {
+        self.engine.cancel(&place_of(placement)?.key, mode);
+        Ok(())
+    }
+
+    fn channel(&self, placement: &Placement) -> Result<Arc<dyn AttemptChannel>, LaunchError> {
+        Ok(Arc::new(FolderChannel::new(place_of(placement)?.files)))
+    }
+
+    fn files(&self, placement: &Placement) -> Result<AttemptFiles, LaunchError> {
+        Ok(AttemptFiles::new(place_of(placement)?.files))
+    }
+}
