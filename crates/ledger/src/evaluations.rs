@@ -117,7 +117,8 @@ impl Ledger {
     /// # Errors
     /// Faults of the database.
     pub fn running_evaluations(&self) -> Result<Vec<EvaluationRow>, LedgerError> {
-        self.backend().select("WHERE state = ? ORDER BY started_at, evaluation_id", &[Value::from("running")])
+        // A word of the statement, not a parameter: so the index of those that run is used.
+        self.backend().select("WHERE state = 'running' ORDER BY started_at, evaluation_id", &[])
     }
 
     /// The newest evaluations, newest first.
