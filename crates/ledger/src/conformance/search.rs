@@ -265,7 +265,7 @@ pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Pat
         }
     }
     pages_join(ledger, home, &plain);
-    for wrong in ["\"val_loss\" <", "\"val_los\" < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
+    for wrong in ["\"val_loss\" <", "val_los < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
         let search = RunSearch { condition: Some(wrong.into()), ..RunSearch::default() };
         assert_eq!(ledger.search_runs(home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
     }

@@ -104,6 +104,7 @@ impl<'b> Best<'b> {
     }
 }
 
+/// Which candidate comes first.
 pub(super) fn compare(left: &Candidate, right: &Candidate, greatest_first: bool) -> Ordering {
     compare_values(&left.key, &right.key, greatest_first)
         .then_with(|| right.created_at.cmp(&left.created_at))
@@ -152,8 +153,7 @@ impl Rows<'_> {
             offer(of, value);
         }
         // Runs of which only attempts that are not sealed have the metric.
-        let left: Vec<(String, Vec<Value>)> = live.into_iter().collect();
-        for (run_id, values) in left {
+        for (run_id, values) in live {
             let mut value = Value::Null;
             values.into_iter().for_each(|next| pick.fold(&mut value, next));
             best.offer(Candidate::new(value, None, run_id));

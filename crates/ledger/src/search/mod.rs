@@ -33,7 +33,7 @@ use crate::records::RunRow;
 use crate::value::Value;
 
 /// Runs of a page where no other number is given.
-pub const PAGE_RUNS: usize = 100;
+pub const PAGE_RUNS: usize = 1_000;
 /// Runs whose values are in memory at once, beside those of the page.
 const BATCH_RUNS_MAX: usize = 2_000;
 /// Runs of a first batch with a condition, at least: many conditions are met by one run of a few.
