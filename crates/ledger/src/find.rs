@@ -200,6 +200,31 @@ impl Ledger {
         self.backend().select("WHERE run_id = ? ORDER BY attempt_number", &[run_id.to_value()])
     }
 
+    /// Runs by their ids, in no order.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn runs_by_id(&self, ids: &[RunId]) -> Result<Vec<RunRow>, LedgerError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Value> = ids.iter().map(Field::to_value).collect();
+        self.backend().select(&format!("WHERE run_id IN ({})", marks(ids.len())), &ids)
+    }
+
+    /// The launches of other kinds of several runs, by run, oldest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn launches_of_all(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Value> = runs.iter().map(Field::to_value).collect();
+        let tail = format!("WHERE run_id IN ({}) ORDER BY run_id, attempt_number", marks(ids.len()));
+        self.backend().select_from(LAUNCHES, &tail, &ids)
+    }
+
     /// The last training attempt of each of these runs, in no order; none of a run without attempts.
     ///
     /// # Errors

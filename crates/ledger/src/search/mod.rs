@@ -25,7 +25,6 @@ use self::before::Before;
 use self::candidates::{Best, Candidate, compare};
 use self::names::{Condition, Named};
 use self::rows::{Row, Rows, compare_values, json_of};
-use crate::backend::marks;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::query::RowPredicate;
@@ -119,7 +118,11 @@ impl Ledger {
         let mut found = walk.found;
         let has_more = found.len() > search.page.limit;
         found.truncate(search.page.limit);
-        let mut whole = self.runs_by_id(&found)?;
+        let mut whole = HashMap::new();
+        for batch in found.chunks(BATCH_RUNS_MAX) {
+            let ids: Vec<RunId> = batch.iter().filter_map(|row| row.run_id.parse().ok()).collect();
+            whole.extend(self.runs_by_id(&ids)?.into_iter().map(|run| (run.run_id.to_string(), run)));
+        }
         let mut answer = FoundRuns {
             names: rows.asked.iter().map(|asked| asked.name.clone()).collect(),
             ..FoundRuns::default()
@@ -132,18 +135,6 @@ impl Ledger {
         }
         answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
         Ok(answer)
-    }
-
-    /// The runs of a page as wholes.
-    fn runs_by_id(&self, rows: &[Row]) -> Result<HashMap<String, RunRow>, LedgerError> {
-        let mut whole = HashMap::new();
-        for batch in rows.chunks(BATCH_RUNS_MAX) {
-            let ids: Vec<Value> = batch.iter().map(|row| Value::from(row.run_id.as_str())).collect();
-            let tail = format!("WHERE run_id IN ({})", marks(ids.len()));
-            let runs: Vec<RunRow> = self.backend().select(&tail, &ids)?;
-            whole.extend(runs.into_iter().map(|run| (run.run_id.to_string(), run)));
-        }
-        Ok(whole)
     }
 }
 
