@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Trackway beside the floor and the tools a user would pick instead, in one run, and prints ratios.
 
-Usage: bench/run.sh [overhead] [logs] [sql] [classify] [record]
+Usage: bench/run.sh [overhead] [logs] [sql] [reads] [classify] [record]
 Every figure is the median of repeated runs; the spread (10th to 90th percentile) stands beside it.
 """
 
@@ -19,6 +19,29 @@ from pathlib import Path
 A4 = """select termination_reason, count(*) as attempts, sum(gpu_seconds) / 3600 as gpu_hours
 from training_attempts where model_family = 'reasoning' and started_at >= now() - interval '7 days'
 group by termination_reason order by gpu_hours desc;"""
+
+READ_RUNS = 50_000
+READ_METRICS = 12
+# What `reads` measures: conditions that many runs, few runs and no run meet; orders by a metric, by columns and by a parameter.
+READS = [
+    ["--version"],
+    ["runs"],
+    ["runs", "--json"],
+    ["runs", "--limit", "1000"],
+    ["runs", "--sort", "val_loss"],
+    ["runs", "--sort", "-max.loss"],
+    ["runs", "--sort", "wall_seconds"],
+    ["runs", "--sort", "name"],
+    ["runs", "--sort", "param.lr"],
+    ["runs", "--where", "val_loss < 0.3"],
+    ["runs", "--where", "val_loss < -0.9999"],
+    ["runs", "--where", "val_loss < -7"],
+    ["runs", "--where", "state = 'failed' and wall_seconds > 35990"],
+    ["runs", "--where", "param.lr > 0.015"],
+    ["runs", "--where", "param.optimizer = 'adam' and val_loss < 0.3", "--sort", "val_loss"],
+    ["runs", "--where", "val_loss < 0.3", "--sort", "-val_loss"],
+    ["explain", "last"],
+]
 
 
 def seconds_of(command: list[str], repeats: int, environment: dict[str, str] | None = None) -> list[float]:
@@ -107,6 +130,29 @@ def sql(binary: Path, target: Path) -> None:
             seconds_of([str(binary), "--home", folder, "--ledger", ledger, "sql", A4], 20), floor)
 
 
+def peak_bytes(command: list[str]) -> int:
+    """The most memory that one run of a command held at once, mapped files included."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise SystemExit(f"failed: {' '.join(command)}")
+    return usage.ru_maxrss * 1024
+
+
+def reads(binary: Path, target: Path) -> None:
+    """Pages of runs and a page of one run, whole process."""
+    print(f"\nreading a ledger of {READ_RUNS:,} runs and about {READ_RUNS * READ_METRICS:,} metric summaries, whole process")
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = f"{folder}/ledger.db"
+        fill = [str(target / "examples/fill_runs"), ledger, str(READ_RUNS), str(READ_METRICS), str(int(time.time()))]
+        subprocess.run(fill, check=True, stdout=subprocess.DEVNULL)
+        print(f"  {os.path.getsize(ledger) / 2**20:.0f} MiB in SQLite")
+        for arguments in READS:
+            command = [str(binary), "--home", folder, "--ledger", ledger, *arguments]
+            row(f"trackway {' '.join(arguments)}", seconds_of(command, 15))
+            print(f"  {'':<44} {peak_bytes(command) / 2**20:9.1f} MiB")
+
+
 def in_sqlite(ledger: str, query: str) -> list[float]:
     connection = sqlite3.connect(ledger)
     taken = []
@@ -148,7 +194,7 @@ def main() -> int:
     options = parser.parse_args()
     binary = (options.target / "trackway").resolve()
     target = options.target.resolve()
-    wanted = options.which or ["overhead", "logs", "sql", "classify", "record"]
+    wanted = options.which or ["overhead", "logs", "sql", "reads", "classify", "record"]
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     for name in wanted:
         match name:
@@ -158,6 +204,8 @@ def main() -> int:
                 logs(binary)
             case "sql":
                 sql(binary, target)
+            case "reads":
+                reads(binary, target)
             case "classify":
                 classify(binary, target)
             case "record":

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use trackway_core::{Clock as _, LaunchKind, RunId};
 use trackway_launch::{AttemptChannel, FolderChannel, Placement};
 use trackway_ledger::{
-    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunFilter, RunRow,
-    RunSearch, RunState, RungRow,
+    AttemptFilter, AttemptRow, AttemptState, EvaluationRow, FoundRuns, KeptRows, RunRow, RunSearch, RunState,
+    RungRow,
 };
 
 use crate::App;
@@ -59,19 +59,11 @@ impl App {
         self.ledger_read(|ledger| ledger.attempts_of_kind(run_id, kind))
     }
 
-    /// Runs, newest first.
+    /// A page of the runs that meet a condition over their columns, metrics, parameters and tags.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
-    pub fn runs(&self, limit: u32) -> Result<Vec<RunRow>, AppError> {
-        let filter = RunFilter { limit: Some(limit as usize), ..RunFilter::default() };
-        self.ledger_read(|ledger| ledger.list_runs(&filter))
-    }
-
-    /// Runs that meet a condition over their columns, metrics, parameters and tags.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Usage`] when the condition is wrong or names what no run has.
+    /// [`ErrorKind::Usage`] when the condition is wrong or names what no run has; [`ErrorKind::NotFound`] when the page comes after
+    /// what is not a training run.
     pub fn search_runs(&self, search: &RunSearch) -> Result<FoundRuns, AppError> {
         self.ledger_read(|ledger| ledger.search_runs(self.home.folder(), search))
     }

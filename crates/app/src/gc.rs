@@ -87,12 +87,19 @@ impl App {
             return Err(AppError::new(ErrorKind::Usage, "no rule selects runs to delete")
                 .hint("give --older-than, --keep-last, or both"));
         }
-        let search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
+        let mut search = RunSearch { condition: request.condition.clone(), ..RunSearch::default() };
         let mut found: Vec<(RunRow, Vec<PathBuf>)> = Vec::new();
-        for run in self.search_runs(&search)?.runs {
-            let paths = self.bulk_of(&run)?;
-            if !paths.is_empty() {
-                found.push((run, paths));
+        loop {
+            let page = self.search_runs(&search)?;
+            for run in page.runs {
+                let paths = self.bulk_of(&run)?;
+                if !paths.is_empty() {
+                    found.push((run, paths));
+                }
+            }
+            search.page.after = page.next;
+            if page.next.is_none() {
+                break;
             }
         }
         let facts: Vec<RunFacts> = found

@@ -46,6 +46,9 @@ pub enum LaunchKind {
 }
 
 impl LaunchKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::Train, Self::OneBatch, Self::Overfit, Self::Prove, Self::Evaluate];
+
     /// The word used in `TRACKWAY_KIND` and in the ledger.
     #[must_use]
     pub fn as_str(self) -> &'static str {

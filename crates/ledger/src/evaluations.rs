@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use trackway_core::{RunId, Timestamp};
 
-use crate::backend::Backend;
+use crate::backend::{Backend, marks};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
@@ -117,7 +117,8 @@ impl Ledger {
     /// # Errors
     /// Faults of the database.
     pub fn running_evaluations(&self) -> Result<Vec<EvaluationRow>, LedgerError> {
-        self.backend().select("WHERE state = ? ORDER BY started_at, evaluation_id", &[Value::from("running")])
+        // A word of the statement, not a parameter: so the index of those that run is used.
+        self.backend().select("WHERE state = 'running' ORDER BY started_at, evaluation_id", &[])
     }
 
     /// The newest evaluations, newest first.
@@ -137,15 +138,16 @@ impl Ledger {
         self.backend().select(tail, &[Value::from(task_set_sha256), Value::from("completed")])
     }
 
-    /// How often task sets were looked at; one when its content is named.
+    /// How often task sets with these contents were looked at.
     ///
     /// # Errors
     /// Faults of the database.
-    pub fn test_sets(&self, task_set_sha256: Option<&str>) -> Result<Vec<TestSetRow>, LedgerError> {
-        match task_set_sha256 {
-            Some(content) => self.backend().select("WHERE task_set_sha256 = ?", &[Value::from(content)]),
-            None => self.backend().select("ORDER BY last_used_at DESC, task_set_sha256", &[]),
+    pub fn test_sets(&self, task_set_sha256s: &[&str]) -> Result<Vec<TestSetRow>, LedgerError> {
+        if task_set_sha256s.is_empty() {
+            return Ok(Vec::new());
         }
+        let contents: Vec<Value> = task_set_sha256s.iter().map(|content| Value::from(*content)).collect();
+        self.backend().select(&format!("WHERE task_set_sha256 IN ({})", marks(contents.len())), &contents)
     }
 
     /// An evaluation by its id.

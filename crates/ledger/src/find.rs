@@ -2,6 +2,7 @@
 
 use trackway_core::{AttemptId, Domain, LaunchKind, RunId, TerminationReason, Timestamp};
 
+use crate::backend::marks;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{
@@ -83,16 +84,24 @@ pub struct EndCount {
 /// A `WHERE` clause in the making.
 #[derive(Default)]
 struct Where {
-    parts: Vec<&'static str>,
+    parts: Vec<String>,
     values: Vec<Value>,
 }
 
 impl Where {
-    fn and<F: Field>(mut self, part: &'static str, value: Option<&F>) -> Self {
+    fn and<F: Field>(mut self, part: &str, value: Option<&F>) -> Self {
         if let Some(value) = value {
-            self.parts.push(part);
+            self.parts.push(part.into());
             self.values.push(value.to_value());
         }
+        self
+    }
+
+    /// The same value, or none as well.
+    fn and_same<F: Field>(mut self, column: &str, value: Option<&F>) -> Self {
+        let test = if value.is_some() { "= ?" } else { "IS NULL" };
+        self.parts.push(format!("{column} {test}"));
+        self.values.extend(value.map(Field::to_value));
         self
     }
 
@@ -122,6 +131,21 @@ impl Ledger {
             .and("seed = ?", filter.seed.as_ref())
             .and("created_at < ?", filter.created_before.as_ref());
         let tail = clause.tail("created_at DESC, run_id DESC", filter.limit);
+        self.backend().select(&tail, &clause.values)
+    }
+
+    /// The newest other training runs with the config, the data and the seed of a run; at most so many.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn runs_with_inputs_of(&self, run: &RunRow, limit: usize) -> Result<Vec<RunRow>, LedgerError> {
+        let clause = Where::default()
+            .and("config_sha256 = ?", Some(&run.config_sha256))
+            .and("kind = ?", Some(&LaunchKind::Train))
+            .and_same("data_sha256", run.data_sha256.as_ref())
+            .and_same("seed", run.seed.as_ref())
+            .and("run_id <> ?", Some(&run.run_id));
+        let tail = clause.tail("created_at DESC, run_id DESC", Some(limit));
         self.backend().select(&tail, &clause.values)
     }
 
@@ -174,6 +198,95 @@ impl Ledger {
     /// Faults of the database.
     pub fn attempts_of_run(&self, run_id: RunId) -> Result<Vec<AttemptRow>, LedgerError> {
         self.backend().select("WHERE run_id = ? ORDER BY attempt_number", &[run_id.to_value()])
+    }
+
+    /// Runs by their ids, in no order.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn runs_by_id(&self, ids: &[RunId]) -> Result<Vec<RunRow>, LedgerError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Value> = ids.iter().map(Field::to_value).collect();
+        self.backend().select(&format!("WHERE run_id IN ({})", marks(ids.len())), &ids)
+    }
+
+    /// The launches of other kinds of several runs, by run, oldest first.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn launches_of_all(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Value> = runs.iter().map(Field::to_value).collect();
+        let tail = format!("WHERE run_id IN ({}) ORDER BY run_id, attempt_number", marks(ids.len()));
+        self.backend().select_from(LAUNCHES, &tail, &ids)
+    }
+
+    /// The last training attempt of each of these runs, in no order; none of a run without attempts.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn last_attempts_of(&self, runs: &[RunId]) -> Result<Vec<AttemptRow>, LedgerError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tail = format!(
+            "WHERE run_id IN ({}) AND NOT EXISTS (SELECT 1 FROM training_attempts later WHERE later.run_id = training_attempts.run_id AND later.attempt_number > training_attempts.attempt_number)",
+            marks(runs.len())
+        );
+        let values: Vec<Value> = runs.iter().map(Field::to_value).collect();
+        self.backend().select(&tail, &values)
+    }
+
+    /// The metrics of several attempts by attempt and name; only those with these names, unless there are none.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn metric_summaries_of_all(
+        &self,
+        attempts: &[AttemptId],
+        names: &[&str],
+    ) -> Result<Vec<MetricSummaryRow>, LedgerError> {
+        if attempts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut tail = format!("WHERE attempt_id IN ({})", marks(attempts.len()));
+        if !names.is_empty() {
+            tail += &format!(" AND name IN ({})", marks(names.len()));
+        }
+        let names = names.iter().map(|name| Value::from(*name));
+        let values: Vec<Value> = attempts.iter().map(Field::to_value).chain(names).collect();
+        self.backend().select(&format!("{tail} ORDER BY attempt_id, name"), &values)
+    }
+
+    /// The newest resume proof of a config.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn newest_resume_proof(&self, config_sha256: &str) -> Result<Option<ResumeProofRow>, LedgerError> {
+        let tail = "WHERE config_sha256 = ? ORDER BY started_at DESC, proof_id DESC LIMIT 1";
+        Ok(self.backend().select(tail, &[Value::from(config_sha256)])?.pop())
+    }
+
+    /// The content of the data sets that a run reads, by the names that it has for them.
+    ///
+    /// # Errors
+    /// Faults of the database.
+    pub fn data_snapshots_of_run(
+        &self,
+        run_id: RunId,
+    ) -> Result<Vec<(String, DataSnapshotRow)>, LedgerError> {
+        let used = self.data_of_run(run_id)?;
+        let tail = "WHERE data_sha256 IN (SELECT data_sha256 FROM run_data WHERE run_id = ?)";
+        let known: Vec<DataSnapshotRow> = self.backend().select(tail, &[run_id.to_value()])?;
+        let snapshot_of = |data: &RunDataRow| known.iter().find(|row| row.data_sha256 == data.data_sha256);
+        Ok(used
+            .into_iter()
+            .filter_map(|data| Some((data.name.clone(), snapshot_of(&data)?.clone())))
+            .collect())
     }
 
     /// The launches of one kind of a run, oldest first: its training attempts, or those of another kind.
@@ -277,8 +390,6 @@ lists! {
     metrics_of_evaluation(evaluation_id: &str) -> EvaluationMetricRow, "slice, metric";
     /// The slices of an evaluation, by name.
     slices_of_evaluation(evaluation_id: &str) -> EvaluationSliceRow, "slice";
-    /// The resume proofs of a config, newest first.
-    resume_proofs_of_config(config_sha256: &str) -> ResumeProofRow, "started_at DESC, proof_id DESC";
     /// What was checked before a run was launched, in the order of the report.
     preflight_checks_of(run_id: RunId) -> PreflightCheckRow, "place";
     /// The rungs of a run that were launched, from the smallest.
@@ -305,8 +416,6 @@ lists! {
     gate_tests_of_rule(rule: &str) -> GateTestRow, "at DESC, gate_test_id";
     /// The data sets a run reads, by name.
     data_of_run(run_id: RunId) -> RunDataRow, "name";
-    /// The snapshot with this hash, if it is known.
-    data_snapshot(data_sha256: &str) -> DataSnapshotRow, "data_sha256";
     /// The files of a snapshot, by path.
     data_snapshot_files(data_sha256: &str) -> DataSnapshotFileRow, "path";
 }

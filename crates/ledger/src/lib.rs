@@ -53,6 +53,6 @@ pub use records::{
 };
 pub use resolve::Found;
 pub use seal::{AttemptSeal, Sealed};
-pub use search::{FoundRuns, RunSearch};
+pub use search::{FoundRuns, PAGE_RUNS, Page, RunSearch};
 pub use text::{KEY_BYTES_MAX, TEXT_BYTES_MAX};
 pub use value::{Column, ColumnKind, Table};

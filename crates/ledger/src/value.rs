@@ -284,9 +284,8 @@ impl Field for LaunchKind {
     }
 
     fn from_value(value: Value) -> Result<Self, String> {
-        let all = [Self::Train, Self::OneBatch, Self::Overfit, Self::Prove, Self::Evaluate];
         match value {
-            Value::Text(word) => all
+            Value::Text(word) => Self::ALL
                 .into_iter()
                 .find(|kind| kind.as_str() == word)
                 .ok_or_else(|| format!("invalid kind of launch `{word}`")),

@@ -25,13 +25,13 @@ impl App {
             None => self.ledger_read(|ledger| ledger.newest_evaluations(limit))?,
         };
         rows.truncate(limit as usize);
-        rows.iter().map(|row| receipt::of(self, row)).collect()
+        receipt::of_all(self, &rows)
     }
 
     /// Evaluations of a run, oldest first.
     pub(crate) fn evaluations_of(&self, run_id: RunId) -> Result<Vec<EvaluationReceipt>, AppError> {
         let rows = self.ledger_read(|ledger| ledger.evaluations_of_run(run_id))?;
-        rows.iter().map(|row| receipt::of(self, row)).collect()
+        receipt::of_all(self, &rows)
     }
 
     /// The receipt of an evaluation.

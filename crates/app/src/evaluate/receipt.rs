@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use trackway_core::registry::GateVerdict;
 use trackway_core::{AttemptId, LaunchKind, RunId, Step, Timestamp};
 use trackway_evaluate::Assessment;
-use trackway_ledger::{EvaluationRow, EvaluationState};
+use trackway_ledger::{AttemptRow, EvaluationRow, EvaluationState, RunRow, TestSetRow};
 
 use crate::App;
 use crate::error::AppError;
@@ -168,16 +168,60 @@ pub struct LaunchCard {
 /// # Errors
 /// When the ledger cannot be read.
 pub fn of(app: &App, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError> {
-    let name = app.run_by_id(row.run_id)?.name;
+    Ok(receipt(row, &Beside::of(app, std::slice::from_ref(row))?))
+}
+
+/// The receipts of rows, in their order.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub fn of_all(app: &App, rows: &[EvaluationRow]) -> Result<Vec<EvaluationReceipt>, AppError> {
+    let beside = Beside::of(app, rows)?;
+    Ok(rows.iter().map(|row| receipt(row, &beside)).collect())
+}
+
+/// What the ledger has beside the rows of evaluations.
+struct Beside {
+    /// Runs whose checkpoints were judged.
+    runs: Vec<RunRow>,
+    /// How often their task sets were looked at.
+    task_sets: Vec<TestSetRow>,
+    /// Launches of evaluators.
+    launches: Vec<AttemptRow>,
+}
+
+impl Beside {
+    fn of(app: &App, rows: &[EvaluationRow]) -> Result<Self, AppError> {
+        let mut run_ids: Vec<RunId> = rows.iter().map(|row| row.run_id).collect();
+        let mut launch_run_ids: Vec<RunId> = rows.iter().filter_map(|row| row.launch_run_id).collect();
+        let mut task_sets: Vec<&str> = rows.iter().filter_map(|row| row.task_set_sha256.as_deref()).collect();
+        for ids in [&mut run_ids, &mut launch_run_ids] {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        task_sets.sort_unstable();
+        task_sets.dedup();
+        app.ledger_read(|ledger| {
+            Ok(Self {
+                runs: ledger.runs_by_id(&run_ids)?,
+                task_sets: ledger.test_sets(&task_sets)?,
+                launches: ledger.launches_of_all(&launch_run_ids)?,
+            })
+        })
+    }
+}
+
+fn receipt(row: &EvaluationRow, beside: &Beside) -> EvaluationReceipt {
+    let run = beside.runs.iter().find(|run| run.run_id == row.run_id);
     let spec = |member: &str| row.spec(member).cloned().unwrap_or_default();
     let given = |json: &Option<Json>, absent: Json| json.clone().unwrap_or(absent);
     let judged = row.judge_model.is_some() || row.judge_rubric.is_some();
-    Ok(EvaluationReceipt {
+    EvaluationReceipt {
         evaluation_id: row.evaluation_id.clone(),
         state: row.state,
         failure: row.failure.clone(),
         run_id: row.run_id,
-        name,
+        name: run.map(|run| run.name.clone()).unwrap_or_default(),
         attempt_id: row.attempt_id,
         step: row.step,
         checkpoint_manifest_sha256: row.checkpoint_manifest_sha256.clone(),
@@ -190,7 +234,7 @@ pub fn of(app: &App, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError>
             environment_lock_sha256: row.environment_lock_sha256.clone(),
             container_digest: row.container_digest.clone(),
         },
-        task_set: task_set(app, row)?,
+        task_set: task_set(row, beside),
         decoding: given(&row.decoding_json, Json::Null),
         judge: judged.then(|| JudgeCard { model: row.judge_model.clone(), rubric: row.judge_rubric.clone() }),
         seed: row.seed,
@@ -207,40 +251,39 @@ pub fn of(app: &App, row: &EvaluationRow) -> Result<EvaluationReceipt, AppError>
         baseline_evaluation_id: row.baseline_evaluation_id.clone(),
         assessment: given(&row.assessment_json, Json::Null),
         gates: given(&row.gates_json, json!([])),
-        launches: launches(app, row)?,
+        launches: launches(row, beside),
         notes: given(&row.notes_json, json!([])),
         started_at: row.started_at,
         ended_at: row.ended_at,
         receipt_sha256: row.receipt_sha256.clone(),
-    })
+    }
 }
 
-fn task_set(app: &App, row: &EvaluationRow) -> Result<Option<TaskSetCard>, AppError> {
+fn task_set(row: &EvaluationRow, beside: &Beside) -> Option<TaskSetCard> {
     if row.task_set_sha256.is_none() && row.task_set_version.is_none() {
-        return Ok(None);
+        return None;
     }
-    let counted = match row.task_set_sha256.as_deref() {
-        Some(content) => app.ledger_read(|ledger| ledger.test_sets(Some(content)))?.pop(),
-        None => None,
-    };
-    Ok(Some(TaskSetCard {
+    let counted =
+        beside.task_sets.iter().find(|set| Some(&set.task_set_sha256) == row.task_set_sha256.as_ref());
+    Some(TaskSetCard {
         path: row.spec("task_set").cloned().unwrap_or_default(),
         version: row.task_set_version.clone(),
         sha256: row.task_set_sha256.clone(),
-        use_count: counted.as_ref().map_or(0, |counted| counted.use_count),
-        checkpoint_count: counted.as_ref().map_or(0, |counted| counted.checkpoint_count),
-    }))
+        use_count: counted.map_or(0, |counted| counted.use_count),
+        checkpoint_count: counted.map_or(0, |counted| counted.checkpoint_count),
+    })
 }
 
-fn launches(app: &App, row: &EvaluationRow) -> Result<Vec<LaunchCard>, AppError> {
-    let Some(run_id) = row.launch_run_id else { return Ok(Vec::new()) };
-    let attempts = app.attempts_of_kind(run_id, LaunchKind::Evaluate)?;
-    let card = |attempt: &trackway_ledger::AttemptRow| LaunchCard {
+fn launches(row: &EvaluationRow, beside: &Beside) -> Vec<LaunchCard> {
+    let card = |attempt: &AttemptRow| LaunchCard {
         attempt_id: attempt.attempt_id,
         termination_reason: attempt.termination_reason.map(|reason| reason.to_string()),
         exit_code: attempt.exit_code,
         signal: attempt.signal,
         wall_seconds: attempt.wall_seconds,
     };
-    Ok(attempts.iter().map(card).collect())
+    let of_evaluator = |attempt: &&AttemptRow| {
+        Some(attempt.run_id) == row.launch_run_id && attempt.kind == LaunchKind::Evaluate
+    };
+    beside.launches.iter().filter(of_evaluator).map(card).collect()
 }

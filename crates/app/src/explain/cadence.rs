@@ -1,6 +1,6 @@
 //! The advice on cadence for a run: gathers what was measured, and asks tower.
 
-use trackway_core::{Clock as _, Timestamp};
+use trackway_core::{AttemptId, Clock as _, Timestamp};
 use trackway_ledger::{AttemptRow, MetricSummaryRow, RunRow};
 use trackway_recorder::cost;
 use trackway_tower::cadence::{CadenceAdvice, FailureHistory, Price, SaveCosts, advise, is_failure};
@@ -14,6 +14,14 @@ const SAVES_MIN: u64 = 3;
 const ATTEMPTS_MAX: usize = 20;
 /// Uploads, the newest ones, whose lag is counted.
 const UPLOADS_MAX: usize = 64;
+/// What is measured of saves.
+const COSTS: [&str; 5] = [
+    cost::STALL_SECONDS,
+    cost::COMMIT_LAG_SECONDS,
+    cost::SLOWDOWN,
+    cost::STEP_SECONDS,
+    cost::INTERVAL_SECONDS,
+];
 /// Failures are counted over so many days: machines and code change.
 const HISTORY_DAYS: i64 = 90;
 
@@ -27,10 +35,9 @@ impl App {
         attempts: &[AttemptRow],
         uploads: &[f64],
     ) -> Result<Option<CadenceAdvice>, AppError> {
-        let mut summaries = Vec::new();
-        for attempt in attempts.iter().rev().take(ATTEMPTS_MAX) {
-            summaries.extend(self.ledger_read(|ledger| ledger.metric_summaries_of(attempt.attempt_id))?);
-        }
+        let newest = attempts.iter().rev().take(ATTEMPTS_MAX);
+        let newest: Vec<AttemptId> = newest.map(|attempt| attempt.attempt_id).collect();
+        let summaries = self.ledger_read(|ledger| ledger.metric_summaries_of_all(&newest, &COSTS))?;
         let Some(costs) = save_costs(&summaries, upload_lag_seconds(uploads)) else { return Ok(None) };
         let since = Timestamp::from_micros(self.clock.now().as_micros() - HISTORY_DAYS * 86_400_000_000);
         let ends = self.ledger_read(|ledger| ledger.ends_like(run, &attempt.launcher, since))?;

@@ -173,8 +173,8 @@ impl App {
 
     /// The newest proof of this config, and what is not the same any more.
     fn proof_card(&self, run: &RunRow, attempt: &AttemptRow) -> Result<Option<ProofCard>, AppError> {
-        let proofs = self.ledger_read(|ledger| ledger.resume_proofs_of_config(&run.config_sha256))?;
-        let Some(proof) = proofs.into_iter().next() else { return Ok(None) };
+        let proof = self.ledger_read(|ledger| ledger.newest_resume_proof(&run.config_sha256))?;
+        let Some(proof) = proof else { return Ok(None) };
         let code_changed =
             proof.git_commit != attempt.git_commit || proof.git_diff_blake3 != attempt.git_diff_blake3;
         let changes = [
@@ -207,17 +207,8 @@ impl App {
             rows: snapshot.rows,
             size_bytes: snapshot.size_bytes,
         };
-        Ok(DataCard { sets: self.data_sets(run_id)?.into_iter().map(line).collect() })
-    }
-
-    /// The data sets of a run by name, with their content.
-    fn data_sets(&self, run_id: RunId) -> Result<Vec<(String, DataSnapshotRow)>, AppError> {
-        let mut sets = Vec::new();
-        for used in self.ledger_read(|ledger| ledger.data_of_run(run_id))? {
-            let snapshots = self.ledger_read(|ledger| ledger.data_snapshot(&used.data_sha256))?;
-            sets.extend(snapshots.into_iter().map(|snapshot| (used.name.clone(), snapshot)));
-        }
-        Ok(sets)
+        let sets = self.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))?;
+        Ok(DataCard { sets: sets.into_iter().map(line).collect() })
     }
 
     /// The last completed run of the same name before this one.
@@ -236,7 +227,7 @@ impl App {
     fn data_diff(&self, good: &RunRow, run: &RunRow) -> Result<Diff, AppError> {
         let described = |run_id| -> Result<Value, AppError> {
             let mut sets = BTreeMap::new();
-            for (name, snapshot) in self.data_sets(run_id)? {
+            for (name, snapshot) in self.ledger_read(|ledger| ledger.data_snapshots_of_run(run_id))? {
                 let files = self.ledger_read(|ledger| ledger.data_snapshot_files(&snapshot.data_sha256))?;
                 let files: BTreeMap<String, Value> = files
                     .into_iter()
@@ -258,30 +249,24 @@ impl App {
 
     /// Other completed runs with the same config, data and seed, and where their last values differ from this one's.
     fn same_inputs(&self, run: &RunRow, here: &[MetricSummaryRow]) -> Result<Vec<SameInputs>, AppError> {
-        let filter = RunFilter {
-            config_sha256: Some(run.config_sha256.clone()),
-            data_sha256: run.data_sha256.clone(),
-            seed: run.seed,
-            limit: Some(SAME_INPUTS_MAX),
-            ..RunFilter::default()
-        };
+        let others = self.ledger_read(|ledger| ledger.runs_with_inputs_of(run, SAME_INPUTS_MAX))?;
+        let ids: Vec<RunId> = others.iter().map(|other| other.run_id).collect();
+        let mut last = self.ledger_read(|ledger| ledger.last_attempts_of(&ids))?;
+        last.retain(|attempt| attempt.state == AttemptState::Sealed);
+        let completed =
+            |attempt: &&AttemptRow| attempt.termination_reason == Some(TerminationReason::Completed);
+        let ids: Vec<AttemptId> = last.iter().filter(completed).map(|attempt| attempt.attempt_id).collect();
+        let there = self.ledger_read(|ledger| ledger.metric_summaries_of_all(&ids, &[]))?;
         let mut found = Vec::new();
-        for twin in self.ledger_read(|ledger| ledger.list_runs(&filter))? {
-            let same = twin.data_sha256 == run.data_sha256 && twin.seed == run.seed;
-            if twin.run_id == run.run_id || !same {
-                continue;
-            }
-            let Some(last) = self.attempts_of(twin.run_id)?.pop() else { continue };
-            if last.state != AttemptState::Sealed {
-                continue;
-            }
-            let there = self.ledger_read(|ledger| ledger.metric_summaries_of(last.attempt_id))?;
-            let differing_metrics = if last.termination_reason == Some(TerminationReason::Completed) {
-                differing(&there, here)
-            } else {
-                Vec::new()
-            };
-            found.push(SameInputs { run_id: twin.run_id, state: twin.state.to_string(), differing_metrics });
+        for other in others {
+            let Some(last) = last.iter().find(|attempt| attempt.run_id == other.run_id) else { continue };
+            let there: Vec<_> = there.iter().filter(|row| row.attempt_id == last.attempt_id).collect();
+            let differing_metrics = differing(&there, here);
+            found.push(SameInputs {
+                run_id: other.run_id,
+                state: other.state.to_string(),
+                differing_metrics,
+            });
         }
         Ok(found)
     }
@@ -456,7 +441,7 @@ fn retry_line(retry: &RetryRow, attempts: &[AttemptRow]) -> RetryLine {
 }
 
 /// Metrics of both whose last value differs. Metrics that measure the machine, not the model, always do.
-fn differing(there: &[MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
+fn differing(there: &[&MetricSummaryRow], here: &[MetricSummaryRow]) -> Vec<(String, f64, f64)> {
     const MACHINE: [&str; 5] = ["per_second", "seconds", "millis", "bytes", "/s"];
     let of_machine = |name: &str| is_of_machine(name) || MACHINE.iter().any(|suffix| name.ends_with(suffix));
     here.iter()

@@ -1,5 +1,7 @@
 //! What there is, and what happened.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use trackway_core::registry::{GateVerdict, ModelStage};
 use trackway_core::{Clock as _, RunId, Step, Timestamp};
@@ -17,7 +19,7 @@ pub struct ModelView {
     /// The version in production.
     pub production_version: Option<Version>,
     /// What each alias points to.
-    pub aliases: std::collections::BTreeMap<String, Version>,
+    pub aliases: BTreeMap<String, Version>,
     /// What a promotion to production asks for beside evaluation and gates.
     pub policy: Policy,
     /// Newest first.
@@ -73,9 +75,9 @@ pub struct StandingAt {
     /// SHA-256 of the manifest of that version.
     pub manifest_sha256: Option<String>,
     /// The stage of each version.
-    pub stages: std::collections::BTreeMap<Version, ModelStage>,
+    pub stages: BTreeMap<Version, ModelStage>,
     /// What each alias pointed to.
-    pub aliases: std::collections::BTreeMap<String, Version>,
+    pub aliases: BTreeMap<String, Version>,
 }
 
 /// A change, in words too.
@@ -132,10 +134,16 @@ impl App {
     /// Versions that a run's checkpoints became.
     pub(crate) fn versions_of_run(&self, run_id: RunId) -> Result<Vec<RegisteredVersion>, AppError> {
         let rows = self.ledger_read(|ledger| ledger.versions_of_run(run_id))?;
+        let mut standings: BTreeMap<String, Standing> = BTreeMap::new();
+        for row in &rows {
+            if !standings.contains_key(&row.model) {
+                standings.insert(row.model.clone(), self.model(&row.model)?.standing);
+            }
+        }
         let registered = |row: ModelVersionRow| {
-            let standing = self.model(&row.model)?.standing;
+            let standing = standings.get(&row.model)?;
             let points = standing.aliases.iter().filter(|(_, version)| **version == row.version);
-            Ok(RegisteredVersion {
+            Some(RegisteredVersion {
                 stage: standing.stages.get(&row.version).copied().unwrap_or(ModelStage::Candidate),
                 aliases: points.map(|(alias, _)| alias.clone()).collect(),
                 model: row.model,
@@ -143,7 +151,7 @@ impl App {
                 step: row.step,
             })
         };
-        rows.into_iter().map(registered).collect()
+        Ok(rows.into_iter().filter_map(registered).collect())
     }
 
     /// What happened to a model, oldest first.

@@ -11,6 +11,7 @@ use trackway_ledger::ForeignTool;
   trackway runs --where 'val_loss < 0.3 and param.optimizer = \"adam\"' --sort val_loss
   trackway runs --sort -max.val_accuracy --columns name,max.val_accuracy,param.lr --limit 5
   trackway runs --where 'state = \"failed\" and `train/loss` > 10' --json
+  trackway runs --limit 100 --after 01kabc
 
 Names are columns of `runs` (docs/ledger.md), metrics (the last value; prefix `min.`, `max.` or `first.` for another one),
 `param.NAME` and `tag.NAME`. Quote names with special characters in backticks.")]
@@ -27,6 +28,9 @@ pub struct RunsArgs {
     /// Maximum number of rows
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub limit: u32,
+    /// Only runs that come after this one in the order: the last run of the previous page
+    #[arg(long, value_name = "RUN")]
+    pub after: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
 use trackway_app::App;
-use trackway_ledger::{AttemptRow, FoundRuns, RunRow, RunSearch};
+use trackway_ledger::{AttemptRow, FoundRuns, Page, RunRow, RunSearch};
 
 use crate::args::{AttemptsArgs, RunsArgs};
 use crate::exit::Failure;
@@ -7,21 +7,27 @@ use crate::printer::Printer;
 use crate::units::{duration, metric};
 
 pub fn runs(app: &App, args: &RunsArgs, printer: Printer) -> Result<u8, Failure> {
+    let after = args.after.as_deref().map(|run| app.resolve_run(run)).transpose()?;
     let search = RunSearch {
         condition: args.condition.clone(),
         order: args.sort.iter().map(|key| sort_key(key)).collect(),
         columns: args.columns.iter().map(|name| plain_name(name)).collect(),
-        limit: Some(args.limit as usize),
+        page: Page { after, limit: args.limit as usize },
     };
     let found = app.search_runs(&search)?;
     if printer.is_json() {
         printer.document(&json_runs(&found));
+    } else if found.runs.is_empty() && args.after.is_some() {
+        printer.note("no more runs");
     } else if found.runs.is_empty() && args.condition.is_some() {
         printer.note("no run meets the condition");
     } else if found.runs.is_empty() {
         printer.note("no run yet; start one with: trackway run -- COMMAND …");
     } else {
         table(&found, args, printer);
+        if let Some(next) = found.next {
+            printer.note(format!("there are more runs; list them with the same options and --after {next}"));
+        }
     }
     Ok(0)
 }
@@ -41,12 +47,14 @@ fn plain_name(name: &str) -> String {
     name.trim().trim_matches(['`', '"']).into()
 }
 
-/// The runs, each with the values of the names that were asked for.
+/// The runs, each with the values of the names that were asked for; the last one with the `--after` of the next page, where there
+/// is one.
 fn json_runs(found: &FoundRuns) -> Vec<serde_json::Value> {
     let with_values = |(run, values): (&RunRow, &Vec<serde_json::Value>)| {
         let values: serde_json::Map<_, _> = found.names.iter().cloned().zip(values.iter().cloned()).collect();
         let mut document = serde_json::json!(run);
         document["values"] = values.into();
+        document["next"] = serde_json::json!(found.next.filter(|next| *next == run.run_id));
         document
     };
     found.runs.iter().zip(&found.values).map(with_values).collect()

@@ -40,6 +40,17 @@ fn runs_are_searched_and_sorted() {
         sorted[0]["values"],
         serde_json::json!({"first.loss": 2.0, "attempt_count": 1, "val_loss": 2.0})
     );
+    let page = found(&["--sort", "name", "--limit", "2"]);
+    assert_eq!(
+        (names(&page), &page[0]["next"]),
+        (vec!["broken".into(), "large".into()], &serde_json::Value::Null)
+    );
+    assert_eq!(page[1]["next"], page[1]["run_id"]);
+    let next = found(&["--sort", "name", "--limit", "2", "--after", page[1]["next"].as_str().unwrap()]);
+    assert_eq!((names(&next), &next[0]["next"]), (vec!["small".into()], &serde_json::Value::Null));
+    let note = home.trackway(&["runs", "--limit", "1"]).stderr;
+    assert!(note.contains("--after run_"), "{note}");
+    assert_eq!(home.trackway(&["runs", "--after", "absent"]).code, 6);
     let table = home.trackway(&["runs", "--columns", "name,val_loss", "--where", "name like 'la%'"]);
     assert!(table.stdout.contains("large") && table.stdout.contains("2.0000"), "{}", table.stdout);
     assert!(!table.stdout.contains("small"), "{}", table.stdout);

@@ -88,6 +88,11 @@ const MIGRATIONS: &[Migration] = &[
         sqlite: include_str!("../../migrations/sqlite/0011_supervision.sql"),
         postgres: include_str!("../../migrations/postgres/0011_supervision.sql"),
     },
+    Migration {
+        version: 12,
+        sqlite: include_str!("../../migrations/sqlite/0012_read_indexes.sql"),
+        postgres: include_str!("../../migrations/postgres/0012_read_indexes.sql"),
+    },
 ];
 
 /// From this version on no run has a name that reads as something else.
@@ -246,7 +251,7 @@ mod tests {
             panic!("a run")
         };
         assert_eq!((run.name.as_str(), run.kind), ("old", LaunchKind::Train));
-        assert!(ledger.resume_proofs_of_config("c").unwrap().is_empty());
+        assert!(ledger.newest_resume_proof("c").unwrap().is_none());
         let refused = ledger.backend().execute("raw SQL", "UPDATE runs SET kind = 'prove'", &[]);
         assert!(refused.unwrap_err().to_string().contains("the kind of a run does not change"));
         assert_eq!(ledger.retries_of_run(run.run_id).unwrap()[0].rule, "finished");

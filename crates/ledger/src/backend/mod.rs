@@ -283,8 +283,13 @@ pub(crate) fn column_list(table: &Table) -> String {
     names.join(", ")
 }
 
+/// Marks of so many parameters, as in `IN (?, ?)`.
+pub(crate) fn marks(count: usize) -> String {
+    vec!["?"; count].join(", ")
+}
+
 fn insert_sql(table: &Table) -> String {
-    let marks = vec!["?"; table.columns.len()].join(", ");
+    let marks = marks(table.columns.len());
     format!("INSERT INTO {} ({}) VALUES ({marks})", table.name, column_list(table))
 }
 

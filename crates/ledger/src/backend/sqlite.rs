@@ -14,6 +14,9 @@ use crate::value::{ColumnKind, Value};
 
 /// Pause between two tries of a statement that SQLite does not wait for by itself.
 const RETRY_PAUSE_MILLIS: u64 = 10;
+/// As much of the file is mapped into memory: enough for the inner pages of its indexes. What is mapped counts as the memory of
+/// the process, so that it bounds what a scan of a large table shows there.
+const MAPPED_BYTES_MAX: u64 = 16 << 20;
 /// Prepared statements that are kept.
 const STATEMENTS_KEPT_MAX: usize = 64;
 
@@ -106,8 +109,10 @@ impl SqliteBackend {
         self.switch_to_wal()?;
         // NORMAL: a power cut may undo the newest commits, never tear one. Sealing asks for FULL (`begin`). What a
         // power cut undoes is computed again from the attempt's folder.
-        let pragmas = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 268435456;";
-        self.connection.execute_batch(pragmas).map_err(|source| self.failed("opening", &source))
+        let pragmas = format!(
+            "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = {MAPPED_BYTES_MAX};"
+        );
+        self.connection.execute_batch(&pragmas).map_err(|source| self.failed("opening", &source))
     }
 
     /// The switch needs the file alone for a moment and SQLite does not wait for that, so it is tried again.

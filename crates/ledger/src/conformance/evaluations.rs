@@ -105,7 +105,7 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
         assert!(error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::Usage, "{error}");
         assert!(reference == "evl_" || error.to_string().contains(told), "{reference}: {error}");
     }
-    let counted = ledger.test_sets(Some("content")).unwrap();
+    let counted = ledger.test_sets(&["content"]).unwrap();
     assert_eq!((counted[0].use_count, counted[0].checkpoint_count, counted[0].run_count), (2, 1, 1));
     assert_eq!((counted[0].first_used_at, counted[0].last_used_at), (at(3), at(3)));
     let question = "select use_count, task_set_version from test_sets where task_set_sha256 = 'content'";

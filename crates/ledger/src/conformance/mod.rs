@@ -8,9 +8,11 @@ mod leases;
 mod registry;
 mod rows;
 mod rules;
+mod search;
 mod sql;
 mod text;
 
+pub use self::search::fill_runs;
 pub use self::sql::WEEKLY_REASONS;
 
 use std::path::Path;
@@ -52,6 +54,7 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     sql::questions_are_answered(&ledger, home);
     sql::mistakes_are_told(&ledger, home);
     evaluations::metrics_cover_their_rows(open, &ledger, home);
+    search::searches_find_what_plain_reading_finds(&ledger, home);
 }
 
 /// Eight openers at once, on nothing: each finds one ledger, migrated once.

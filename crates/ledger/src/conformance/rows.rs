@@ -22,7 +22,7 @@ use crate::records::{
 use crate::resolve::Found;
 
 /// Ids that no other caller in this process gets, spread like real ones so that fragments are telling.
-struct SpreadIds;
+pub(super) struct SpreadIds;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -264,7 +264,7 @@ fn proofs_come_back(ledger: &Ledger) {
     assert_eq!(ledger.list_runs(&filter).unwrap(), [run.clone()]);
     let proof = proof(&run);
     assert!(ledger.insert_resume_proof(&proof).unwrap() && !ledger.insert_resume_proof(&proof).unwrap());
-    assert_eq!(ledger.resume_proofs_of_config("proved config").unwrap(), std::slice::from_ref(&proof));
+    assert_eq!(ledger.newest_resume_proof("proved config").unwrap().as_ref(), Some(&proof));
     let other = ResumeProofRow { verdict: ProofVerdict::Equal, ..proof };
     assert_eq!(ledger.insert_resume_proof(&other).unwrap_err().kind(), ErrorKind::Integrity);
 }
@@ -453,7 +453,6 @@ fn data_comes_back(ledger: &Ledger) {
         !ledger.insert_data_snapshot(&snapshot, std::slice::from_ref(&file)).unwrap(),
         "content is stored once"
     );
-    assert_eq!(ledger.data_snapshot("d1").unwrap(), [snapshot]);
     assert_eq!(ledger.data_snapshot_files("d1").unwrap(), [file]);
     let reader =
         RunRow::planned(RunId::new(&SpreadIds), &Name::renamed(Named::Run, "reader"), "c", json!({}), at(2));
@@ -465,6 +464,7 @@ fn data_comes_back(ledger: &Ledger) {
     };
     ledger.insert_run(&reader, std::slice::from_ref(&data)).unwrap();
     assert_eq!(ledger.data_of_run(reader.run_id).unwrap(), [data]);
+    assert_eq!(ledger.data_snapshots_of_run(reader.run_id).unwrap(), [("train".to_owned(), snapshot)]);
 }
 
 /// A word means one thing: `last`, a whole id, `RUN/NUMBER`, a name, a part of an id; several meanings and none are errors that

@@ -6,23 +6,27 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use trackway_core::Timestamp;
 
-use crate::value::{Column, ColumnKind, Value};
+use crate::backend::marks;
+use crate::value::{ColumnKind, Value};
 
 /// Most words of an `IN (…)` that are handed to the database.
 const IN_LIST_MAX: usize = 100;
 
 /// A filter in the words of both databases.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Filter {
+pub(crate) struct Filter<'c> {
     /// The column.
-    pub(super) column: &'static str,
+    pub(crate) column: &'c str,
     /// What is asked of it.
-    pub(super) test: Test,
+    pub(crate) test: Test,
 }
+
+/// A column that filters may test: its name and what it holds.
+pub(crate) type Tested<'c> = (&'c str, ColumnKind);
 
 /// What a filter asks of a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Test {
+pub(crate) enum Test {
     /// `column op value`, with `=`, `<`, `<=`, `>` or `>=`.
     Compare(Comparison, Value),
     /// One of these texts.
@@ -33,7 +37,7 @@ pub(super) enum Test {
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(crate) enum Comparison {
     Equal,
     Less,
     LessOrEqual,
@@ -75,10 +79,40 @@ impl Comparison {
     }
 }
 
-impl Filter {
+impl Test {
+    /// The test of a column in SQL; its values are added to `parameters`.
+    pub(crate) fn sql(&self, column: &str, parameters: &mut Vec<Value>) -> String {
+        match self {
+            Self::Compare(comparison, value) => {
+                parameters.push(value.clone());
+                format!("{column} {} ?", comparison.sql())
+            }
+            Self::In(texts) => {
+                parameters.extend(texts.iter().cloned().map(Value::Text));
+                format!("{column} IN ({})", marks(texts.len()))
+            }
+            Self::IsNull(true) => format!("{column} IS NULL"),
+            Self::IsNull(false) => format!("{column} IS NOT NULL"),
+        }
+    }
+
+    /// The texts of which the column must be one; `None` when it tests something else.
+    pub(super) fn texts(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
+            Self::In(texts) => Some(texts.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl<'c> Filter<'c> {
     /// The filter that an expression stands for, when a scan can use it.
-    pub(super) fn from_expression(expression: &Expr, columns: &[Column]) -> Option<Self> {
+    pub(crate) fn from_expression(expression: &Expr, columns: &[Tested<'c>]) -> Option<Self> {
         match expression {
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
+                Self::either(left, right, columns)
+            }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let comparison = Comparison::from_operator(*op)?;
                 Self::compare(left, comparison, right, columns)
@@ -93,36 +127,55 @@ impl Filter {
         }
     }
 
-    fn compare(column: &Expr, comparison: Comparison, literal: &Expr, columns: &[Column]) -> Option<Self> {
-        let column = column_of(column, columns)?;
+    /// Short lists of texts come as `column = 'a' OR column = 'b'`.
+    fn either(left: &Expr, right: &Expr, columns: &[Tested<'c>]) -> Option<Self> {
+        let (left, right) = (Self::from_expression(left, columns)?, Self::from_expression(right, columns)?);
+        if left.column != right.column {
+            return None;
+        }
+        let mut texts = left.test.texts()?;
+        texts.extend(right.test.texts()?);
+        (texts.len() <= IN_LIST_MAX).then_some(Self { column: left.column, test: Test::In(texts) })
+    }
+
+    fn compare(
+        column: &Expr,
+        comparison: Comparison,
+        literal: &Expr,
+        columns: &[Tested<'c>],
+    ) -> Option<Self> {
+        let (column, kind) = column_of(column, columns)?;
         let Expr::Literal(scalar, _) = literal else { return None };
-        let (comparison, value) = match column.kind {
+        let (comparison, value) = match kind {
             // The order of texts depends on a database's collation; equality does not.
             ColumnKind::Text | ColumnKind::Word if comparison == Comparison::Equal => {
                 (comparison, Value::Text(text_of(scalar)?))
             }
             ColumnKind::Integer => (comparison, Value::Integer(integer_of(scalar)?)),
-            ColumnKind::Real => (comparison, Value::Real(real_of(scalar)?)),
+            ColumnKind::Real => {
+                let number = real_of(scalar)?;
+                (beside_zero(comparison, number), Value::Real(number))
+            }
             ColumnKind::Timestamp => widened(comparison, nanos_of(scalar)?)?,
             _ => return None,
         };
-        Some(Self { column: column.name, test: Test::Compare(comparison, value) })
+        Some(Self { column, test: Test::Compare(comparison, value) })
     }
 
-    fn is_null(inner: &Expr, null: bool, columns: &[Column]) -> Option<Self> {
-        let column = column_of(inner, columns)?;
-        Some(Self { column: column.name, test: Test::IsNull(null) })
+    fn is_null(inner: &Expr, null: bool, columns: &[Tested<'c>]) -> Option<Self> {
+        let (column, _) = column_of(inner, columns)?;
+        Some(Self { column, test: Test::IsNull(null) })
     }
 
-    fn boolean(inner: &Expr, truth: bool, columns: &[Column]) -> Option<Self> {
-        let column = column_of(inner, columns).filter(|column| column.kind == ColumnKind::Boolean)?;
+    fn boolean(inner: &Expr, truth: bool, columns: &[Tested<'c>]) -> Option<Self> {
+        let (column, _) = column_of(inner, columns).filter(|(_, kind)| *kind == ColumnKind::Boolean)?;
         let test = Test::Compare(Comparison::Equal, Value::Boolean(truth));
-        Some(Self { column: column.name, test })
+        Some(Self { column, test })
     }
 
-    fn in_list(list: &InList, columns: &[Column]) -> Option<Self> {
-        let column = column_of(&list.expr, columns)
-            .filter(|column| matches!(column.kind, ColumnKind::Text | ColumnKind::Word))?;
+    fn in_list(list: &InList, columns: &[Tested<'c>]) -> Option<Self> {
+        let (column, _) = column_of(&list.expr, columns)
+            .filter(|(_, kind)| matches!(kind, ColumnKind::Text | ColumnKind::Word))?;
         if list.negated || list.list.len() > IN_LIST_MAX {
             return None;
         }
@@ -134,19 +187,28 @@ impl Filter {
                 _ => None,
             })
             .collect();
-        Some(Self { column: column.name, test: Test::In(texts?) })
+        Some(Self { column, test: Test::In(texts?) })
     }
 }
 
 /// The column an expression is, behind the casts with which DataFusion makes both sides alike.
-fn column_of<'c>(expression: &Expr, columns: &'c [Column]) -> Option<&'c Column> {
+fn column_of<'c>(expression: &Expr, columns: &[Tested<'c>]) -> Option<Tested<'c>> {
     match expression {
-        Expr::Column(named) => columns.iter().find(|column| column.name == named.name),
+        Expr::Column(named) => columns.iter().find(|(name, _)| *name == named.name).copied(),
         Expr::Cast(cast) if matches!(cast.expr.as_ref(), Expr::Column(_)) => {
             // Only casts that keep the order: of a timestamp to another unit.
-            column_of(&cast.expr, columns).filter(|column| column.kind == ColumnKind::Timestamp)
+            column_of(&cast.expr, columns).filter(|(_, kind)| *kind == ColumnKind::Timestamp)
         }
         _ => None,
+    }
+}
+
+/// DataFusion orders -0 before 0; for a database they are equal.
+fn beside_zero(comparison: Comparison, number: f64) -> Comparison {
+    match comparison {
+        Comparison::Less if number == 0.0 => Comparison::LessOrEqual,
+        Comparison::Greater if number == 0.0 => Comparison::GreaterOrEqual,
+        comparison => comparison,
     }
 }
 
@@ -197,22 +259,10 @@ fn widened(comparison: Comparison, nanos: i128) -> Option<(Comparison, Value)> {
 }
 
 /// The `WHERE` clause of filters, empty without any, and its parameters.
-pub(super) fn where_clause(filters: &[Filter]) -> (String, Vec<Value>) {
-    let (mut parts, mut parameters) = (Vec::new(), Vec::new());
-    for Filter { column, test } in filters {
-        match test {
-            Test::Compare(comparison, value) => {
-                parts.push(format!("{column} {} ?", comparison.sql()));
-                parameters.push(value.clone());
-            }
-            Test::In(texts) => {
-                parts.push(format!("{column} IN ({})", vec!["?"; texts.len()].join(", ")));
-                parameters.extend(texts.iter().cloned().map(Value::Text));
-            }
-            Test::IsNull(true) => parts.push(format!("{column} IS NULL")),
-            Test::IsNull(false) => parts.push(format!("{column} IS NOT NULL")),
-        }
-    }
+pub(super) fn where_clause(filters: &[Filter<'_>]) -> (String, Vec<Value>) {
+    let mut parameters = Vec::new();
+    let parts: Vec<String> =
+        filters.iter().map(|filter| filter.test.sql(filter.column, &mut parameters)).collect();
     match parts.is_empty() {
         true => (String::new(), parameters),
         false => (format!(" WHERE {}", parts.join(" AND ")), parameters),

@@ -132,7 +132,7 @@ struct Needed {
 
 impl Needed {
     /// What is asked for, what the filters test, and what tells void points.
-    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter], restarted: bool) -> Self {
+    fn of(rows: Rows, projection: Option<&Vec<usize>>, filters: &[Filter<'_>], restarted: bool) -> Self {
         let all = rows.columns();
         let asked = |index: &usize| {
             projection.is_none_or(|projection| projection.contains(index))
@@ -192,7 +192,7 @@ impl MetricsTable {
     }
 
     /// The attempts whose records may answer the query, oldest first.
-    fn sources(&self, filters: &[Filter]) -> Result<Vec<Source>, LedgerError> {
+    fn sources(&self, filters: &[Filter<'_>]) -> Result<Vec<Source>, LedgerError> {
         let runs = self.runs_asked_for(filters)?;
         let mut attempts: Vec<AttemptRow> = Vec::new();
         let mut backend = self.ledger.backend();
@@ -218,7 +218,7 @@ impl MetricsTable {
     }
 
     /// The runs that the filters name, directly or by one of their attempts; `None` when any run may be meant.
-    fn runs_asked_for(&self, filters: &[Filter]) -> Result<Option<Vec<String>>, LedgerError> {
+    fn runs_asked_for(&self, filters: &[Filter<'_>]) -> Result<Option<Vec<String>>, LedgerError> {
         if let Some(runs) = texts_of(filters, "run_id") {
             return Ok(Some(runs));
         }
@@ -235,7 +235,7 @@ impl MetricsTable {
 
     fn read(
         &self,
-        filters: &[Filter],
+        filters: &[Filter<'_>],
         projection: Option<&Vec<usize>>,
     ) -> Result<Vec<RecordBatch>, LedgerError> {
         let sources = self.sources(filters)?;
@@ -367,32 +367,24 @@ fn cut_offs(attempts: &[AttemptRow]) -> HashMap<trackway_core::AttemptId, i64> {
 }
 
 /// The texts that the filters admit for a column; `None` when they admit any.
-fn texts_of(filters: &[Filter], column: &str) -> Option<Vec<String>> {
-    filters.iter().filter(|filter| filter.column == column).find_map(|filter| texts_in(&filter.test))
-}
-
-fn texts_in(test: &Test) -> Option<Vec<String>> {
-    match test {
-        Test::Compare(Comparison::Equal, Value::Text(text)) => Some(vec![text.clone()]),
-        Test::In(texts) => Some(texts.clone()),
-        _ => None,
-    }
+fn texts_of(filters: &[Filter<'_>], column: &str) -> Option<Vec<String>> {
+    filters.iter().filter(|filter| filter.column == column).find_map(|filter| filter.test.texts())
 }
 
 /// The filters without those that the choice of the records has answered: a column that is the same in every row of one
 /// need not be read for them.
-fn left_to_rows(filters: &[Filter]) -> Vec<Filter> {
-    let answered = |index: usize, filter: &Filter| {
-        let of_same = |other: &&Filter| other.column == filter.column && texts_in(&other.test).is_some();
+fn left_to_rows<'c>(filters: &[Filter<'c>]) -> Vec<Filter<'c>> {
+    let answered = |index: usize, filter: &Filter<'_>| {
+        let of_same = |other: &&Filter<'_>| other.column == filter.column && other.test.texts().is_some();
         ["run_id", "attempt_id"].contains(&filter.column)
-            && texts_in(&filter.test).is_some()
+            && filter.test.texts().is_some()
             && !filters[..index].iter().any(|other| of_same(&other))
     };
     let left = filters.iter().enumerate().filter(|(index, filter)| !answered(*index, filter));
     left.map(|(_, filter)| filter.clone()).collect()
 }
 
-fn texts_allow(filters: &[Filter], column: &str, text: &str) -> bool {
+fn texts_allow(filters: &[Filter<'_>], column: &str, text: &str) -> bool {
     texts_of(filters, column).is_none_or(|texts| texts.iter().any(|allowed| allowed == text))
 }
 
@@ -421,7 +413,7 @@ fn decode_closed(
 }
 
 /// The rows that the filters and the cut-off admit.
-fn keep(batch: &RecordBatch, filters: &[Filter], void: &Void) -> Result<RecordBatch, ArrowError> {
+fn keep(batch: &RecordBatch, filters: &[Filter<'_>], void: &Void) -> Result<RecordBatch, ArrowError> {
     let mut mask: Option<BooleanArray> = None;
     for filter in filters {
         if let Some(admitted) = admitted(batch, filter)? {
@@ -446,7 +438,7 @@ fn keep(batch: &RecordBatch, filters: &[Filter], void: &Void) -> Result<RecordBa
     mask.map_or_else(|| Ok(batch.clone()), |mask| filter_record_batch(batch, &mask))
 }
 
-fn admitted(batch: &RecordBatch, filter: &Filter) -> Result<Option<BooleanArray>, ArrowError> {
+fn admitted(batch: &RecordBatch, filter: &Filter<'_>) -> Result<Option<BooleanArray>, ArrowError> {
     let (Some(column), Test::Compare(comparison, value)) =
         (batch.column_by_name(filter.column), &filter.test)
     else {

@@ -25,6 +25,7 @@ use datafusion::sql::sqlparser::ast;
 
 pub use self::answer::Answer;
 pub(crate) use self::arrow_rows::data_type;
+pub(crate) use self::filters::{Filter, Test};
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable, Rows, TELEMETRY};
 pub(crate) use self::metrics::{METRIC_COLUMNS, TELEMETRY_COLUMNS, metric_schema};
 pub use self::predicate::RowPredicate;

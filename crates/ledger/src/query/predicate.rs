@@ -12,13 +12,18 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, Volatility};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use trackway_core::boundary::contained;
+
+use super::filters::{Filter, Tested};
 
 /// The longest condition, in bytes.
 pub const CONDITION_BYTES_MAX: usize = 64 << 10;
@@ -90,15 +95,26 @@ impl RowPredicate {
         Ok(expression)
     }
 
+    /// Filters of which a row that meets the condition meets every one, for a database to apply beforehand. Empty where there is
+    /// none, and for a condition that cannot be evaluated.
+    pub(crate) fn filters<'c>(&self, schema: &SchemaRef, columns: &[Tested<'c>]) -> Vec<Filter<'c>> {
+        let plain = |error: DataFusionError| error.strip_backtrace();
+        let read = || -> Result<Vec<Filter<'c>>, String> {
+            let fields = DFSchema::try_from(schema.as_ref().clone()).map_err(plain)?;
+            let parsed = self.context.parse_sql_expr(&self.sql, &fields).map_err(plain)?;
+            let context = SimplifyContext::builder().with_schema(Arc::new(fields.clone())).build();
+            let simplifier = ExprSimplifier::new(context);
+            let coerced = simplifier.coerce(parsed, &fields).map_err(plain)?;
+            let condition = simplifier.simplify(coerced).map_err(plain)?;
+            let parts = split_conjunction(&condition).into_iter();
+            Ok(parts.filter_map(|part| Filter::from_expression(part, columns)).collect())
+        };
+        check_size(&self.sql).and_then(|()| with_planning_stack(read)).unwrap_or_default()
+    }
+
     fn compile(&self, schema: &SchemaRef) -> Result<Arc<dyn PhysicalExpr>, String> {
         check_size(&self.sql)?;
-        let plan =
-            || contained(|| self.plan(schema)).map_err(|panic| format!("it cannot be planned: {panic}"))?;
-        std::thread::scope(|scope| {
-            let planner = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
-            let planned = planner.spawn_scoped(scope, plan).map_err(|error| error.to_string())?;
-            planned.join().unwrap_or_else(|_| Err("it cannot be planned".into()))
-        })
+        with_planning_stack(|| self.plan(schema))
     }
 
     fn plan(&self, schema: &SchemaRef) -> Result<Arc<dyn PhysicalExpr>, String> {
@@ -112,6 +128,16 @@ impl RowPredicate {
             other => Err(format!("it is not a condition: its value is {other}")),
         }
     }
+}
+
+/// Runs `plan` on a thread with [`PLANNING_STACK_BYTES`]; a panic of it is an error.
+fn with_planning_stack<T: Send>(plan: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    let plan = || contained(plan).map_err(|panic| format!("it cannot be planned: {panic}"))?;
+    std::thread::scope(|scope| {
+        let planner = std::thread::Builder::new().stack_size(PLANNING_STACK_BYTES);
+        let planned = planner.spawn_scoped(scope, plan).map_err(|error| error.to_string())?;
+        planned.join().unwrap_or_else(|_| Err("it cannot be planned".into()))
+    })
 }
 
 /// Bounds a condition before anything walks into it.

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::arrow_rows::{Batches, RowError, schema_of};
-use super::filters::{Filter, where_clause};
+use super::filters::{Filter, Tested, where_clause};
 use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
@@ -70,7 +70,8 @@ impl TableProvider for LedgerTable {
 
 /// What DataFusion shall do with each filter: again, when the scan uses it; alone, when it cannot.
 pub(super) fn pushed_down(filters: &[&Expr], columns: &[Column]) -> Vec<TableProviderFilterPushDown> {
-    let verdict = |filter: &&Expr| match Filter::from_expression(filter, columns) {
+    let columns = tested(columns);
+    let verdict = |filter: &&Expr| match Filter::from_expression(filter, &columns) {
         Some(_) => TableProviderFilterPushDown::Inexact,
         None => TableProviderFilterPushDown::Unsupported,
     };
@@ -78,8 +79,13 @@ pub(super) fn pushed_down(filters: &[&Expr], columns: &[Column]) -> Vec<TablePro
 }
 
 /// The filters a scan can use.
-pub(super) fn usable(filters: &[Expr], columns: &[Column]) -> Vec<Filter> {
-    filters.iter().filter_map(|filter| Filter::from_expression(filter, columns)).collect()
+pub(super) fn usable(filters: &[Expr], columns: &[Column]) -> Vec<Filter<'static>> {
+    let columns = tested(columns);
+    filters.iter().filter_map(|filter| Filter::from_expression(filter, &columns)).collect()
+}
+
+fn tested(columns: &[Column]) -> Vec<Tested<'static>> {
+    columns.iter().map(|column| (column.name, column.kind)).collect()
 }
 
 /// The columns that are asked for.

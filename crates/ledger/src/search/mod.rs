@@ -2,25 +2,45 @@
 //!
 //! A name stands for, in this order: a column of `runs`; with `metric.`, `first.`, `min.`, `max.`, `param.` or `tag.` in
 //! front, what that says; a metric (its last value); a parameter. What no run has is told with the nearest name.
+//!
+//! Runs are read in batches, in the order that was asked for and no further than the page goes: of a batch only the values of the
+//! names that were asked for, by sets, and the rest of a run only where it is on the page. The condition is evaluated by DataFusion.
+//! Where the first batch is not enough, the database tests beforehand what it can of it ([`before`]).
 
-mod columns;
+mod asked;
+mod before;
+mod candidates;
 mod names;
+mod rows;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::path::Path;
 
-use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::Schema;
 use serde_json::Value as Json;
-use trackway_core::LaunchKind;
+use trackway_core::{RunId, Timestamp};
 
-use self::columns::{Cells, Columns};
-use self::names::Condition;
+use self::asked::Names;
+use self::before::Before;
+use self::candidates::{Best, Candidate, compare};
+use self::names::{Condition, Named};
+use self::rows::{Row, Rows, compare_values, json_of};
 use crate::error::LedgerError;
-use crate::find::RunFilter;
 use crate::ledger::Ledger;
 use crate::query::RowPredicate;
 use crate::records::RunRow;
+use crate::value::Value;
+
+/// Runs of a page where no other number is given.
+pub const PAGE_RUNS: usize = 1_000;
+/// Runs whose values are in memory at once, beside those of the page.
+const BATCH_RUNS_MAX: usize = 2_000;
+/// Runs of a first batch with a condition, at least: many conditions are met by one run of a few.
+const FIRST_BATCH_RUNS: usize = 64;
+/// Candidates that a first pass over the values of a name keeps.
+const FIRST_CANDIDATES: usize = 1_000;
+/// Candidates that any other pass keeps.
+const CANDIDATES_MAX: usize = 50_000;
 
 /// What to look for.
 #[derive(Debug, Clone, Default)]
@@ -32,8 +52,23 @@ pub struct RunSearch {
     pub order: Vec<(String, bool)>,
     /// Names whose values are wanted.
     pub columns: Vec<String>,
-    /// At most so many.
-    pub limit: Option<usize>,
+    /// Which part of all that is found.
+    pub page: Page,
+}
+
+/// A part of a list of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// Only what comes after this run in the order; [`FoundRuns::next`] of the page before.
+    pub after: Option<RunId>,
+    /// At most so many runs.
+    pub limit: usize,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after: None, limit: PAGE_RUNS }
+    }
 }
 
 /// Runs that were found, with the values of what was asked for.
@@ -45,66 +80,229 @@ pub struct FoundRuns {
     pub names: Vec<String>,
     /// For each run the values of `names`; what it lacks is null.
     pub values: Vec<Vec<Json>>,
+    /// The last of the runs, where more come after it: [`Page::after`] of the next page.
+    pub next: Option<RunId>,
 }
 
 impl Ledger {
-    /// Training runs that meet a condition. `home` holds the records of attempts that still live: their metrics count as
-    /// they are now.
+    /// A page of the training runs that meet a condition. `home` holds the records of attempts that still live: their metrics
+    /// count as they are now.
     ///
     /// # Errors
-    /// [`LedgerError::Query`] when a condition is wrong or names what no run has.
+    /// [`LedgerError::Query`] when a condition is wrong or names what no run has; [`LedgerError::NotFound`] when the run that the
+    /// page comes after is not a training run.
     pub fn search_runs(&self, home: &Path, search: &RunSearch) -> Result<FoundRuns, LedgerError> {
-        let runs = self.list_runs(&RunFilter { kind: LaunchKind::Train, ..RunFilter::default() })?;
         let mut condition = search.condition.as_deref().map(Condition::parse).transpose()?;
-        let mut columns = Columns::of(self, home, &runs)?;
-        for name in search.columns.iter().chain(search.order.iter().map(|(name, _)| name)) {
-            columns.take(name)?;
+        let mut names = Names::new(self, home);
+        for name in &search.columns {
+            names.take(name)?;
+        }
+        let mut order = Vec::new();
+        for (name, greatest_first) in &search.order {
+            order.push((names.take(name)?, *greatest_first));
         }
         for named in condition.iter_mut().flat_map(Condition::names) {
             // `tag.team = "x"`: what is quoted and no name is a text.
-            if !named.in_double_quotes || columns.knows(&named.name)? {
-                columns.take(&named.name)?;
+            if !named.in_double_quotes || names.knows(&named.name)? {
+                names.take(&named.name)?;
             }
         }
-        let mut kept: Vec<usize> = match &condition {
-            None => (0..runs.len()).collect(),
-            Some(condition) => {
-                let sql =
-                    condition.to_sql(|named| named.in_double_quotes && columns.get(&named.name).is_none());
-                meeting(&sql, columns.batch()?)?
-            }
+        let condition = condition.map(|condition| {
+            let is_text = |named: &Named| named.in_double_quotes && names.place(&named.name).is_none();
+            RowPredicate::new(&condition.to_sql(is_text))
+        });
+        let (asked, live) = names.into_parts();
+        let rows = Rows { ledger: self, asked, live };
+        let mut walk = Walk::new(&rows, condition.as_ref(), order, search.page)?;
+        walk.go()?;
+        let mut found = walk.found;
+        let has_more = found.len() > search.page.limit;
+        found.truncate(search.page.limit);
+        let mut whole = HashMap::new();
+        for batch in found.chunks(BATCH_RUNS_MAX) {
+            let ids: Vec<RunId> = batch.iter().filter_map(|row| row.run_id.parse().ok()).collect();
+            whole.extend(self.runs_by_id(&ids)?.into_iter().map(|run| (run.run_id.to_string(), run)));
+        }
+        let mut answer = FoundRuns {
+            names: rows.asked.iter().map(|asked| asked.name.clone()).collect(),
+            ..FoundRuns::default()
         };
-        let keys: Vec<(&Cells, bool)> = search
-            .order
-            .iter()
-            .filter_map(|(name, greatest_first)| Some((columns.get(name)?, *greatest_first)))
-            .collect();
-        kept.sort_by(|left, right| compare(&keys, *left, *right));
-        kept.truncate(search.limit.unwrap_or(usize::MAX));
-        let values = kept.iter().map(|row| columns.all().map(|cells| cells.json(*row)).collect()).collect();
-        let names = columns.names();
-        let mut runs: Vec<Option<RunRow>> = runs.into_iter().map(Some).collect();
-        Ok(FoundRuns { names, values, runs: kept.into_iter().filter_map(|row| runs[row].take()).collect() })
+        for row in &found {
+            if let Some(run) = whole.remove(&row.run_id) {
+                answer.runs.push(run);
+                answer.values.push(row.values.iter().map(json_of).collect());
+            }
+        }
+        answer.next = answer.runs.last().filter(|_| has_more).map(|run| run.run_id);
+        Ok(answer)
     }
 }
 
-/// The rows that meet a condition for sure.
-fn meeting(sql: &str, batch: RecordBatch) -> Result<Vec<usize>, LedgerError> {
-    let schema = Schema::clone(batch.schema_ref());
-    let holds = RowPredicate::new(sql).holds(&batch).map_err(|why| {
-        let types: Vec<String> = schema
-            .fields()
-            .iter()
-            .map(|field| format!("{} is {}", field.name(), field.data_type()))
-            .collect();
-        LedgerError::Query(format!("the condition cannot be evaluated: {why} ({})", types.join(", ")))
-    })?;
-    Ok((0..holds.len()).filter(|row| holds.is_valid(*row) && holds.value(*row)).collect())
+/// The way through the runs of a ledger to those of a page.
+struct Walk<'w> {
+    rows: &'w Rows<'w>,
+    condition: Option<&'w RowPredicate>,
+    /// Places of names, and whether the greatest comes first.
+    order: Vec<(usize, bool)>,
+    /// Only what comes after this row.
+    after: Option<Row>,
+    /// One more than the page has, to know whether there are more.
+    wanted: usize,
+    /// The best so far, in order.
+    found: Vec<Row>,
+    /// What the database tests beforehand, once that is known.
+    before: Option<Before>,
 }
 
-fn compare(keys: &[(&Cells, bool)], left: usize, right: usize) -> Ordering {
-    keys.iter()
-        .map(|(cells, greatest_first)| cells.compare(left, right, *greatest_first))
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
+impl<'w> Walk<'w> {
+    fn new(
+        rows: &'w Rows<'w>,
+        condition: Option<&'w RowPredicate>,
+        order: Vec<(usize, bool)>,
+        page: Page,
+    ) -> Result<Self, LedgerError> {
+        // A wrong condition is refused where there is no run, too.
+        condition.map(|condition| rows.meeting(condition, Vec::new())).transpose()?;
+        let after = match page.after {
+            None => None,
+            Some(run_id) => Some(row_of(rows, run_id)?),
+        };
+        let wanted = page.limit.saturating_add(1);
+        Ok(Self { rows, condition, order, after, wanted, found: Vec::new(), before: None })
+    }
+
+    fn go(&mut self) -> Result<(), LedgerError> {
+        let Some((key, greatest_first)) = self.order.first().copied() else { return self.newest(None) };
+        self.by_key(key, greatest_first)?;
+        // Runs that lack the name come after all that have it.
+        match self.is_full() || !self.rows.asked[key].may_lack() {
+            true => Ok(()),
+            false => self.newest(Some(key)),
+        }
+    }
+
+    /// Goes through the runs that have a name, the best first, until no other can be on the page.
+    fn by_key(&mut self, key: usize, greatest_first: bool) -> Result<(), LedgerError> {
+        let mut start = None;
+        if let Some(after) = &self.after {
+            if after.values[key] == Value::Null {
+                return Ok(());
+            }
+            // Its equals are candidates, too: what else they are ordered by is not known yet.
+            start = Some(Candidate::first_of(after.values[key].clone()));
+        }
+        let (mut before, mut count_max) = (Before::default(), FIRST_CANDIDATES);
+        loop {
+            let mut best = Best::new(greatest_first, start.as_ref(), count_max);
+            self.rows.offer_all(&self.rows.asked[key], &before, &mut best)?;
+            let (candidates, more) = best.into_sorted();
+            let (mut rest, mut size) = (&candidates[..], self.first_batch());
+            while let Some(next) = rest.first() {
+                if self.is_decided(key, greatest_first, next) {
+                    return Ok(());
+                }
+                let (batch, later) = rest.split_at(size.min(rest.len()));
+                let ids = batch.iter().map(|candidate| candidate.run_id.clone());
+                self.take(self.rows.by_id(ids)?)?;
+                (rest, size) = (later, BATCH_RUNS_MAX);
+            }
+            if !more {
+                return Ok(());
+            }
+            start = candidates.last().cloned();
+            (before, count_max) = (self.before(), CANDIDATES_MAX);
+        }
+    }
+
+    /// Goes through the runs, the newest first, until no other can be on the page. `lacking`: only those that lack this name.
+    fn newest(&mut self, lacking: Option<usize>) -> Result<(), LedgerError> {
+        // Among runs that lack the first name of an order the others decide: all of them are read then.
+        let in_order = self.order.len() <= 1;
+        // Rows of this order are behind the one that the page comes after, unless that one has the name.
+        let is_here = |row: &&Row| in_order && lacking.is_none_or(|key| row.values[key] == Value::Null);
+        let start = self.after.as_ref().filter(is_here);
+        let mut start: Option<(Timestamp, String)> = start.map(|row| (row.created_at, row.run_id.clone()));
+        let (mut before, mut size) = (Before::default(), self.first_batch());
+        loop {
+            let mut batch = self.rows.newest(&before, start.as_ref(), size)?;
+            let has_more = batch.len() == size;
+            start = batch.last().map(|row| (row.created_at, row.run_id.clone()));
+            if let Some(key) = lacking {
+                batch.retain(|row| row.values[key] == Value::Null);
+            }
+            self.take(batch)?;
+            if !has_more || (in_order && self.is_full()) {
+                return Ok(());
+            }
+            (before, size) = (self.before(), BATCH_RUNS_MAX);
+        }
+    }
+
+    /// Puts those of the rows that meet the condition to what was found.
+    fn take(&mut self, mut batch: Vec<Row>) -> Result<(), LedgerError> {
+        if let Some(after) = &self.after {
+            batch.retain(|row| self.compare(row, after).is_gt());
+        }
+        if let Some(condition) = self.condition {
+            batch = self.rows.meeting(condition, batch)?;
+        }
+        let mut found = std::mem::take(&mut self.found);
+        found.extend(batch);
+        found.sort_by(|left, right| self.compare(left, right));
+        found.truncate(self.wanted);
+        self.found = found;
+        Ok(())
+    }
+
+    fn compare(&self, left: &Row, right: &Row) -> Ordering {
+        let by_keys = self.order.iter().map(|(key, greatest_first)| {
+            compare_values(&left.values[*key], &right.values[*key], *greatest_first)
+        });
+        by_keys
+            .into_iter()
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+            .then_with(|| right.created_at.cmp(&left.created_at))
+            .then_with(|| right.run_id.cmp(&left.run_id))
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() >= self.wanted
+    }
+
+    /// Whether everything that was found comes before this candidate and what comes after it.
+    fn is_decided(&self, key: usize, greatest_first: bool, next: &Candidate) -> bool {
+        let Some(last) = self.found.last().filter(|_| self.is_full()) else { return false };
+        let last = Candidate::new(last.values[key].clone(), Some(last.created_at), last.run_id.clone());
+        match self.order.len() == 1 && next.is_whole() {
+            true => compare(&last, next, greatest_first).is_lt(),
+            false => compare_values(&last.key, &next.key, greatest_first).is_lt(),
+        }
+    }
+
+    fn first_batch(&self) -> usize {
+        let least = if self.condition.is_some() { FIRST_BATCH_RUNS } else { 1 };
+        self.wanted.clamp(least, BATCH_RUNS_MAX)
+    }
+
+    fn before(&mut self) -> Before {
+        let read = || {
+            let Some(condition) = self.condition else { return Before::default() };
+            let names: Vec<_> =
+                self.rows.asked.iter().map(|asked| (asked.name.as_str(), asked.kind)).collect();
+            let filters = condition.filters(&self.rows.schema(), &names);
+            Before::of(&self.rows.asked, &self.rows.live, &filters)
+        };
+        self.before.get_or_insert_with(read).clone()
+    }
+}
+
+/// The run that a page comes after, with its values.
+fn row_of(rows: &Rows<'_>, run_id: RunId) -> Result<Row, LedgerError> {
+    let found = rows.by_id(std::iter::once(run_id.to_string()))?.pop();
+    found.ok_or_else(|| LedgerError::NotFound {
+        what: "training run",
+        name: run_id.to_string(),
+        hint: String::new(),
+    })
 }

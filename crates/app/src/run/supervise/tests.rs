@@ -97,6 +97,7 @@ impl Attempt {
             attached: false,
             running_seconds: 0.0,
             fenced: &|| None,
+            superseded_by: &|| None,
             cancel: &self.cancel,
         };
         let ended = supervise(watched, None, &launcher, &SystemClock, &self.kept, &mut |_, _| {});

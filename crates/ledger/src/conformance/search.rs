@@ -1,0 +1,487 @@
+//! Searching runs: pages, filters of the database and early ends change nothing of what plain reading of everything finds.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use serde_json::json;
+use trackway_core::name::{Name, Named};
+use trackway_core::{AttemptId, LaunchKind, Rng, RunId, SplitMix64, TerminationReason, Timestamp};
+use trackway_formats::record::{Encoder, Origin, SEGMENT_EXTENSION, SegmentHeader};
+
+use super::rows::{SpreadIds, at, new_attempt, stored_run};
+use crate::close::live_summaries;
+use crate::error::{ErrorKind, LedgerError};
+use crate::find::RunFilter;
+use crate::ledger::Ledger;
+use crate::query::RowPredicate;
+use crate::records::{AttemptRow, AttemptState, MetricSummaryRow, ParameterRow, RunRow, RunState, TagRow};
+use crate::search::{FoundRuns, Page, RunSearch};
+use crate::value::{Record as _, Value};
+
+/// Runs that are stored in one transaction.
+const RUNS_AT_ONCE: u32 = 1_000;
+/// Seconds between two runs; every other one is created at the same moment as the one before.
+const APART_SECONDS: f64 = 60.0;
+/// What a plan weighs, beside its settings.
+const NOTES_BYTES: usize = 800;
+
+/// Fills a ledger with sealed training runs, each with so many metrics, and with parameters and a tag; the newest one is created at
+/// `newest`. One of ten has two attempts, and some lack some of it. The same numbers give the same runs.
+///
+/// # Errors
+/// Faults of the database.
+pub fn fill_runs(
+    ledger: &Ledger,
+    run_count: u32,
+    metric_count: u32,
+    newest: Timestamp,
+) -> Result<(), LedgerError> {
+    let mut rng = SplitMix64::new(11);
+    let mut first = 0;
+    while first < run_count {
+        let end = run_count.min(first + RUNS_AT_ONCE);
+        ledger.backend().transaction(false, |backend| {
+            for number in first..end {
+                let made = newest.plus_seconds(-APART_SECONDS * f64::from((run_count - 1 - number) / 2));
+                let run = run_of(number, made);
+                backend.insert(&run)?;
+                let seconds = run.wall_seconds / f64::from(run.attempt_count);
+                for attempt_number in 1..=run.attempt_count {
+                    let mut attempt =
+                        AttemptRow::planned(AttemptId::new(&SpreadIds), attempt_number, run.kind, &run);
+                    backend.insert(&attempt)?;
+                    for row in metrics_of(&attempt, number, metric_count, &mut rng) {
+                        backend.insert(&row)?;
+                    }
+                    for (name, value) in parameters_of(number, attempt_number == run.attempt_count) {
+                        let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
+                        backend.insert(&ParameterRow { attempt_id, run_id, name: name.into(), value })?;
+                    }
+                    if number % 3 == 0 {
+                        let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
+                        let value = if number % 2 == 0 { "search" } else { "Ranking é" };
+                        backend.insert(&TagRow {
+                            attempt_id,
+                            run_id,
+                            name: "team".into(),
+                            value: value.into(),
+                        })?;
+                    }
+                    attempt.state = AttemptState::Sealed;
+                    attempt.started_at = Some(made);
+                    attempt.ended_at = Some(made.plus_seconds(seconds));
+                    attempt.sealed_at = attempt.ended_at;
+                    attempt.receipt_sha256 = Some("0".repeat(64));
+                    attempt.wall_seconds = Some(seconds);
+                    attempt.termination_reason = run.termination_reason;
+                    backend.update_in(AttemptRow::TABLE, &attempt, &["run_id", "kind"])?;
+                }
+            }
+            Ok(())
+        })?;
+        first = end;
+    }
+    Ok(())
+}
+
+fn run_of(number: u32, made: Timestamp) -> RunRow {
+    let config = json!({ "lr": f64::from(number % 17) * 0.001, "notes": "x".repeat(NOTES_BYTES) });
+    let name = Name::renamed(Named::Run, &format!("filled-{}", number % 97));
+    let mut run =
+        RunRow::planned(RunId::new(&SpreadIds), &name, &format!("config-{}", number % 500), config, made);
+    let has_failed = number % 4 == 1;
+    run.state = if has_failed { RunState::Failed } else { RunState::Completed };
+    run.termination_reason =
+        Some(if has_failed { TerminationReason::HostOom } else { TerminationReason::Completed });
+    run.model_family = (number % 5 > 0).then(|| format!("family-{}", number % 5));
+    run.seed = (number % 7 > 0).then_some(u64::from(number % 7));
+    run.attempt_count = if number % 10 == 4 { 2 } else { 1 };
+    run.wall_seconds = f64::from(number * 7919 % 36_000) + 0.5;
+    run.gpu_seconds = run.wall_seconds * 8.0;
+    run.cost_usd = (number % 6 > 0).then(|| run.gpu_seconds / 900.0);
+    run.ended_at = Some(made.plus_seconds(run.wall_seconds));
+    run
+}
+
+/// `val_loss`, `loss`, `epoch`, and others up to the number that is asked for; one of eleven runs lacks the first.
+fn metrics_of(attempt: &AttemptRow, number: u32, count: u32, rng: &mut SplitMix64) -> Vec<MetricSummaryRow> {
+    let names = (0..count).map(|place| match place {
+        0 => "val_loss".to_owned(),
+        1 => "loss".to_owned(),
+        2 => "epoch".to_owned(),
+        other => format!("metric_{other:02}"),
+    });
+    names
+        .enumerate()
+        .filter(|(place, _)| *place > 0 || number % 11 > 0)
+        .map(|(place, name)| {
+            let last = match (place, number % 13) {
+                (2, _) => Some(10.0),
+                (_, 0) => None,
+                (_, 1) => Some(0.0),
+                (_, 2) => Some(-0.0),
+                (_, 3) => Some(f64::INFINITY),
+                _ => Some(rng.next_unit() * 4.0 - 1.0),
+            };
+            MetricSummaryRow {
+                attempt_id: attempt.attempt_id,
+                run_id: attempt.run_id,
+                name,
+                point_count: 100,
+                non_finite_count: 0,
+                first_step: 1,
+                last_step: 100,
+                first_value: last.map(|value| value + 1.0),
+                last_value: last,
+                min_value: last.map(|value| value - rng.next_unit()),
+                max_value: last.map(|value| value + 2.0),
+                mean_value: last,
+            }
+        })
+        .collect()
+}
+
+/// Texts, numbers, both, and numbers where the last attempt's count.
+fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
+    let mut found = vec![
+        ("lr", format!("{}", f64::from(number % 17) * 0.001)),
+        ("optimizer", ["adam", "sgd", "Adam", "lion"][number as usize % 4].to_owned()),
+        ("late", if is_last { format!("{}", number % 5) } else { "not yet".to_owned() }),
+    ];
+    if number % 2 == 0 {
+        found.push(("mixed", if number % 5 == 0 { "none".to_owned() } else { format!("{}", number % 3) }));
+    }
+    found
+}
+
+/// Names that the searches below use.
+const NAMES: [&str; 17] = [
+    "state",
+    "name",
+    "model_family",
+    "seed",
+    "attempt_count",
+    "gpu_seconds",
+    "cost_usd",
+    "val_loss",
+    "first.val_loss",
+    "min.loss",
+    "max.loss",
+    "epoch",
+    "param.lr",
+    "param.optimizer",
+    "param.mixed",
+    "param.late",
+    "tag.team",
+];
+
+/// Conditions of one name.
+const ATOMS: [&str; 31] = [
+    "\"state\" = 'failed'",
+    "\"state\" in ('failed', 'running')",
+    "\"name\" = 'filled-3'",
+    "\"name\" like 'filled-1%'",
+    "\"model_family\" is null",
+    "\"model_family\" > 'family-2'",
+    "\"seed\" >= 4",
+    "\"seed\" is not null",
+    "\"attempt_count\" = 2",
+    "\"attempt_count\" > 1.5",
+    "\"gpu_seconds\" < 20000",
+    "\"cost_usd\" between 10 and 90.5",
+    "\"val_loss\" < 0.3",
+    "\"val_loss\" > 0",
+    "\"val_loss\" < 0",
+    "\"val_loss\" = 0",
+    "\"val_loss\" <> 0",
+    "\"val_loss\" is null",
+    "\"val_loss\" > 1000",
+    "0.5 >= \"first.val_loss\"",
+    "\"min.loss\" > -1.5",
+    "\"max.loss\" < \"min.loss\" + 2.2",
+    "\"epoch\" = 10",
+    "\"param.lr\" < 0.004",
+    "\"param.lr\" in (0.001, 0.005)",
+    "\"param.optimizer\" = 'adam'",
+    "lower(\"param.optimizer\") = 'adam'",
+    "\"param.mixed\" = '2'",
+    "\"param.late\" >= 3",
+    "\"tag.team\" = 'search'",
+    "\"tag.team\" is not null",
+];
+
+/// Orders: names, and whether the greatest comes first.
+const ORDERS: [&[(&str, bool)]; 11] = [
+    &[],
+    &[("val_loss", false)],
+    &[("val_loss", true)],
+    &[("max.loss", true)],
+    &[("epoch", false)],
+    &[("cost_usd", true)],
+    &[("attempt_count", true)],
+    &[("name", false)],
+    &[("param.lr", false)],
+    &[("param.mixed", true), ("val_loss", false)],
+    &[("seed", false), ("tag.team", true), ("name", false)],
+];
+
+/// Runs of which there are more than any batch and any first pass holds.
+const RUNS: u32 = 2_500;
+/// Conditions that are tried, beside those of one name.
+const CONDITIONS: usize = 20;
+
+pub(super) fn searches_find_what_plain_reading_finds(ledger: &Ledger, home: &Path) {
+    fill_runs(ledger, RUNS, 3, at(50_000)).unwrap();
+    live_run(ledger, home);
+    let plain = Plain::of(ledger, home);
+    let mut rng = SplitMix64::new(5);
+    let mut pick = |count: usize| (rng.next_u64() % count as u64) as usize;
+    let mut conditions: Vec<Option<String>> = vec![None];
+    conditions.extend(ATOMS.map(|atom| Some(atom.to_owned())));
+    for _ in 0..CONDITIONS {
+        let (one, two, three) =
+            (ATOMS[pick(ATOMS.len())], ATOMS[pick(ATOMS.len())], ATOMS[pick(ATOMS.len())]);
+        conditions.push(Some(match pick(4) {
+            0 => format!("{one} and {two}"),
+            1 => format!("({one} or {two}) and {three}"),
+            2 => format!("not ({one}) and {two} and {three}"),
+            _ => format!("{one} or {two} and not {three}"),
+        }));
+    }
+    for (number, condition) in conditions.iter().enumerate() {
+        let order = ORDERS[number % ORDERS.len()];
+        let other = ORDERS[pick(ORDERS.len())];
+        for (order, limit) in [(order, 20), (other, 700)] {
+            let expected = plain.found(condition.as_deref(), order);
+            let said = format!("{condition:?} by {order:?}, {limit} of {}", expected.len());
+            let found = search(ledger, home, condition.as_deref(), order, Page { after: None, limit });
+            let count = expected.len().min(limit);
+            assert_eq!(shown(&found), plain.rows(&expected[..count]), "{said}");
+            let next = (expected.len() > limit).then(|| plain.runs[expected[limit - 1]].run_id);
+            assert_eq!(found.next, next, "{said}");
+        }
+    }
+    pages_join(ledger, home, &plain);
+    for wrong in ["\"val_loss\" <", "val_los < 1", "\"val_loss\" + 1", "\"name\" + 1 > 2 and"] {
+        let search = RunSearch { condition: Some(wrong.into()), ..RunSearch::default() };
+        assert_eq!(ledger.search_runs(home, &search).unwrap_err().kind(), ErrorKind::Usage, "{wrong}");
+    }
+    let page = Page { after: Some(RunId::new(&SpreadIds)), limit: 5 };
+    let unknown = ledger.search_runs(home, &RunSearch { page, ..RunSearch::default() });
+    assert_eq!(unknown.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// Pages that each go on where the one before ended are the whole list.
+fn pages_join(ledger: &Ledger, home: &Path, plain: &Plain) {
+    let condition = Some("\"param.lr\" < 0.003");
+    for order in ORDERS {
+        let expected = plain.found(condition, order);
+        let mut joined = Vec::new();
+        let mut page = Page { after: None, limit: 97 };
+        loop {
+            let found = search(ledger, home, condition, order, page);
+            assert!(found.runs.len() <= page.limit);
+            joined.extend(shown(&found));
+            page.after = found.next;
+            if found.next.is_none() {
+                break;
+            }
+        }
+        assert_eq!(joined, plain.rows(&expected), "{order:?}");
+    }
+}
+
+fn search(
+    ledger: &Ledger,
+    home: &Path,
+    condition: Option<&str>,
+    order: &[(&str, bool)],
+    page: Page,
+) -> FoundRuns {
+    let search = RunSearch {
+        condition: condition.map(String::from),
+        order: order.iter().map(|(name, greatest_first)| ((*name).to_owned(), *greatest_first)).collect(),
+        columns: NAMES.map(String::from).to_vec(),
+        page,
+    };
+    ledger.search_runs(home, &search).unwrap_or_else(|error| panic!("{condition:?}: {error}"))
+}
+
+/// A run with a sealed attempt and one that still records.
+fn live_run(ledger: &Ledger, home: &Path) {
+    let run = stored_run(ledger, "still recording");
+    let attempt = new_attempt(&run, 1, LaunchKind::Train);
+    ledger.insert_attempt(&attempt).unwrap();
+    let header = SegmentHeader {
+        at: at(1),
+        origin: Origin::Sdk,
+        pid: 1,
+        segment_sequence: 0,
+        boot_id: String::new(),
+        run_id: run.run_id.to_string(),
+        attempt_id: attempt.attempt_id.to_string(),
+        writer: "test".into(),
+    };
+    let (mut bytes, mut encoder) = (Vec::new(), Encoder::new());
+    encoder.begin(&mut bytes, &header);
+    for (step, value) in [(1, 0.9), (2, 0.2)] {
+        encoder.metrics(&mut bytes, at(1), step, &[("val_loss", value), ("loss", value)]);
+    }
+    let folder = home.join("attempts").join(attempt.attempt_id.to_string()).join("records");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("a.{SEGMENT_EXTENSION}")), bytes).unwrap();
+}
+
+/// Everything of a ledger in memory, and searches over it without any shortcut.
+struct Plain {
+    /// Newest first.
+    runs: Vec<RunRow>,
+    /// The values of each name, one for each run.
+    values: HashMap<&'static str, Vec<Value>>,
+}
+
+impl Plain {
+    fn of(ledger: &Ledger, home: &Path) -> Self {
+        let runs = ledger.list_runs(&RunFilter::default()).unwrap();
+        let mut metrics: Vec<MetricSummaryRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
+        for attempt in ledger.unsealed_attempts().unwrap() {
+            if attempt.kind == LaunchKind::Train {
+                metrics.extend(live_summaries(home, &attempt).unwrap());
+            }
+        }
+        let parameters: Vec<ParameterRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
+        let tags: Vec<TagRow> = ledger.backend().select("ORDER BY attempt_id", &[]).unwrap();
+        let values_of = |name: &'static str| -> Vec<Value> {
+            if let Some(column) = RunRow::TABLE.columns.iter().position(|column| column.name == name) {
+                return runs.iter().map(|run| run.values().swap_remove(column)).collect();
+            }
+            match name.split_once('.') {
+                Some(("param", rest)) => {
+                    let named = parameters.iter().filter(|row| row.name == rest);
+                    last_texts(&runs, named.map(|row| (row.run_id, row.value.as_str())))
+                }
+                Some(("tag", rest)) => {
+                    let named = tags.iter().filter(|row| row.name == rest);
+                    last_texts(&runs, named.map(|row| (row.run_id, row.value.as_str())))
+                }
+                Some((pick, rest)) => metric(&runs, &metrics, rest, pick),
+                None => metric(&runs, &metrics, name, "last"),
+            }
+        };
+        let values = NAMES.into_iter().map(|name| (name, values_of(name))).collect();
+        Self { runs, values }
+    }
+
+    /// The places of the runs that meet a condition, in order.
+    fn found(&self, condition: Option<&str>, order: &[(&str, bool)]) -> Vec<usize> {
+        let mut found: Vec<usize> = (0..self.runs.len()).collect();
+        if let Some(condition) = condition {
+            let columns = NAMES.map(|name| (name, array(&self.values[name]), true));
+            let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+            let holds = RowPredicate::new(condition).holds(&batch).unwrap();
+            found.retain(|run| holds.is_valid(*run) && holds.value(*run));
+        }
+        found.sort_by(|left, right| {
+            let by_name = |(name, greatest_first): &(&str, bool)| {
+                let (left, right) = (&self.values[*name][*left], &self.values[*name][*right]);
+                let order = match (left, right) {
+                    (Value::Null, _) | (_, Value::Null) => {
+                        return (*left == Value::Null).cmp(&(*right == Value::Null));
+                    }
+                    (Value::Real(left), Value::Real(right)) => left.total_cmp(right),
+                    (Value::Integer(left), Value::Integer(right)) => left.cmp(right),
+                    (Value::Text(left), Value::Text(right)) => left.cmp(right),
+                    other => panic!("{other:?}"),
+                };
+                if *greatest_first { order.reverse() } else { order }
+            };
+            order.iter().map(by_name).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        });
+        found
+    }
+
+    /// Ids and values of runs, as lines.
+    fn rows(&self, places: &[usize]) -> Vec<String> {
+        let value = |name: &str, place: usize| match &self.values[name][place] {
+            Value::Text(text) => json!(text),
+            Value::Integer(number) => json!(number),
+            Value::Real(number) => json!(number),
+            _ => json!(null),
+        };
+        let line = |place: &usize| {
+            let values = NAMES.map(|name| value(name, *place));
+            format!("{} {}", self.runs[*place].run_id, json!(values))
+        };
+        places.iter().map(line).collect()
+    }
+}
+
+/// Ids and values of runs that were found, as lines.
+fn shown(found: &FoundRuns) -> Vec<String> {
+    assert_eq!(found.names, NAMES);
+    let lines = found.runs.iter().zip(&found.values);
+    lines.map(|(run, values)| format!("{} {}", run.run_id, json!(values))).collect()
+}
+
+/// One value of a metric for each run.
+fn metric(runs: &[RunRow], metrics: &[MetricSummaryRow], name: &str, pick: &str) -> Vec<Value> {
+    let mut values: HashMap<RunId, f64> = HashMap::new();
+    for row in metrics.iter().filter(|row| row.name == name) {
+        let value = match pick {
+            "first" => row.first_value,
+            "min" => row.min_value,
+            "max" => row.max_value,
+            _ => row.last_value,
+        };
+        let Some(value) = value else { continue };
+        let held = values.entry(row.run_id).or_insert(value);
+        let replaces = match pick {
+            "first" => false,
+            "min" => value < *held,
+            "max" => value > *held,
+            _ => true,
+        };
+        if replaces {
+            *held = value;
+        }
+    }
+    runs.iter().map(|run| values.get(&run.run_id).map_or(Value::Null, |value| Value::Real(*value))).collect()
+}
+
+/// The last text for each run; numbers where all of them are.
+fn last_texts<'t>(runs: &[RunRow], texts: impl Iterator<Item = (RunId, &'t str)>) -> Vec<Value> {
+    let last: HashMap<RunId, &str> = texts.collect();
+    let last: Vec<Option<&str>> = runs.iter().map(|run| last.get(&run.run_id).copied()).collect();
+    let number = |text: &Option<&str>| match text {
+        Some(text) => text.parse().ok().map(Value::Real),
+        None => Some(Value::Null),
+    };
+    let numbers: Option<Vec<Value>> = last.iter().map(number).collect();
+    numbers.unwrap_or_else(|| last.iter().map(|text| text.map_or(Value::Null, Value::from)).collect())
+}
+
+/// Values of one name as a condition sees them.
+fn array(values: &[Value]) -> ArrayRef {
+    if values.iter().any(|value| matches!(value, Value::Text(_))) {
+        let texts = values.iter().map(|value| match value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        return Arc::new(texts.collect::<StringArray>());
+    }
+    if values.iter().any(|value| matches!(value, Value::Integer(_))) {
+        let integers = values.iter().map(|value| match value {
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        });
+        return Arc::new(integers.collect::<Int64Array>());
+    }
+    let reals = values.iter().map(|value| match value {
+        Value::Real(number) => Some(*number),
+        _ => None,
+    });
+    Arc::new(reals.collect::<Float64Array>())
+}

@@ -1,0 +1,285 @@
+//! What a name means.
+
+use std::path::Path;
+
+use trackway_core::LaunchKind;
+
+use crate::backend::marks;
+use crate::close::live_summaries;
+use crate::error::{LedgerError, nearest};
+use crate::ledger::Ledger;
+use crate::records::{MetricSummaryRow, ParameterRow, RunRow, TagRow};
+use crate::value::{ColumnKind, Field as _, Record as _, Table, Value};
+
+/// Which value of a metric a name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pick {
+    First,
+    Last,
+    Min,
+    Max,
+}
+
+impl Pick {
+    /// The column of `metric_summaries` that holds it for one attempt.
+    pub fn column(self) -> &'static str {
+        match self {
+            Self::First => "first_value",
+            Self::Last => "last_value",
+            Self::Min => "min_value",
+            Self::Max => "max_value",
+        }
+    }
+
+    /// What that column holds.
+    pub fn of(self, row: &MetricSummaryRow) -> Value {
+        let value = match self {
+            Self::First => row.first_value,
+            Self::Last => row.last_value,
+            Self::Min => row.min_value,
+            Self::Max => row.max_value,
+        };
+        value.map_or(Value::Null, Value::Real)
+    }
+
+    /// Takes the next attempt's value in; the oldest attempt comes first.
+    pub fn fold(self, held: &mut Value, next: Value) {
+        let replaces = match (&*held, &next, self) {
+            (_, Value::Null, _) => false,
+            (Value::Null, _, _) => true,
+            (_, _, Self::First) => false,
+            (_, _, Self::Last) => true,
+            (Value::Real(held), Value::Real(next), Self::Min) => next < held,
+            (Value::Real(held), Value::Real(next), Self::Max) => next > held,
+            _ => false,
+        };
+        if replaces {
+            *held = next;
+        }
+    }
+}
+
+/// Where the values of a name come from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Source {
+    /// A column of `runs`, by its place.
+    Run(usize),
+    /// A metric: one value of all attempts of a run.
+    Metric(String, Pick),
+    /// A parameter or a tag: the last attempt's text counts.
+    Text(&'static Table, String),
+}
+
+/// A name that was asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub name: String,
+    pub source: Source,
+    pub kind: ColumnKind,
+}
+
+impl Asked {
+    /// Whether a run may have no value.
+    pub fn may_lack(&self) -> bool {
+        match self.source {
+            Source::Run(column) => RunRow::TABLE.columns[column].nullable,
+            Source::Metric(..) | Source::Text(..) => true,
+        }
+    }
+
+    /// Of the metrics of attempts that are not sealed those with this name.
+    pub fn live_in<'l>(&self, live: &'l [MetricSummaryRow]) -> impl Iterator<Item = &'l MetricSummaryRow> {
+        let named = match &self.source {
+            Source::Metric(name, _) => Some(name),
+            Source::Run(_) | Source::Text(..) => None,
+        };
+        live.iter().filter(move |row| named == Some(&row.name))
+    }
+
+    /// What the database holds of it: parameters and tags are texts there, also those that are numbers.
+    pub fn stored_kind(&self) -> ColumnKind {
+        match self.source {
+            Source::Text(..) => ColumnKind::Text,
+            Source::Run(_) | Source::Metric(..) => self.kind,
+        }
+    }
+
+    /// A value as it is stored, as a value of this kind.
+    pub fn value_of(&self, stored: Value) -> Value {
+        match (&self.source, stored) {
+            (Source::Text(..), Value::Text(text)) if self.kind == ColumnKind::Real => {
+                number_in(&text).map_or(Value::Null, Value::Real)
+            }
+            (_, stored) => stored,
+        }
+    }
+}
+
+/// The names that were asked for so far.
+pub(super) struct Names<'a> {
+    ledger: &'a Ledger,
+    home: &'a Path,
+    asked: Vec<Asked>,
+    /// Metrics of attempts that are not sealed; `None` until a name may mean one.
+    live: Option<Vec<MetricSummaryRow>>,
+}
+
+impl<'a> Names<'a> {
+    pub fn new(ledger: &'a Ledger, home: &'a Path) -> Self {
+        Self { ledger, home, asked: Vec::new(), live: None }
+    }
+
+    /// The place of a name among those that were taken.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.asked.iter().position(|asked| asked.name == name)
+    }
+
+    /// Whether the name means anything.
+    pub fn knows(&mut self, name: &str) -> Result<bool, LedgerError> {
+        Ok(self.source_of(name)?.is_some())
+    }
+
+    /// Takes a name and answers with its place.
+    ///
+    /// # Errors
+    /// [`LedgerError::Query`] when no run has it.
+    pub fn take(&mut self, name: &str) -> Result<usize, LedgerError> {
+        if let Some(place) = self.place(name) {
+            return Ok(place);
+        }
+        let source = match self.source_of(name)? {
+            Some(source) => source,
+            None => return Err(self.unknown(name)?),
+        };
+        let kind = match &source {
+            Source::Run(column) => RunRow::TABLE.columns[*column].kind,
+            Source::Metric(..) => ColumnKind::Real,
+            Source::Text(table, key) => self.kind_of_texts(table, key)?,
+        };
+        self.asked.push(Asked { name: name.into(), source, kind });
+        Ok(self.asked.len() - 1)
+    }
+
+    /// The names that were taken, and the metrics of attempts that are not sealed.
+    pub fn into_parts(self) -> (Vec<Asked>, Vec<MetricSummaryRow>) {
+        (self.asked, self.live.unwrap_or_default())
+    }
+
+    fn source_of(&mut self, name: &str) -> Result<Option<Source>, LedgerError> {
+        if let Some(column) = RunRow::TABLE.columns.iter().position(|column| column.name == name) {
+            return Ok(Some(Source::Run(column)));
+        }
+        if let Some((prefix, rest)) = name.split_once('.') {
+            let metric = |pick| Source::Metric(rest.into(), pick);
+            let said = match prefix {
+                "metric" | "last" => Some(metric(Pick::Last)),
+                "first" => Some(metric(Pick::First)),
+                "min" => Some(metric(Pick::Min)),
+                "max" => Some(metric(Pick::Max)),
+                "param" => Some(Source::Text(ParameterRow::TABLE, rest.into())),
+                "tag" => Some(Source::Text(TagRow::TABLE, rest.into())),
+                _ => None,
+            };
+            if let Some(source) = said {
+                return Ok(self.exists(&source)?.then_some(source));
+            }
+        }
+        let candidates =
+            [Source::Metric(name.into(), Pick::Last), Source::Text(ParameterRow::TABLE, name.into())];
+        for source in candidates {
+            if self.exists(&source)? {
+                return Ok(Some(source));
+            }
+        }
+        Ok(None)
+    }
+
+    fn exists(&mut self, source: &Source) -> Result<bool, LedgerError> {
+        let (table, name) = match source {
+            Source::Run(_) => return Ok(true),
+            Source::Metric(name, _) if self.live()?.iter().any(|row| row.name == *name) => return Ok(true),
+            Source::Metric(name, _) => (MetricSummaryRow::TABLE, name),
+            Source::Text(table, name) => (*table, name),
+        };
+        let sql = format!("SELECT name FROM {} WHERE name = ? LIMIT 1", table.name);
+        Ok(!self.texts_of(&sql, &[Value::Text(name.clone())])?.is_empty())
+    }
+
+    fn live(&mut self) -> Result<&[MetricSummaryRow], LedgerError> {
+        if self.live.is_none() {
+            let mut live = Vec::new();
+            for attempt in self.ledger.unsealed_attempts()? {
+                if attempt.kind == LaunchKind::Train {
+                    live.extend(live_summaries(self.home, &attempt)?);
+                }
+            }
+            self.live = Some(live);
+        }
+        Ok(self.live.as_deref().unwrap_or_default())
+    }
+
+    /// Texts are numbers where every training run's is one, so that `param.lr < 0.01` means what it says.
+    fn kind_of_texts(&self, table: &Table, key: &str) -> Result<ColumnKind, LedgerError> {
+        let others = LaunchKind::ALL.into_iter().filter(|kind| *kind != LaunchKind::Train);
+        let mut parameters = vec![Value::from(key)];
+        parameters.extend(others.map(|kind| kind.to_value()));
+        let sql = format!(
+            "SELECT run_id, value FROM {} WHERE name = ? AND run_id NOT IN (SELECT run_id FROM runs WHERE kind IN ({})) ORDER BY run_id, attempt_id",
+            table.name,
+            marks(parameters.len() - 1)
+        );
+        let kinds = [ColumnKind::Text, ColumnKind::Text];
+        // A run's last text is known when the next run begins.
+        let (mut run_id, mut is_number) = (Value::Null, true);
+        let mut found_text = false;
+        let read = self.ledger.backend().query("searching", &sql, &parameters, &kinds, &mut |row| {
+            let [next_run, Value::Text(text)] = &row[..] else { return Ok(()) };
+            if *next_run != run_id && !is_number {
+                found_text = true;
+                return Err(LedgerError::Query("one text is enough".into()));
+            }
+            run_id = next_run.clone();
+            is_number = number_in(text).is_some();
+            Ok(())
+        });
+        if found_text || (read.is_ok() && !is_number) {
+            return Ok(ColumnKind::Text);
+        }
+        read.map(|()| ColumnKind::Real)
+    }
+
+    fn unknown(&mut self, name: &str) -> Result<LedgerError, LedgerError> {
+        let mut known: Vec<String> = RunRow::TABLE.columns.iter().map(|column| column.name.into()).collect();
+        known.extend(self.texts_of("SELECT DISTINCT name FROM metric_summaries", &[])?);
+        known.extend(self.live()?.iter().map(|row| row.name.clone()));
+        let parameters = self.texts_of("SELECT DISTINCT name FROM parameters", &[])?;
+        known.extend(parameters.into_iter().flat_map(|name| [format!("param.{name}"), name]));
+        let tags = self.texts_of("SELECT DISTINCT name FROM tags", &[])?;
+        known.extend(tags.into_iter().map(|name| format!("tag.{name}")));
+        let hint = match nearest(name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                "name a column of `runs`, a metric, `min.METRIC`, `max.METRIC`, `param.NAME` or `tag.NAME`"
+                    .into()
+            }
+        };
+        Ok(LedgerError::Query(format!("no run has `{name}`: {hint}")))
+    }
+
+    fn texts_of(&self, sql: &str, values: &[Value]) -> Result<Vec<String>, LedgerError> {
+        let mut texts = Vec::new();
+        self.ledger.backend().query("searching", sql, values, &[ColumnKind::Text], &mut |row| {
+            texts.extend(row.into_iter().filter_map(|value| match value {
+                Value::Text(text) => Some(text),
+                _ => None,
+            }));
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+}
+
+/// The number that a text is.
+fn number_in(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
+}

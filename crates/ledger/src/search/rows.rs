@@ -1,0 +1,220 @@
+//! Runs with the values of the names that were asked for, read by sets: one query for the runs and one for each name.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    TimestampMicrosecondArray,
+};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use serde_json::Value as Json;
+use trackway_core::{LaunchKind, Timestamp};
+
+use super::asked::{Asked, Pick, Source};
+use super::before::Before;
+use crate::backend::marks;
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::query::{RowPredicate, data_type};
+use crate::records::{MetricSummaryRow, RunRow};
+use crate::value::{ColumnKind, Field as _, Record as _, Value};
+
+/// A run with the values of the names that were asked for, in their order.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub run_id: String,
+    pub created_at: Timestamp,
+    pub values: Vec<Value>,
+}
+
+/// Reads rows.
+pub(super) struct Rows<'a> {
+    pub ledger: &'a Ledger,
+    pub asked: Vec<Asked>,
+    /// Metrics of attempts that are not sealed.
+    pub live: Vec<MetricSummaryRow>,
+}
+
+impl Rows<'_> {
+    /// Runs with their values: those of a `WHERE` clause, in its order.
+    fn read(&self, clause: &str, parameters: &[Value]) -> Result<Vec<Row>, LedgerError> {
+        let of_runs: Vec<(usize, usize)> = self
+            .asked
+            .iter()
+            .enumerate()
+            .filter_map(|(place, asked)| match asked.source {
+                Source::Run(column) => Some((place, column)),
+                _ => None,
+            })
+            .collect();
+        let columns = RunRow::TABLE.columns;
+        let mut names = vec!["run_id", "created_at"];
+        let mut kinds = vec![ColumnKind::Text, ColumnKind::Timestamp];
+        names.extend(of_runs.iter().map(|(_, column)| columns[*column].name));
+        kinds.extend(of_runs.iter().map(|(_, column)| columns[*column].kind));
+        let sql = format!("SELECT {} FROM runs {clause}", names.join(", "));
+        let mut rows = Vec::new();
+        self.ledger.backend().query("searching", &sql, parameters, &kinds, &mut |values| {
+            let mut values = values.into_iter();
+            if let (Some(Value::Text(run_id)), Some(Value::Timestamp(created_at))) =
+                (values.next(), values.next())
+            {
+                let mut row = Row { run_id, created_at, values: vec![Value::Null; self.asked.len()] };
+                for ((place, _), value) in of_runs.iter().zip(values) {
+                    row.values[*place] = value;
+                }
+                rows.push(row);
+            }
+            Ok(())
+        })?;
+        self.fill(&mut rows)?;
+        Ok(rows)
+    }
+
+    /// The newest training runs, at most so many, of those that come after a moment and an id and are let through.
+    pub fn newest(
+        &self,
+        before: &Before,
+        after: Option<&(Timestamp, String)>,
+        count_max: usize,
+    ) -> Result<Vec<Row>, LedgerError> {
+        let mut parameters = vec![LaunchKind::Train.to_value()];
+        let mut clause = format!("WHERE kind = ?{}", before.of_runs(&mut parameters));
+        if let Some((created_at, run_id)) = after {
+            clause += " AND (created_at, run_id) < (?, ?)";
+            parameters.extend([Value::Timestamp(*created_at), Value::from(run_id.as_str())]);
+        }
+        clause += &format!(" ORDER BY created_at DESC, run_id DESC LIMIT {count_max}");
+        self.read(&clause, &parameters)
+    }
+
+    /// Training runs by their ids, in no order.
+    pub fn by_id(&self, ids: impl Iterator<Item = String>) -> Result<Vec<Row>, LedgerError> {
+        let mut parameters: Vec<Value> = ids.map(Value::Text).collect();
+        let ids = marks(parameters.len());
+        parameters.push(LaunchKind::Train.to_value());
+        // Not `kind = ?`: SQLite would rather read all of an index that begins with it than look the ids up.
+        self.read(&format!("WHERE run_id IN ({ids}) AND (kind || '') = ?"), &parameters)
+    }
+
+    /// Metrics, parameters and tags of these runs.
+    fn fill(&self, rows: &mut [Row]) -> Result<(), LedgerError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let places: HashMap<String, usize> =
+            rows.iter().enumerate().map(|(row, run)| (run.run_id.clone(), row)).collect();
+        let mut parameters = vec![Value::Null];
+        parameters.extend(rows.iter().map(|row| Value::from(row.run_id.as_str())));
+        for (place, asked) in self.asked.iter().enumerate() {
+            let (table, column, name, pick) = match &asked.source {
+                Source::Run(_) => continue,
+                Source::Metric(name, pick) => (MetricSummaryRow::TABLE, pick.column(), name, *pick),
+                Source::Text(table, name) => (*table, "value", name, Pick::Last),
+            };
+            let mut take = |run: &str, value: Value| {
+                if let Some(row) = places.get(run) {
+                    pick.fold(&mut rows[*row].values[place], asked.value_of(value));
+                }
+            };
+            parameters[0] = Value::from(name.as_str());
+            let sql = format!(
+                "SELECT run_id, {column} FROM {} WHERE name = ? AND run_id IN ({}) ORDER BY run_id, attempt_id",
+                table.name,
+                marks(places.len())
+            );
+            let kinds = [ColumnKind::Text, asked.stored_kind()];
+            self.ledger.backend().query("searching", &sql, &parameters, &kinds, &mut |mut row| {
+                if let (Some(value), Some(Value::Text(run))) = (row.pop(), row.pop()) {
+                    take(&run, value);
+                }
+                Ok(())
+            })?;
+            for live in asked.live_in(&self.live) {
+                take(&live.run_id.to_string(), pick.of(live));
+            }
+        }
+        Ok(())
+    }
+
+    /// Of these rows those that meet a condition for sure.
+    pub fn meeting(&self, condition: &RowPredicate, rows: Vec<Row>) -> Result<Vec<Row>, LedgerError> {
+        let batch = self.batch(&rows)?;
+        let holds = condition.holds(&batch).map_err(|why| {
+            let fields = batch.schema_ref().fields().iter();
+            let types: Vec<String> =
+                fields.map(|field| format!("{} is {}", field.name(), field.data_type())).collect();
+            LedgerError::Query(format!("the condition cannot be evaluated: {why} ({})", types.join(", ")))
+        })?;
+        let meets = |row: usize| holds.is_valid(row) && holds.value(row);
+        Ok(rows.into_iter().enumerate().filter(|(row, _)| meets(*row)).map(|(_, row)| row).collect())
+    }
+
+    /// What a condition sees: the names that were asked for.
+    pub fn schema(&self) -> SchemaRef {
+        let field = |asked: &Asked| Field::new(&asked.name, data_type(asked.kind), true);
+        Arc::new(Schema::new(self.asked.iter().map(field).collect::<Vec<Field>>()))
+    }
+
+    fn batch(&self, rows: &[Row]) -> Result<RecordBatch, LedgerError> {
+        let arrays =
+            self.asked.iter().enumerate().map(|(place, asked)| array(rows, place, asked.kind)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        RecordBatch::try_new_with_options(self.schema(), arrays, &options)
+            .map_err(|error| LedgerError::Query(error.to_string()))
+    }
+}
+
+/// One name's values of all rows; a value of another kind is null.
+fn array(rows: &[Row], place: usize, kind: ColumnKind) -> ArrayRef {
+    macro_rules! only {
+        ($variant:ident, $from:expr) => {
+            rows.iter().map(|row| match &row.values[place] {
+                Value::$variant(inner) => Some($from(inner)),
+                _ => None,
+            })
+        };
+    }
+    match kind {
+        ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => {
+            Arc::new(only!(Text, String::as_str).collect::<StringArray>())
+        }
+        ColumnKind::Integer => Arc::new(only!(Integer, |it: &i64| *it).collect::<Int64Array>()),
+        ColumnKind::Real => Arc::new(only!(Real, |it: &f64| *it).collect::<Float64Array>()),
+        ColumnKind::Boolean => Arc::new(only!(Boolean, |it: &bool| *it).collect::<BooleanArray>()),
+        ColumnKind::Timestamp => {
+            let moments = only!(Timestamp, |it: &Timestamp| it.as_micros());
+            Arc::new(moments.collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
+        }
+    }
+}
+
+/// Which value comes first; null comes last either way.
+pub(super) fn compare_values(left: &Value, right: &Value, greatest_first: bool) -> Ordering {
+    let order = match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => {
+            return (*left == Value::Null).cmp(&(*right == Value::Null));
+        }
+        (Value::Text(left), Value::Text(right)) => left.cmp(right),
+        (Value::Integer(left), Value::Integer(right)) => left.cmp(right),
+        (Value::Real(left), Value::Real(right)) => left.total_cmp(right),
+        (Value::Boolean(left), Value::Boolean(right)) => left.cmp(right),
+        (Value::Timestamp(left), Value::Timestamp(right)) => left.cmp(right),
+        _ => Ordering::Equal,
+    };
+    if greatest_first { order.reverse() } else { order }
+}
+
+/// A value as JSON; what JSON lacks is null.
+pub(super) fn json_of(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Text(text) => Json::from(text.as_str()),
+        Value::Integer(number) => Json::from(*number),
+        Value::Real(number) => Json::from(*number),
+        Value::Boolean(truth) => Json::from(*truth),
+        Value::Timestamp(moment) => Json::from(moment.to_rfc3339()),
+    }
+}
