@@ -2,13 +2,15 @@
 
 mod checkpoint;
 mod data;
-mod evaluate;
+mod eval;
+mod groups;
 mod memory;
 mod metrics;
 mod preflight;
 mod probe;
 mod registry;
 mod rehearse;
+mod renamed;
 mod score;
 mod shell;
 mod slices;
@@ -16,9 +18,10 @@ mod slices;
 mod tests;
 mod tracking;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use trackway_core::BatchRange;
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
@@ -26,9 +29,7 @@ pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
-pub use evaluate::{
-    EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs, ReportArgs,
-};
+pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
@@ -38,6 +39,7 @@ pub use registry::{
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use renamed::new_spelling;
 pub use score::ScoreArgs;
 pub use shell::{CompletionsArgs, ManArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
@@ -93,13 +95,9 @@ pub enum Command {
     Prove(ProveArgs),
     /// Smoke-test training: overfit one or a few batches and diagnose failures
     Rehearse(RehearseArgs),
-    /// Evaluate a checkpoint: verify it, pin it, launch the evaluator, and record a receipt
-    Evaluate(EvaluateArgs),
-    /// List evaluations, newest first
-    Evaluations(EvaluationsArgs),
-    /// Show one evaluation
+    /// Evaluate checkpoints; list, show and import evaluations
     #[command(subcommand)]
-    Evaluation(EvaluationCommand),
+    Eval(EvalCommand),
     /// Reattach to a run, or continue it from its last checkpoint
     Resume(ResumeArgs),
     /// List runs, newest first; filter and sort by metrics, parameters and tags
@@ -117,7 +115,7 @@ pub enum Command {
     /// Stop a run gracefully (a second time: kill it)
     Stop(StopArgs),
     /// Roll a run back to an earlier checkpoint, optionally skipping the batches that broke it
-    RollBack(RollBackArgs),
+    Rollback(RunRollbackArgs),
     /// Query receipts, events and metrics with SQL
     Sql(SqlArgs),
     /// Judge evaluations by gates, and test gates against known-bad models
@@ -332,13 +330,13 @@ pub struct StopArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway roll-back last                                     to the second-newest checkpoint
-  trackway roll-back last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
+  trackway rollback last                                      to the second-newest checkpoint
+  trackway rollback last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
   trackway resume last                                        continue from there, if the run was not running
 
 A running attempt is killed without another checkpoint, and its supervisor continues from the earlier one. Newer checkpoints
 are not resumed from any more; nothing is deleted.")]
-pub struct RollBackArgs {
+pub struct RunRollbackArgs {
     /// Run: id, unique part of an id, name, or `last`
     pub run: String,
     /// Roll back to the newest checkpoint at or before this step [default: the second-newest checkpoint]
@@ -348,7 +346,7 @@ pub struct RollBackArgs {
     #[arg(long, value_name = "A..B")]
     pub skip_batches: Option<BatchRange>,
     /// Reason, recorded in the receipt
-    #[arg(long, default_value = "requested with `trackway roll-back`", value_name = "TEXT")]
+    #[arg(long, default_value = "requested with `trackway rollback`", value_name = "TEXT")]
     pub why: String,
 }
 
@@ -402,14 +400,23 @@ pub struct ShimArgs {
     pub argv: Vec<String>,
 }
 
+/// Reads the words of a command line, the first of which names the program.
+///
+/// # Errors
+/// Help or a version that was asked for, and wrong usage, both as clap says it.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = groups::grouped(Cli::command(), None);
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
 impl Command {
     /// Whether it shows values of the user's data, in which personal data is masked.
     pub fn shows_values(&self) -> bool {
         matches!(
             self,
             Self::Data(_)
-                | Self::Evaluate(_)
-                | Self::Evaluation(_)
+                | Self::Eval(_)
                 | Self::Metrics(_)
                 | Self::Preflight(_)
                 | Self::Probe(_)

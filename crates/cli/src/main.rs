@@ -13,7 +13,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use trackway_app::App;
 use trackway_app::data::{COLUMNS_VARIABLE, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE};
 use trackway_app::home::Home;
@@ -24,10 +23,17 @@ use printer::Printer;
 
 fn main() -> ExitCode {
     trackway_files::restrict_umask();
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
-            Printer::new(false).usage_error(&error.to_string());
+            let printer = Printer::new(false);
+            match args::new_spelling(std::env::args_os()) {
+                Some((old, new)) => printer.error(
+                    &format!("there is no command `trackway {old}`"),
+                    &[format!("`trackway {old}` is now `trackway {new}`")],
+                ),
+                None => printer.usage_error(&error.to_string()),
+            }
             return ExitCode::from(exit::USAGE);
         }
         Err(help) => help.exit(),
@@ -118,10 +124,10 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
             let home = Home::new(home_folder(&cli.global, None), cli.global.ledger.clone());
             commands::doctor::rebuild(&home, std::env::current_exe()?, printer)
         }
-        Command::Evaluate(evaluate) => {
-            let file = commands::evaluate::file_of(evaluate);
+        Command::Eval(eval) => {
+            let file = commands::evaluate::file_of(eval);
             let app = open(&cli.global, file.as_deref(), false, printer)?;
-            commands::evaluate::evaluate(&app, evaluate, printer)
+            commands::evaluate::evaluate(&app, eval, printer)
         }
         Command::Rehearse(rehearse) => {
             let app = open(&cli.global, Some(&rehearse.file), true, printer)?;
@@ -146,11 +152,9 @@ fn execute(cli: &Cli, printer: Printer) -> Result<u8, Failure> {
         Command::Watch(watch) => commands::watch::watch(&home()?, watch, printer),
         Command::Explain(explain) => commands::explain(&home()?, explain, printer),
         Command::Stop(stop) => commands::stop(&home()?, stop, printer),
-        Command::RollBack(roll_back) => commands::roll_back(&home()?, roll_back, printer),
+        Command::Rollback(rollback) => commands::roll_back(&home()?, rollback, printer),
         Command::Gates(gates) => commands::gates::gates(&home()?, gates, printer),
         Command::Registry(registry) => commands::registry::registry(&home()?, registry, printer),
-        Command::Evaluations(list) => commands::evaluate::evaluations(&home()?, list, printer),
-        Command::Evaluation(evaluation) => commands::evaluate::evaluation(&home()?, evaluation, printer),
         Command::Completions(completions) => Ok(commands::shell::completions(completions, printer)),
         Command::Man(man) => commands::shell::man(man, printer),
         Command::Shim(shim) => Ok(commands::shim(shim)),

@@ -93,6 +93,22 @@ fn wrong_words_are_usage_errors() {
     assert_nothing_ran(&home);
 }
 
+/// Proves that a command under its old name is answered with the new one, on stderr and as wrong usage.
+#[test]
+fn old_spellings_are_answered_with_the_new_ones() {
+    let home = Home::new();
+    for (name, arguments) in [
+        ("evaluate", &["evaluate", "x.toml", "--json"][..]),
+        ("evaluate_import", &["evaluate", "import", "results", "--run", "last"]),
+        ("evaluations", &["evaluations"]),
+        ("evaluation_show", &["evaluation", "show", "last"]),
+        ("roll_back", &["roll-back", "last"]),
+    ] {
+        insta::assert_snapshot!(format!("renamed_{name}"), transcript(&home, arguments));
+    }
+    assert_nothing_ran(&home);
+}
+
 /// Proves that asking for what does not exist is exit code 6 in every command, with a home and without one.
 #[test]
 fn unknown_names_are_exit_code_6() {
