@@ -21,8 +21,11 @@ mod tracking;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use trackway_core::BatchRange;
+
+use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
@@ -41,7 +44,7 @@ pub use registry::{
 pub use rehearse::{RehearsalKind, RehearseArgs};
 pub use renamed::new_spelling;
 pub use score::ScoreArgs;
-pub use shell::{CompletionsArgs, ManArgs};
+pub use shell::{CompletionsArgs, ConfigArgs, ManArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -68,7 +71,7 @@ pub struct Cli {
 /// Heading of the options that every command has.
 const GLOBAL: &str = "Global options";
 
-/// Options of every command.
+/// Options of every command. What is parsed is what the command line says: the environment is read with the settings.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
@@ -78,10 +81,10 @@ pub struct GlobalArgs {
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub show_values: bool,
     /// Folder with Trackway's state [default: `.trackway` next to the run file]
-    #[arg(long, global = true, help_heading = GLOBAL, env = "TRACKWAY_HOME", value_name = "DIR", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = GLOBAL, env = HOME_VARIABLE, value_name = "DIR", hide_env_values = true)]
     pub home: Option<PathBuf>,
     /// Ledger: a SQLite file or a `postgres://` URL [default: `ledger.db` in the home]
-    #[arg(long, global = true, help_heading = GLOBAL, env = "TRACKWAY_LEDGER", value_name = "URL", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = GLOBAL, env = LEDGER_VARIABLE, value_name = "URL", hide_env_values = true)]
     pub ledger: Option<String>,
 }
 
@@ -131,6 +134,8 @@ pub enum Command {
     /// Rebuild a lost ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Show every setting, its value and where it comes from
+    Config(ConfigArgs),
     /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
     /// Classify why a process ended, from its log, exit code, signal and scheduler state
@@ -407,7 +412,11 @@ pub struct ShimArgs {
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = groups::grouped(Cli::command(), None);
     let matches = command.try_get_matches_from_mut(words)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let is_typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+    cli.global.home = cli.global.home.filter(|_| is_typed("home"));
+    cli.global.ledger = cli.global.ledger.filter(|_| is_typed("ledger"));
+    Ok(cli)
 }
 
 impl Command {

@@ -191,6 +191,15 @@ impl Printer {
         Self { masks, ..self }
     }
 
+    /// The same, and in colours only where they are wanted.
+    pub fn coloured(self, wanted: bool) -> Self {
+        Self {
+            stdout_colour: self.stdout_colour && wanted,
+            stderr_colour: self.stderr_colour && wanted,
+            ..self
+        }
+    }
+
     /// Whether personal data is hidden.
     pub fn masks(self) -> bool {
         self.masks

@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod classify;
 pub mod compare;
+pub mod config;
 pub mod data;
 pub mod doctor;
 pub mod evaluate;

@@ -3,7 +3,7 @@
 use crate::harness::Home;
 
 /// Exit code, stdout and stderr as one text, with the temporary folder's path taken out.
-fn transcript(home: &Home, arguments: &[&str]) -> String {
+pub(crate) fn transcript(home: &Home, arguments: &[&str]) -> String {
     let answer = home.trackway(arguments);
     let text = format!("exit {}\n-- stdout\n{}-- stderr\n{}", answer.code, answer.stdout, answer.stderr);
     let folder = home.path().canonicalize().unwrap();

@@ -45,6 +45,7 @@ mod roll_backs;
 mod score;
 mod scorers;
 mod sdk;
+mod settings;
 mod shown;
 mod slices;
 mod stages;

@@ -26,6 +26,7 @@ pub use checks::{DataRole, GovernanceSection, LoaderFacts, PreflightSection, Ski
 pub use detect::{DetectSection, DetectorSettings};
 pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
+pub(crate) use error::line_and_column;
 pub use evaluate::{DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection};
 pub use plan::{PLAN_VERSION, Plan, canonical_json, sha256_hex};
 pub use read::INFRASTRUCTURE;
