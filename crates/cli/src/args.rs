@@ -4,6 +4,7 @@ mod checkpoint;
 mod data;
 mod eval;
 mod groups;
+mod init;
 mod memory;
 mod metrics;
 mod preflight;
@@ -33,6 +34,7 @@ pub use data::{
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
 pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
+pub use init::InitArgs;
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
@@ -52,6 +54,7 @@ pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 #[derive(Debug, Parser)]
 #[command(name = "trackway", version, propagate_version = true, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
+  trackway init train.py                write a run file for a script
   trackway run trackway.toml            run a training job from its run file
   trackway run -- python train.py       no run file: receipt, logs and metrics for any command
   trackway explain last                 why did it end, and what to do next
@@ -90,6 +93,8 @@ pub struct GlobalArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a commented run file for a script, from what the project holds
+    Init(InitArgs),
     /// Run a training job: launch, supervise, classify, retry, and record a receipt for every attempt
     Run(RunArgs),
     /// Check a run before it costs anything: data, settings, memory, cost, storage

@@ -75,6 +75,7 @@ fn execute(cli: &Cli, settings: &Settings, files: &[FoundFile], printer: Printer
     }
     let home = || open(settings, None, false, printer);
     match &cli.command {
+        Command::Init(init) => commands::init::init(init, printer),
         Command::Classify(classify) => commands::classify::classify(classify, printer),
         Command::Data(data) => {
             let home = settings.home(None);

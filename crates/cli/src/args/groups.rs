@@ -4,7 +4,7 @@ use clap::Command;
 
 /// Headings, and the commands under each in the order in which they are shown.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run", &["run", "preflight", "memory", "rehearse", "prove", "resume", "stop", "rollback"]),
+    ("Run", &["init", "run", "preflight", "memory", "rehearse", "prove", "resume", "stop", "rollback"]),
     ("Inspect", &["runs", "attempts", "watch", "logs", "explain", "compare", "sql", "classify"]),
     ("Data", &["data", "score", "metrics", "slices"]),
     ("Models", &["checkpoint", "eval", "gates", "registry", "probe"]),

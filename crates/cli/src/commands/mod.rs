@@ -12,6 +12,7 @@ mod explain_page;
 pub mod gates;
 pub mod gc;
 pub mod import;
+pub mod init;
 pub mod list;
 mod live;
 pub mod logs;
