@@ -6,7 +6,7 @@ mod files;
 mod tests;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use trackway_app::data::{
     COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
@@ -189,8 +189,22 @@ impl Setting<String> {
             Origin::File { path, .. } => path.parent().unwrap_or(Path::new("")).to_owned(),
             Origin::Flag(_) | Origin::Environment(_) | Origin::Default => PathBuf::new(),
         };
-        self.map(|path| folder.join(path))
+        self.map(|path| joined(folder, Path::new(&path)))
     }
+}
+
+/// A path in a folder, without `.` and `..`.
+fn joined(mut folder: PathBuf, path: &Path) -> PathBuf {
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                folder.pop();
+            }
+            other => folder.push(other),
+        }
+    }
+    folder
 }
 
 /// The ledger that a settings file means: a URL as it is, and a path relative to the folder of the file.

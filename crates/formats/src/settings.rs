@@ -62,7 +62,7 @@ pub fn parse(source: &[u8], name: &str) -> Result<SettingsFile, Vec<RunFileError
     })?;
     let mut file = SettingsFile::default();
     let mut errors = Vec::new();
-    for (key, value) in table.get_ref() {
+    for (key, value) in table.get_ref().iter() {
         let line = line_and_column(text, key.span().start).0;
         let name: &str = key.get_ref();
         match file.set(name, value.get_ref(), line) {

@@ -33,7 +33,11 @@ fn rows(settings: &Settings) -> [Row<'_>; 7] {
     let home = settings.home(None);
     let ledger = without_password(&home.ledger_location());
     [
-        Row { key: "home", value: json!(home.folder()), origin: origin_of(settings.home.as_ref()) },
+        Row {
+            key: "home",
+            value: json!(home.folder().to_string_lossy()),
+            origin: origin_of(settings.home.as_ref()),
+        },
         Row { key: "ledger", value: json!(ledger), origin: origin_of(settings.ledger.as_ref()) },
         Row::of("color", &settings.color),
         Row::of("columns_max", &settings.columns_max),

@@ -65,7 +65,7 @@ fn the_stronger_source_wins() {
 #[test]
 fn paths_are_relative_to_their_file() {
     let settings = resolved((None, None), &[], "home = \"../state\"", "ledger = \"team.db\"").unwrap();
-    assert_eq!(settings.home.unwrap().value, Path::new("/work/.trackway/../state"));
+    assert_eq!(settings.home.unwrap().value, Path::new("/work/state"));
     assert_eq!(settings.ledger.unwrap().value, "/home/ana/.config/trackway/team.db");
 }
 
