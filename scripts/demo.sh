@@ -25,7 +25,7 @@ say "trackway explain last"
 trackway explain last
 
 say "Its last checkpoint was judged on the rows that were held out: numbers with intervals, slices, gates, and a page"
-trackway evaluation show last --html "$TRACKWAY_HOME/evaluation.html"
+trackway eval show last --html "$TRACKWAY_HOME/evaluation.html"
 
 say "The gates, judged again: the same evidence is the same receipt"
 trackway gates judge last

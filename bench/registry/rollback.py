@@ -67,7 +67,7 @@ def prepare(options, folder):
     steps = sorted(str(one["step"]) for one in listed["checkpoints"])
     for version, step in enumerate(steps[:2], 1):
         trackway(options, folder, "registry", "register", "large", "--run", "last", "--step", step)
-        trackway(options, folder, "evaluate", "job.toml", "--checkpoint", step)
+        trackway(options, folder, "eval", "run", "job.toml", "--checkpoint", step)
         if version == 1:
             trackway(options, folder, "gates", "fixture", "last", "--set", "quality=0.5", "--out", "bad.json")
             trackway(options, folder, "gates", "test", "job.toml", "--bad", "bad.json")

@@ -112,7 +112,7 @@ def completions(model: nn.Module, start: torch.Tensor, count: int, temperature: 
 
 
 def evaluate(model: nn.Module, data: Windows, text: str, options: argparse.Namespace) -> None:
-    """Judges the checkpoint that `trackway evaluate` gives, on windows of the kept-back text without overlaps: their losses, or with
+    """Judges the checkpoint that `trackway eval run` gives, on windows of the kept-back text without overlaps: their losses, or with
     `--samples` whether the characters at their ends are guessed."""
     model.load_state_dict(checkpoint.given(framework="torch")["model"])
     model.eval()
@@ -162,7 +162,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=int(os.environ.get("TRACKWAY_SEED", "17")))
     parser.add_argument("--workers", type=int, default=0, help="processes that load the data")
     parser.add_argument("--max-characters", type=int, default=400_000)
-    parser.add_argument("--evaluate", action="store_true", help="judge the checkpoint that `trackway evaluate` gives")
+    parser.add_argument("--evaluate", action="store_true", help="judge the checkpoint that `trackway eval run` gives")
     parser.add_argument("--samples", type=int, default=0, help="with --evaluate: guess the end of each window so many times")
     parser.add_argument("--step-millis", type=int, default=0, help="sleep after each step, to watch it")
     return parser.parse_args(arguments)

@@ -2,7 +2,7 @@
 """Census income by logistic regression in NumPy: trained with exact resume, and judged from its checkpoints.
 
     income.py train --train adult-train.csv       inside `trackway run`
-    income.py score                               a scoring command: inside `trackway evaluate` it answers rows with chances
+    income.py score                               a scoring command: inside `trackway eval run` it answers rows with chances
 """
 
 import argparse

@@ -65,7 +65,7 @@ impl AppError {
         Self::new(ErrorKind::Fault, format!("{what}: {}", chain(error)))
     }
 
-    /// The run file's mistakes, each with line and caret.
+    /// The mistakes of a run file or a settings file, each with line and caret.
     #[must_use]
     pub fn run_file(errors: &[RunFileError], source: &str) -> Self {
         let rendered: Vec<String> = errors.iter().map(|error| error.render_plain(source)).collect();

@@ -12,8 +12,17 @@ use crate::error::{AppError, ErrorKind};
 const HOME_SIGNS: [&str; 4] = ["attempts", "runs", "evaluations", "ledger.db"];
 
 /// What the names of everything in a home begin with.
-const HOME_ENTRIES: [&str; 8] =
-    ["attempts", "runs", "evaluations", "ledger.db", "checkpoints", "records", "data", "import"];
+const HOME_ENTRIES: [&str; 9] = [
+    "attempts",
+    "runs",
+    "evaluations",
+    "ledger.db",
+    "checkpoints",
+    "records",
+    "data",
+    "import",
+    "config.toml",
+];
 
 /// The folder that holds a ledger, attempts, records and checkpoints.
 #[derive(Debug, Clone)]
@@ -257,8 +266,10 @@ pub mod attempt_file {
     /// What processes did when the attempt stood still.
     pub const STACKS: &str = "stacks";
 }
-/// Whether this is the form `host=… user=… password=…` of libpq.
-fn is_connection_string(location: &str) -> bool {
+
+/// Whether the location of a ledger is of the form `host=… user=… password=…` of libpq.
+#[must_use]
+pub fn is_connection_string(location: &str) -> bool {
     const NAMES: [&str; 8] =
         ["host", "hostaddr", "port", "user", "password", "passfile", "dbname", "service"];
     let pair = |word: &str| word.split_once('=').is_some_and(|(name, _)| NAMES.contains(&name));

@@ -18,6 +18,7 @@ pub mod gates;
 pub mod gc;
 pub mod home;
 pub mod import;
+pub mod init;
 mod kept;
 mod launchers;
 pub mod logs;

@@ -1,4 +1,4 @@
-//! `trackway roll-back`: a person sends a run back to an earlier checkpoint.
+//! `trackway rollback`: a person sends a run back to an earlier checkpoint.
 
 use serde::Serialize;
 use trackway_core::{AttemptId, BatchRange, Clock as _, LaunchKind, RunId, Step};
@@ -24,7 +24,7 @@ pub struct RollBackRequest {
     pub person: Option<String>,
 }
 
-/// The answer to `trackway roll-back`. Field names are its JSON contract.
+/// The answer to `trackway rollback`. Field names are its JSON contract.
 #[derive(Debug, Clone, Serialize)]
 pub struct RolledBack {
     /// The run.

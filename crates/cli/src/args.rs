@@ -2,13 +2,16 @@
 
 mod checkpoint;
 mod data;
-mod evaluate;
+mod eval;
+mod groups;
+mod init;
 mod memory;
 mod metrics;
 mod preflight;
 mod probe;
 mod registry;
 mod rehearse;
+mod renamed;
 mod score;
 mod shell;
 mod slices;
@@ -16,19 +19,22 @@ mod slices;
 mod tests;
 mod tracking;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use trackway_core::BatchRange;
+
+use crate::settings::{HOME_VARIABLE, LEDGER_VARIABLE};
 
 pub use checkpoint::{CheckpointCommand, CheckpointSubject, GcArgs, PinArgs};
 pub use data::{
     CheckArgs, DataCommand, DiffArgs, DriftArgs, ImagesArgs, InferArgs, LeakageArgs, ProfileArgs,
     ReadingArgs, SnapshotArgs, SplitArgs, SplitBy, TableArgs, ValidateArgs,
 };
-pub use evaluate::{
-    EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs, ReportArgs,
-};
+pub use eval::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
+pub use init::InitArgs;
 pub use memory::MemoryArgs;
 pub use metrics::{ColumnArgs, MetricsArgs, TaskName};
 pub use preflight::{PreflightArgs, SkipArgs};
@@ -38,8 +44,9 @@ pub use registry::{
     JudgeArgs, PolicyArgs, PromoteArgs, RegisterArgs, RegistryCommand, RollbackArgs,
 };
 pub use rehearse::{RehearsalKind, RehearseArgs};
+pub use renamed::new_spelling;
 pub use score::ScoreArgs;
-pub use shell::{CompletionsArgs, ManArgs};
+pub use shell::{CompletionsArgs, ConfigArgs, ManArgs};
 pub use slices::{SlicesCommand, SlicesFindArgs, SlicesLoss};
 pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 
@@ -47,6 +54,7 @@ pub use tracking::{CompareArgs, ImportArgs, RunsArgs, RunsGcArgs};
 #[derive(Debug, Parser)]
 #[command(name = "trackway", version, propagate_version = true, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
+  trackway init train.py                write a run file for a script
   trackway run trackway.toml            run a training job from its run file
   trackway run -- python train.py       no run file: receipt, logs and metrics for any command
   trackway explain last                 why did it end, and what to do next
@@ -66,7 +74,7 @@ pub struct Cli {
 /// Heading of the options that every command has.
 const GLOBAL: &str = "Global options";
 
-/// Options of every command.
+/// Options of every command. What is parsed is what the command line says: the environment is read with the settings.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// Print one JSON document on stdout (NDJSON for `watch` and `logs`)
@@ -76,15 +84,17 @@ pub struct GlobalArgs {
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub show_values: bool,
     /// Folder with Trackway's state [default: `.trackway` next to the run file]
-    #[arg(long, global = true, help_heading = GLOBAL, env = "TRACKWAY_HOME", value_name = "DIR", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = GLOBAL, env = HOME_VARIABLE, value_name = "DIR", hide_env_values = true)]
     pub home: Option<PathBuf>,
     /// Ledger: a SQLite file or a `postgres://` URL [default: `ledger.db` in the home]
-    #[arg(long, global = true, help_heading = GLOBAL, env = "TRACKWAY_LEDGER", value_name = "URL", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = GLOBAL, env = LEDGER_VARIABLE, value_name = "URL", hide_env_values = true)]
     pub ledger: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a commented run file for a script, from what the project holds
+    Init(InitArgs),
     /// Run a training job: launch, supervise, classify, retry, and record a receipt for every attempt
     Run(RunArgs),
     /// Check a run before it costs anything: data, settings, memory, cost, storage
@@ -93,13 +103,9 @@ pub enum Command {
     Prove(ProveArgs),
     /// Smoke-test training: overfit one or a few batches and diagnose failures
     Rehearse(RehearseArgs),
-    /// Evaluate a checkpoint: verify it, pin it, launch the evaluator, and record a receipt
-    Evaluate(EvaluateArgs),
-    /// List evaluations, newest first
-    Evaluations(EvaluationsArgs),
-    /// Show one evaluation
+    /// Evaluate checkpoints; list, show and import evaluations
     #[command(subcommand)]
-    Evaluation(EvaluationCommand),
+    Eval(EvalCommand),
     /// Reattach to a run, or continue it from its last checkpoint
     Resume(ResumeArgs),
     /// List runs, newest first; filter and sort by metrics, parameters and tags
@@ -117,7 +123,7 @@ pub enum Command {
     /// Stop a run gracefully (a second time: kill it)
     Stop(StopArgs),
     /// Roll a run back to an earlier checkpoint, optionally skipping the batches that broke it
-    RollBack(RollBackArgs),
+    Rollback(RunRollbackArgs),
     /// Query receipts, events and metrics with SQL
     Sql(SqlArgs),
     /// Judge evaluations by gates, and test gates against known-bad models
@@ -133,6 +139,8 @@ pub enum Command {
     /// Rebuild a lost ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Show every setting, its value and where it comes from
+    Config(ConfigArgs),
     /// Delete logs and records of old runs; a dry run without --yes
     Gc(RunsGcArgs),
     /// Classify why a process ended, from its log, exit code, signal and scheduler state
@@ -332,13 +340,13 @@ pub struct StopArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  trackway roll-back last                                     to the second-newest checkpoint
-  trackway roll-back last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
+  trackway rollback last                                      to the second-newest checkpoint
+  trackway rollback last --to-step 4000 --skip-batches 4050..4400 --why 'a broken shard'
   trackway resume last                                        continue from there, if the run was not running
 
 A running attempt is killed without another checkpoint, and its supervisor continues from the earlier one. Newer checkpoints
 are not resumed from any more; nothing is deleted.")]
-pub struct RollBackArgs {
+pub struct RunRollbackArgs {
     /// Run: id, unique part of an id, name, or `last`
     pub run: String,
     /// Roll back to the newest checkpoint at or before this step [default: the second-newest checkpoint]
@@ -348,7 +356,7 @@ pub struct RollBackArgs {
     #[arg(long, value_name = "A..B")]
     pub skip_batches: Option<BatchRange>,
     /// Reason, recorded in the receipt
-    #[arg(long, default_value = "requested with `trackway roll-back`", value_name = "TEXT")]
+    #[arg(long, default_value = "requested with `trackway rollback`", value_name = "TEXT")]
     pub why: String,
 }
 
@@ -402,14 +410,27 @@ pub struct ShimArgs {
     pub argv: Vec<String>,
 }
 
+/// Reads the words of a command line, the first of which names the program.
+///
+/// # Errors
+/// Help or a version that was asked for, and wrong usage, both as clap says it.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = groups::grouped(Cli::command(), None);
+    let matches = command.try_get_matches_from_mut(words)?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    let is_typed = |id| matches.value_source(id) == Some(ValueSource::CommandLine);
+    cli.global.home = cli.global.home.filter(|_| is_typed("home"));
+    cli.global.ledger = cli.global.ledger.filter(|_| is_typed("ledger"));
+    Ok(cli)
+}
+
 impl Command {
     /// Whether it shows values of the user's data, in which personal data is masked.
     pub fn shows_values(&self) -> bool {
         matches!(
             self,
             Self::Data(_)
-                | Self::Evaluate(_)
-                | Self::Evaluation(_)
+                | Self::Eval(_)
                 | Self::Metrics(_)
                 | Self::Preflight(_)
                 | Self::Probe(_)

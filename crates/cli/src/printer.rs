@@ -165,6 +165,11 @@ pub fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
+/// Whether a person can answer questions.
+pub fn stdin_is_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
 /// Whether a person reads the data.
 pub fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
@@ -189,6 +194,15 @@ impl Printer {
     /// The same, and whether it hides personal data: in lines, tables, errors, JSON and pages.
     pub fn masking(self, masks: bool) -> Self {
         Self { masks, ..self }
+    }
+
+    /// The same, and in colours only where they are wanted.
+    pub fn coloured(self, wanted: bool) -> Self {
+        Self {
+            stdout_colour: self.stdout_colour && wanted,
+            stderr_colour: self.stderr_colour && wanted,
+            ..self
+        }
     }
 
     /// Whether personal data is hidden.
@@ -293,6 +307,19 @@ impl Printer {
     /// Wrong usage, in the words of the parser of arguments.
     pub fn usage_error(self, text: &str) {
         self.message(self.tone(Tone::Bad, "error:"), text.strip_prefix("error: ").unwrap_or(text));
+    }
+
+    /// A question on stderr, and the line that answers it, without blanks around it; empty at the end of the input.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn ask(self, question: impl Into<Shown>) -> std::io::Result<String> {
+        let mut stderr = std::io::stderr();
+        let _ = write!(stderr, "{}", self.hidden(question.into()).render(self.stderr_colour));
+        let _ = stderr.flush();
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line)?;
+        Ok(line.trim().to_owned())
     }
 
     fn message(self, mark: Shown, text: &str) {

@@ -173,6 +173,23 @@ pub fn open_trusted(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a file that sets something for this user, wherever it was found: as [`open_trusted`], and its owner is this user
+/// or root.
+///
+/// # Errors
+/// As [`open_trusted`]; `PermissionDenied` with the reason for a file of another user.
+pub fn open_of_user(path: &Path) -> io::Result<File> {
+    let file = open_trusted(path)?;
+    let owner = file.metadata()?.uid();
+    // SAFETY: the call takes nothing and gives an integer.
+    let own = unsafe { libc::geteuid() };
+    if owner == own || owner == 0 {
+        return Ok(file);
+    }
+    let message = format!("not trusted: it belongs to user {owner}, and not to user {own} or root");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+}
+
 /// Why a file in a folder may be another user's word.
 fn mistrust(file: &Metadata, folder: &Metadata) -> Option<String> {
     let is_team = folder.mode() & TEAM == TEAM && file.gid() == folder.gid();
@@ -301,6 +318,25 @@ mod tests {
         set(&file, 0o600);
         if std::os::unix::fs::chown(&file, Some(65_534), None).is_ok() {
             assert!(open_trusted(&file).unwrap_err().to_string().contains("belongs to user 65534"));
+        }
+    }
+
+    /// Proves that a file of this user is used, and one that another user placed with its folder is not.
+    #[test]
+    fn a_file_of_another_user_sets_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("config.toml");
+        fs::write(&file, "").unwrap();
+        set(&file, 0o600);
+        assert!(open_of_user(&file).is_ok());
+        set(&file, 0o666);
+        assert!(open_of_user(&file).unwrap_err().to_string().contains("write it (mode 666)"));
+        // Only root can give a file away.
+        set(&file, 0o644);
+        let give = |path: &Path| std::os::unix::fs::chown(path, Some(65_534), None);
+        if give(&file).and_then(|()| give(home.path())).is_ok() {
+            assert!(open_trusted(&file).is_ok());
+            assert!(open_of_user(&file).unwrap_err().to_string().contains("belongs to user 65534"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! The file formats of Trackway: the flight record, the checkpoint manifest, the run file and what a rehearsal says.
+//! The file formats of Trackway: the flight record, the checkpoint manifest, the run file and the settings file and what a rehearsal says.
 //! Pure parsers and writers: no I/O happens here, and no bytes make them panic.
 
 pub mod checkpoint_manifest;
@@ -11,6 +11,7 @@ pub mod record;
 pub mod rehearsal;
 pub mod rule;
 pub mod runfile;
+pub mod settings;
 pub mod shell;
 pub mod subset;
 pub mod tensorboard;

@@ -147,7 +147,7 @@ impl Ledger {
         if let Some(evaluation) = self.evaluation(word)? {
             return Ok(evaluation);
         }
-        let unknown = || not_found("evaluation", word, "; `trackway evaluations` lists them");
+        let unknown = || not_found("evaluation", word, "; `trackway eval ls` lists them");
         let part = word.to_lowercase();
         let is_plain = part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
         if !is_plain || part.len() < EVALUATION_PART_MIN {

@@ -8,7 +8,7 @@ use trackway_core::detect::Detector;
 pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
     match reason {
         Reason::Completed => &[
-            "no action is needed; `trackway evaluate` evaluates its checkpoints, `trackway compare` compares it with earlier runs",
+            "no action is needed; `trackway eval run` evaluates its checkpoints, `trackway compare` compares it with earlier runs",
         ],
         Reason::EarlyStopped => &[
             "evaluate the best checkpoint, not the last",
@@ -74,7 +74,7 @@ pub const fn next_actions(reason: Reason) -> &'static [&'static str] {
             "download models and data before the run, so that it needs no network",
         ],
         Reason::EvaluatorError => &[
-            "the training attempt is good: repeat the evaluation alone with `trackway evaluate`",
+            "the training attempt is good: repeat the evaluation alone with `trackway eval run`",
             "check the judge's quota, key and rate limit, the task's files, the metric's input",
         ],
         Reason::BudgetExhausted => &[

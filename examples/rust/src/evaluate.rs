@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 use crate::checkpoint::{self, Cursor};
 use crate::{Job, JobError, Options};
 
-/// Where `trackway evaluate` puts the checkpoint to be judged, and where it wants the rows.
+/// Where `trackway eval run` puts the checkpoint to be judged, and where it wants the rows.
 const CHECKPOINT: &str = "TRACKWAY_CHECKPOINT_DIR";
 const OUT: &str = "TRACKWAY_EVALUATION_OUT";
 
-/// Judges the checkpoint that `trackway evaluate` gives: leaves a row for each item of the held-out data in `predictions.csv`, from
+/// Judges the checkpoint that `trackway eval run` gives: leaves a row for each item of the held-out data in `predictions.csv`, from
 /// which Trackway computes the numbers. Seed and batch, and so the split, are those of the training.
 ///
 /// # Errors
@@ -31,7 +31,7 @@ pub fn evaluate<J: Job>(
 }
 
 fn folder(variable: &str) -> Result<PathBuf, JobError> {
-    let missing = || JobError::Usage(format!("--evaluate wants {variable}, which `trackway evaluate` sets"));
+    let missing = || JobError::Usage(format!("--evaluate wants {variable}, which `trackway eval run` sets"));
     std::env::var_os(variable).map(PathBuf::from).ok_or_else(missing)
 }
 

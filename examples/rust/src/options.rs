@@ -28,7 +28,7 @@ pub struct Options {
     pub checkpoint_every: u64,
     /// `--validate-every`: steps between validations.
     pub validate_every: u64,
-    /// `--evaluate`: judge the checkpoint that `trackway evaluate` gives, in place of training.
+    /// `--evaluate`: judge the checkpoint that `trackway eval run` gives, in place of training.
     pub evaluate: bool,
     /// `--step-millis`: sleep after each step, so that a demonstration can be watched.
     pub step_millis: u64,

@@ -117,7 +117,7 @@ impl App {
             let message = format!("version {number} of `{model}` was not evaluated on these tasks");
             let step = version.step.map(|step| format!(" --checkpoint {step}")).unwrap_or_default();
             AppError::new(ErrorKind::NotFound, message)
-                .hint(format!("evaluate it first: trackway evaluate {}{step}", version.run_id))
+                .hint(format!("evaluate it first: trackway eval run {}{step}", version.run_id))
         })
     }
 

@@ -23,7 +23,7 @@ use crate::error::{AppError, ErrorKind};
 /// What nobody here can know.
 const WORD: &str = "imported: the link to these weights was asserted at import, not verified";
 
-/// What is asked for with `trackway evaluate import`.
+/// What is asked for with `trackway eval import`.
 #[derive(Debug, Clone)]
 pub struct ImportRequest {
     /// The log, or a folder of logs.
@@ -34,7 +34,7 @@ pub struct ImportRequest {
     pub checkpoint: CheckpointRef,
 }
 
-/// An evaluation that was taken over. Field names are the JSON contract of `trackway evaluate import`.
+/// An evaluation that was taken over. Field names are the JSON contract of `trackway eval import`.
 #[derive(Debug, Clone, Serialize)]
 pub struct ImportedEvaluation {
     /// Whether it was not known before.

@@ -45,7 +45,7 @@ use crate::report::{NotesOnly, Notice, Reporter};
 use crate::run::{Prepared, RunOutcome, Start, begin};
 use crate::stored::stored_plan;
 
-/// What is asked for with `trackway evaluate`.
+/// What is asked for with `trackway eval run`.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
     /// A run file or a run.
@@ -105,7 +105,7 @@ impl App {
 pub(crate) fn check_before_launch(app: &App, job: &crate::run::Job) -> Result<(), AppError> {
     let Some(asked) = Asked::of(job).filter(|asked| asked.section.after) else { return Ok(()) };
     let told = |error: AppError| {
-        error.hint("the evaluation after the run could not start; run it with `trackway evaluate`, or set `evaluate.after = false`")
+        error.hint("the evaluation after the run could not start; run it with `trackway eval run`, or set `evaluate.after = false`")
     };
     asked.check(app).map_err(told)?;
     asked.task_set(app).map_err(told).map(drop)

@@ -10,7 +10,7 @@ use trackway_ledger::{AttemptRow, EvaluationRow, EvaluationState, RunRow, TestSe
 use crate::App;
 use crate::error::AppError;
 
-/// What a checkpoint was judged by, and what came out. Field names are the JSON contract of `trackway evaluate`.
+/// What a checkpoint was judged by, and what came out. Field names are the JSON contract of `trackway eval run`.
 #[derive(Debug, Clone, Serialize)]
 pub struct EvaluationReceipt {
     /// Its id.

@@ -68,7 +68,7 @@ impl Subject {
         let asked = Asked::of(&job).ok_or_else(|| {
             let message = format!("run `{}` has no `[evaluate]`", run.name);
             AppError::new(ErrorKind::Usage, message)
-                .hint("write one into its run file, and name the file: trackway evaluate FILE")
+                .hint("write one into its run file, and name the file: trackway eval run FILE")
         })?;
         Ok(Self { run, asked })
     }
@@ -239,7 +239,7 @@ fn job_of(app: &App, run: &RunRow, overrides: &[String]) -> Result<Job, AppError
     let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             AppError::new(ErrorKind::NotFound, format!("run `{}` was not launched from this home", run.name))
-                .hint("name its run file: trackway evaluate FILE")
+                .hint("name its run file: trackway eval run FILE")
         }
         _ => AppError::file("read", &path, &error),
     })?;

@@ -153,7 +153,7 @@ fn answer(app: &App, row: &AttemptRow, decision: Decision, due: Option<roll_back
             RunState::Waiting
         }
         // The evaluation within a training script failed behind its last checkpoint: the attempt stays good, and the run is
-        // at rest until `trackway evaluate` judges it.
+        // at rest until `trackway eval run` judges it.
         Decision::RetryEvaluator { why, budget, .. } => {
             spend(Some(budget));
             retry.why = why;

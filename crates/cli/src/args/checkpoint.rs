@@ -70,11 +70,13 @@ remote. Exit code 1: the remote does not answer, so nothing can be launched; the
         #[arg(long)]
         force: bool,
     },
-    /// Apply the retention policy; a dry run without --yes
+    /// Delete checkpoints by the retention policy; a dry run without --yes
     #[command(after_help = "Examples:
   trackway checkpoint gc last                                  dry run with the policy of the run file
   trackway checkpoint gc last --yes
-  trackway checkpoint gc last --keep-last 3 --keep-best \"min val_loss\" --yes")]
+  trackway checkpoint gc last --keep-last 3 --keep-best \"min val_loss\" --yes
+
+For logs and records of runs use `trackway gc`.")]
     Gc(GcArgs),
     /// Diagnose every file: what is damaged, what is still safe, and what to do
     #[command(after_help = "Examples:

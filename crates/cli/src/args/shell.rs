@@ -1,4 +1,4 @@
-//! Files for a shell and for `man`.
+//! What surrounds the command line: its settings, and files for a shell and for `man`.
 
 use std::path::PathBuf;
 
@@ -14,6 +14,16 @@ pub struct CompletionsArgs {
     /// Shell
     pub shell: Shell,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway config
+  trackway config --json
+
+The command line takes precedence, then the environment, the project's settings file
+(`.trackway/config.toml`, the nearest from the working directory upwards), the user's
+(`~/.config/trackway/config.toml`) and the default. See docs/settings.md.")]
+pub struct ConfigArgs {}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -1,6 +1,7 @@
 use clap::CommandFactory as _;
 
 use super::Cli;
+use super::groups::grouped;
 
 /// Columns that help is wrapped to.
 const WIDTH: usize = 110;
@@ -8,7 +9,7 @@ const WIDTH: usize = 110;
 /// Proves what `--help` of every command says: a change of a word or an option shows in a review.
 #[test]
 fn help_of_every_command() {
-    let mut command = Cli::command().term_width(WIDTH);
+    let mut command = grouped(Cli::command(), Some(WIDTH)).term_width(WIDTH);
     command.build();
     check_help(&mut command, "trackway");
 }

@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod classify;
 pub mod compare;
+pub mod config;
 pub mod data;
 pub mod doctor;
 pub mod evaluate;
@@ -11,6 +12,7 @@ mod explain_page;
 pub mod gates;
 pub mod gc;
 pub mod import;
+pub mod init;
 pub mod list;
 mod live;
 pub mod logs;
@@ -35,7 +37,7 @@ pub use score::score;
 use trackway_app::{App, RollBackRequest};
 use trackway_core::name::{Name, Named};
 
-use crate::args::{ExplainArgs, RollBackArgs, ShimArgs, StopArgs};
+use crate::args::{ExplainArgs, RunRollbackArgs, ShimArgs, StopArgs};
 use crate::exit::Failure;
 use crate::printer::Printer;
 
@@ -64,7 +66,7 @@ pub fn stop(app: &App, args: &StopArgs, printer: Printer) -> Result<u8, Failure>
     Ok(0)
 }
 
-pub fn roll_back(app: &App, args: &RollBackArgs, printer: Printer) -> Result<u8, Failure> {
+pub fn roll_back(app: &App, args: &RunRollbackArgs, printer: Printer) -> Result<u8, Failure> {
     let request = RollBackRequest {
         to_step: args.to_step,
         skip: args.skip_batches,

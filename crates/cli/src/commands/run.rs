@@ -83,8 +83,7 @@ fn tell(outcome: &RunOutcome, exit_with_child: bool, printer: Printer) -> Result
         if let Some(evaluation) = &outcome.evaluation {
             let summary = evaluation.failure.clone().unwrap_or_else(|| few_metrics(evaluation));
             let id = &evaluation.evaluation_id;
-            printer
-                .note(format!("evaluation {}: {summary} (trackway evaluation show {id})", evaluation.state));
+            printer.note(format!("evaluation {}: {summary} (trackway eval show {id})", evaluation.state));
         }
         if outcome.state != "completed" {
             printer.note(format!("see why with: trackway explain {}", outcome.run_id));

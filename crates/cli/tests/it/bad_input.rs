@@ -3,7 +3,7 @@
 use crate::harness::Home;
 
 /// Exit code, stdout and stderr as one text, with the temporary folder's path taken out.
-fn transcript(home: &Home, arguments: &[&str]) -> String {
+pub(crate) fn transcript(home: &Home, arguments: &[&str]) -> String {
     let answer = home.trackway(arguments);
     let text = format!("exit {}\n-- stdout\n{}-- stderr\n{}", answer.code, answer.stdout, answer.stderr);
     let folder = home.path().canonicalize().unwrap();
@@ -89,6 +89,22 @@ fn wrong_words_are_usage_errors() {
         ("bad_override", &["run", "x.toml", "--set", "nonsense"]),
     ] {
         insta::assert_snapshot!(format!("usage_{name}"), transcript(&home, arguments));
+    }
+    assert_nothing_ran(&home);
+}
+
+/// Proves that a command under its old name is answered with the new one, on stderr and as wrong usage.
+#[test]
+fn old_spellings_are_answered_with_the_new_ones() {
+    let home = Home::new();
+    for (name, arguments) in [
+        ("evaluate", &["evaluate", "x.toml", "--json"][..]),
+        ("evaluate_import", &["evaluate", "import", "results", "--run", "last"]),
+        ("evaluations", &["evaluations"]),
+        ("evaluation_show", &["evaluation", "show", "last"]),
+        ("roll_back", &["roll-back", "last"]),
+    ] {
+        insta::assert_snapshot!(format!("renamed_{name}"), transcript(&home, arguments));
     }
     assert_nothing_ran(&home);
 }

@@ -62,7 +62,7 @@ impl Case {
         }
         let gates = format!("after = false\ngates = [\"{}\"]\n{}", self.gate, self.evaluate);
         write_job(home, EVALUATOR, "", &gates);
-        let answer = home.trackway(&["evaluate", "job.toml", "--json"]);
+        let answer = home.trackway(&["eval", "run", "job.toml", "--json"]);
         let receipt = serde_json::from_str(&answer.stdout).unwrap_or_else(|_| json!(answer.stderr));
         let verdict = receipt["gates"][0]["verdict"].as_str().unwrap_or_default().to_owned();
         (answer.code, verdict, receipt)
@@ -315,7 +315,7 @@ fn a_receipt_tells_its_coverage() {
         notes.contains("the evaluation is incomplete: the task set has 200 tasks: 180 not answered"),
         "{notes}"
     );
-    let shown = home.trackway(&["evaluation", "show", "last"]).stdout;
+    let shown = home.trackway(&["eval", "show", "last"]).stdout;
     assert!(shown.contains("20 of 200"), "{shown}");
 }
 
@@ -375,7 +375,7 @@ fn rows_that_cannot_be_matched_decide_nothing() {
         }
     }
     write_job(&home, EVALUATOR, "", "unmatched_tasks = \"ignore\"");
-    let answer = home.trackway(&["evaluate", "job.toml"]);
+    let answer = home.trackway(&["eval", "run", "job.toml"]);
     assert!(answer.code == 2 && answer.stderr.contains("`accepted`"), "{}: {}", answer.code, answer.stderr);
 }
 
@@ -395,7 +395,7 @@ fn a_label_is_no_prediction() {
         ("missing = \"ignore\"", "`wrong`"),
     ] {
         write_job(&home, EVALUATOR, "", evaluate);
-        let answer = home.trackway(&["evaluate", "job.toml"]);
+        let answer = home.trackway(&["eval", "run", "job.toml"]);
         assert!(answer.code == 2 && answer.stderr.contains(told), "{}: {}", answer.code, answer.stderr);
     }
 }
@@ -406,13 +406,13 @@ fn a_changed_checkpoint_is_suspect() {
     let script = "chmod -R u+w \"$TRACKWAY_CHECKPOINT_DIR\"\nprintf x >> \"$TRACKWAY_CHECKPOINT_DIR/weights.bin\"\n\
                   echo '{\"accuracy\": 0.9}' > \"$TRACKWAY_EVALUATION_OUT/metrics.json\"\n";
     let home = trained(script, "gates = [\"value(accuracy) >= 0.8\"]");
-    let answer = home.trackway(&["evaluate", "job.toml"]);
+    let answer = home.trackway(&["eval", "run", "job.toml"]);
     assert_eq!(answer.code, 7, "{}", answer.stderr);
     assert!(answer.stderr.contains("step 3 changed while the evaluator read it"), "{}", answer.stderr);
     assert!(answer.stderr.contains("only read TRACKWAY_CHECKPOINT_DIR"), "{}", answer.stderr);
     let suspect = checkpoints(&home).into_iter().find(|one| one["step"] == 3).unwrap();
     assert_eq!(suspect["state"], "suspect", "{suspect}");
-    assert_eq!(home.json(&["evaluations"])[0]["state"], "failed");
+    assert_eq!(home.json(&["eval", "ls"])[0]["state"], "failed");
 }
 
 /// Proves that tasks which are not those that the evaluation began with fail it.
@@ -422,7 +422,7 @@ fn tasks_that_change_fail_the_evaluation() {
     home.write("tasks.csv", &table("id,label", ROWS, |row| format!("{row},{}", label(row))));
     std::fs::create_dir(home.path().join("left")).unwrap();
     home.write("left/predictions.csv", &answered(ROWS, |row| row));
-    let answer = home.trackway(&["evaluate", "job.toml", "--json"]);
+    let answer = home.trackway(&["eval", "run", "job.toml", "--json"]);
     assert_ne!(answer.code, 0, "{}", answer.stdout);
     assert!(answer.stdout.contains("changed while it was evaluated"), "{}{}", answer.stdout, answer.stderr);
 }

@@ -135,13 +135,13 @@ fn damaged_predictions_fail_their_evaluation_only() {
     )
     .unwrap();
     home.write("hold", "");
-    let mut conductor = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let mut conductor = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 1);
     conductor.kill().unwrap();
     conductor.wait().unwrap();
     fs::remove_file(home.path().join("hold")).unwrap();
     crate::harness::eventually("the end of the evaluation", || {
-        let answer = home.trackway(&["evaluations", "--json"]);
+        let answer = home.trackway(&["eval", "ls", "--json"]);
         assert_eq!(answer.code, 0, "{}", answer.stderr);
         (!answer.stdout.contains("\"running\"")).then_some(())
     });

@@ -1,4 +1,4 @@
-//! `trackway evaluate`: receipts, evaluators that fail in every way, and processes that are killed.
+//! `trackway eval run`: receipts, evaluators that fail in every way, and processes that are killed.
 
 mod clearing;
 mod lost;
@@ -71,7 +71,7 @@ pub(crate) fn trained(script: &str, evaluate: &str) -> Home {
 }
 
 pub(crate) fn evaluate(home: &Home, options: &[&str]) -> (i32, Value) {
-    document(&home.trackway(&[&["evaluate", "job.toml", "--json"], options].concat()))
+    document(&home.trackway(&[&["eval", "run", "job.toml", "--json"], options].concat()))
 }
 
 fn document(answer: &Answer) -> (i32, Value) {
@@ -163,14 +163,14 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
     );
     let sets = home.sql("select use_count, run_count from test_sets");
     assert_eq!(sets, [json!({ "use_count": 2, "run_count": 1 })]);
-    let listed = home.json(&["evaluations", "last"]);
+    let listed = home.json(&["eval", "ls", "last"]);
     assert_eq!(listed[0]["evaluation_id"], again["evaluation_id"]);
-    let shown = home.json(&["evaluation", "show", receipt["evaluation_id"].as_str().unwrap()]);
+    let shown = home.json(&["eval", "show", receipt["evaluation_id"].as_str().unwrap()]);
     assert_eq!(shown["metrics"], receipt["metrics"]);
     assert_eq!(home.json(&["explain", "last"])["evaluations"].as_array().unwrap().len(), 2);
     let page = home.trackway(&["explain", "last"]).stdout;
     assert!(page.contains("Evaluations") && page.contains("accuracy 0.5"), "{page}");
-    for arguments in [&["evaluations"][..], &["evaluation", "show", "last"]] {
+    for arguments in [&["eval", "ls"][..], &["eval", "show", "last"]] {
         let page = home.trackway(arguments);
         assert!(
             page.code == 0 && page.stdout.contains(again["evaluation_id"].as_str().unwrap()),
@@ -178,7 +178,7 @@ fn a_receipt_binds_weights_evaluator_and_outputs() {
             page.stdout
         );
     }
-    assert_eq!(home.trackway(&["evaluation", "show", "evl_nowhere"]).code, 6);
+    assert_eq!(home.trackway(&["eval", "show", "evl_nowhere"]).code, 6);
 }
 
 /// Proves that what the evaluator says of itself goes before the run file, and that a contradiction is noted.
@@ -319,7 +319,7 @@ fn ended(child: Child) -> (i32, Value) {
 #[test]
 fn what_is_read_is_not_deleted() {
     let home = trained(&waiting(), "");
-    let step = ["evaluate", "job.toml", "--json", "--checkpoint", "1"];
+    let step = ["eval", "run", "job.toml", "--json", "--checkpoint", "1"];
     let (one, other) = (home.spawn(&step), home.spawn(&step));
     begun(&home, 2);
     assert_eq!(pins(&home).len(), 2);
@@ -343,7 +343,7 @@ fn what_is_read_is_not_deleted() {
 }
 
 fn evaluate_code(home: &Home) -> i32 {
-    home.trackway(&["evaluate", "job.toml", "--checkpoint", "1"]).code
+    home.trackway(&["eval", "run", "job.toml", "--checkpoint", "1"]).code
 }
 
 /// Proves that a run is evaluated when it completed, that its exit code says when that failed, and that an evaluation that could
@@ -391,12 +391,12 @@ fn checkpoints_are_found_or_refused() {
     let (code, receipt) = evaluate(&home, &["--checkpoint", &digits]);
     assert_eq!((code, &receipt["step"]), (0, &json!(2)), "{receipt}");
     for (reference, code) in [("7", 6), ("newest", 2), ("ffffffffffff", 6)] {
-        let refused = home.trackway(&["evaluate", "last", "--checkpoint", reference]);
+        let refused = home.trackway(&["eval", "run", "last", "--checkpoint", reference]);
         assert_eq!(refused.code, code, "{reference}: {}", refused.stderr);
     }
-    assert_eq!(home.trackway(&["evaluate", "nobody"]).code, 6);
+    assert_eq!(home.trackway(&["eval", "run", "nobody"]).code, 6);
     home.write("plain.toml", "[run]\nname = \"judged\"\ncommand = [\"true\"]\n");
-    assert_eq!(home.trackway(&["evaluate", "plain.toml"]).code, 2);
+    assert_eq!(home.trackway(&["eval", "run", "plain.toml"]).code, 2);
     let newest = checkpoints(&home)[0].clone();
     let root = home.json(&["checkpoint", "explain", "last"])["checkpoints"][0]["folder"].clone();
     let folder = crate::harness::files_below(&home.state().join("checkpoints"));
@@ -404,10 +404,10 @@ fn checkpoints_are_found_or_refused() {
         path.ends_with("weights.bin") && path.to_string_lossy().contains(root.as_str().unwrap())
     });
     std::fs::write(weights.unwrap(), "step 9").unwrap();
-    let refused = home.trackway(&["evaluate", "last"]);
+    let refused = home.trackway(&["eval", "run", "last"]);
     assert_eq!(refused.code, 7, "{newest}: {}", refused.stderr);
     assert!(refused.stderr.contains("checkpoint doctor"), "{}", refused.stderr);
-    assert_eq!(home.json(&["evaluations"])[0]["state"], "failed");
+    assert_eq!(home.json(&["eval", "ls"])[0]["state"], "failed");
     assert!(pins(&home).is_empty());
 }
 
@@ -419,7 +419,7 @@ fn other_tools_logs_are_taken_over() {
     let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../evaluate/tests/vectors");
     let import = |path: &str| {
         let path = format!("{vectors}/{path}");
-        home.json(&["evaluate", "import", &path, "--run", "last", "--checkpoint", "2"])
+        home.json(&["eval", "import", &path, "--run", "last", "--checkpoint", "2"])
     };
     let inspect = import("inspect/capitals.eval")[0].clone();
     assert_eq!(
@@ -441,11 +441,11 @@ fn other_tools_logs_are_taken_over() {
     assert_eq!(harness[1]["checkpoint_manifest_sha256"], inspect["checkpoint_manifest_sha256"]);
     assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
     assert_eq!(home.sql("select count(*) as n from test_set_uses")[0]["n"], 3);
-    let page = home.trackway(&["evaluation", "show", inspect["evaluation_id"].as_str().unwrap()]).stdout;
+    let page = home.trackway(&["eval", "show", inspect["evaluation_id"].as_str().unwrap()]).stdout;
     assert!(page.contains("from inspect") && page.contains("asserted at import, not verified"), "{page}");
     let file = home.write("broken.eval", "PK");
     for (path, code) in [(file.to_str().unwrap(), 2), ("nowhere.eval", 6)] {
-        let refused = home.trackway(&["evaluate", "import", path, "--run", "last"]);
+        let refused = home.trackway(&["eval", "import", path, "--run", "last"]);
         assert_eq!(refused.code, code, "{path}: {}", refused.stderr);
     }
     assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
@@ -515,12 +515,12 @@ fn rows_are_judged() {
         (&json!("women"), &json!(200), &json!("worse"))
     );
     assert_eq!(third["sampled_failures"]["wrong"], 67, "{}", third["sampled_failures"]);
-    let page = home.trackway(&["evaluation", "show", id]).stdout;
+    let page = home.trackway(&["eval", "show", id]).stdout;
     for told in ["Slices", "women", "Fairness", "Compared with", "worse", "Gates"] {
         assert!(page.contains(told), "{told}: {page}");
     }
     let written =
-        home.trackway(&["evaluation", "show", id, "--html", "report.html", "--parquet", "numbers.parquet"]);
+        home.trackway(&["eval", "show", id, "--html", "report.html", "--parquet", "numbers.parquet"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
     let manifest = third["checkpoint_manifest_sha256"].as_str().unwrap();
@@ -539,7 +539,7 @@ fn rows_are_judged() {
         assert_eq!((code, &refused["state"]), (4, &json!("failed")), "{set}: {refused}");
         assert!(refused["failure"].as_str().unwrap().contains(told), "{set}: {}", refused["failure"]);
     }
-    assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
+    assert_eq!(home.trackway(&["eval", "run", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
     let (code, unreleased) = evaluate(&home, &["--set", "evaluate.baseline=income@production"]);
     assert_eq!((code, &unreleased["comparison"]), (0, &Value::Null), "the first model: {unreleased}");
     assert!(
@@ -549,12 +549,13 @@ fn rows_are_judged() {
     assert_eq!(home.trackway(&["registry", "register", "income", "--run", "last"]).code, 0);
     for (alias, code) in [("production", 0), ("champion", 6)] {
         let set = format!("evaluate.baseline=income@{alias}");
-        assert_eq!(home.trackway(&["evaluate", "job.toml", "--set", &set]).code, code, "{alias}");
+        assert_eq!(home.trackway(&["eval", "run", "job.toml", "--set", &set]).code, code, "{alias}");
     }
     let kept = home.state().join(first["raw_outputs"]["path"].as_str().unwrap());
     std::fs::write(&kept, "other bytes").unwrap();
     let refused = home.trackway(&[
-        "evaluate",
+        "eval",
+        "run",
         "job.toml",
         "--set",
         &format!("evaluate.baseline={}", first["evaluation_id"].as_str().unwrap()),

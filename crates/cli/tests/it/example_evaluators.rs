@@ -93,7 +93,7 @@ fn the_wine_example_is_judged() {
     let slowly = format!("echo $$ > {}; exec wine_mlp --evaluate --step-millis 400", pid_file.display());
     let set = format!("evaluate.command=['sh', '-c', '{slowly}']");
     let retry = "evaluate.retry={attempts=2, backoff='10ms'}";
-    let arguments = ["evaluate", &file, "--json", "--set", &set, "--set", retry];
+    let arguments = ["eval", "run", &file, "--json", "--set", &set, "--set", retry];
     let mut command = with_programs(home.command(&arguments), &wine);
     let evaluating =
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
@@ -113,7 +113,7 @@ fn the_wine_example_is_judged() {
     assert_eq!(again["raw_outputs"]["sha256"], receipt["raw_outputs"]["sha256"], "the very rows");
     assert_eq!(home.sql("select * from training_attempts").len(), 1, "the training stays as it is");
 
-    let step = home.trackway(&["evaluate", &file, "--checkpoint", "100"]);
+    let step = home.trackway(&["eval", "run", &file, "--checkpoint", "100"]);
     assert!(step.code != 0 && step.stderr.contains("wine_mlp"), "not in the PATH: {}", step.stderr);
 }
 
@@ -175,7 +175,7 @@ fn the_torch_example_is_judged() {
     let guess = format!("evaluate.command={guess:?}");
     let decoding = "evaluate.decoding={temperature=0.8}";
     let no_gates = "evaluate.gates=[]";
-    let arguments = ["evaluate", &file, "--set", &guess, "--set", decoding, "--set", no_gates];
+    let arguments = ["eval", "run", &file, "--set", &guess, "--set", decoding, "--set", no_gates];
     let guessed = home.json(&arguments);
     assert_eq!(
         (&guessed["state"], &guessed["decoding"]),

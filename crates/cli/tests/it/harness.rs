@@ -69,6 +69,7 @@ impl Home {
             .args(arguments)
             .current_dir(self.path())
             .env("TRACKWAY_HOME", self.state())
+            .env("XDG_CONFIG_HOME", self.path().join("settings"))
             .stdin(Stdio::null());
         command.env_remove("TRACKWAY_LEDGER").env("NO_COLOR", "1");
         command.envs(self.environment.iter().cloned());

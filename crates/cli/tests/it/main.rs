@@ -19,6 +19,7 @@ mod faults;
 mod hangs;
 mod harness;
 mod imports;
+mod init;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod kill_steps;
 mod ladder;
@@ -47,6 +48,7 @@ mod score;
 mod scorers;
 mod screens;
 mod sdk;
+mod settings;
 mod shown;
 mod slices;
 mod supervisors;

@@ -174,7 +174,7 @@ fn a_home_that_may_only_be_read_is_read() {
         &["logs", "first"],
         &["sql", "select name from runs"],
         &["sql", "select * from metrics"],
-        &["evaluations"],
+        &["eval", "ls"],
         &["registry", "ls"],
     ] {
         let read = as_reader(&home, arguments);

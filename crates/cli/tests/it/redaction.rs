@@ -113,14 +113,14 @@ fn evaluations_and_reasons_hold_no_secret() {
         assert_eq!(run.code, 0, "{}", run.stderr);
         let checked = home.trackway(&["preflight", "job.toml", "--html", "checks.html"]);
         assert!([0, 3].contains(&checked.code), "{}", checked.stderr);
-        let judged = home.trackway(&["evaluate", "job.toml", "--html", "judged.html"]);
+        let judged = home.trackway(&["eval", "run", "job.toml", "--html", "judged.html"]);
         assert_eq!(judged.code, 0, "{}{}", judged.stdout, judged.stderr);
         let mut shown = vec![run, checked, judged];
         for arguments in [
-            &["evaluation", "show", "last"][..],
-            &["--json", "evaluation", "show", "last"],
-            &["evaluations"],
-            &["--json", "evaluations"],
+            &["eval", "show", "last"][..],
+            &["--json", "eval", "show", "last"],
+            &["eval", "ls"],
+            &["--json", "eval", "ls"],
             &["--json", "preflight", "job.toml"],
             &["explain", "last"],
             &["--json", "explain", "last"],

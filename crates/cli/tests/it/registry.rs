@@ -343,7 +343,7 @@ fn gates_say_no_or_cannot_tell() {
     assert_eq!(verdicts, ["inconclusive", "fail", "inconclusive", "pass"], "{}", receipt["gates"]);
     let why = receipt["gates"][2]["why"].as_str().unwrap();
     assert!(why.contains("without an interval"), "{why}");
-    let page = home.trackway(&["evaluation", "show", "last"]).stdout;
+    let page = home.trackway(&["eval", "show", "last"]).stdout;
     assert!(page.contains("Gates") && page.contains("inconclusive"), "{page}");
     for (gate, code) in [("value(agreement) >= 0.1", 0), ("grade >= 0.9", 5), ("nothing > 1", 5)] {
         assert_eq!(home.trackway(&["gates", "judge", "last", "--gate", gate]).code, code, "{gate}");
@@ -375,7 +375,7 @@ fn a_gate_against_nothing_is_not_met() {
         (&json!("inconclusive"), &Value::Null),
         "{apart}"
     );
-    assert_eq!(home.trackway(&["evaluation", "show", "last"]).code, 0);
+    assert_eq!(home.trackway(&["eval", "show", "last"]).code, 0);
 }
 
 /// Proves that gates judged against another baseline than an evaluation was compared with say what they would have said had it been

@@ -181,7 +181,7 @@ fn a_person_sends_a_live_run_back() {
         let text = std::fs::read_to_string(home.path().join("trained")).ok()?;
         text.lines().any(|line| line.starts_with("1 152 ")).then_some(())
     });
-    let refused = home.trackway(&["roll-back", "last", "--to-step", "5"]);
+    let refused = home.trackway(&["rollback", "last", "--to-step", "5"]);
     assert_eq!(
         (refused.code, refused.stderr.contains("no checkpoint at or before step 5")),
         (2, true),
@@ -189,7 +189,7 @@ fn a_person_sends_a_live_run_back() {
         refused.stderr
     );
     let answer = home.json(&[
-        "roll-back",
+        "rollback",
         "last",
         "--to-step",
         "105",
@@ -210,7 +210,7 @@ fn a_person_sends_a_live_run_back() {
     assert_eq!(rows, [json!({"detector": null, "to_step": 100, "why": "odd rows"})]);
     let ends = home.sql("select termination_reason from training_attempts order by attempt_number");
     assert_eq!(ends[0]["termination_reason"], "superseded");
-    assert_eq!(home.trackway(&["roll-back", "last"]).code, 2, "a run that completed does not go back");
+    assert_eq!(home.trackway(&["rollback", "last"]).code, 2, "a run that completed does not go back");
 }
 
 /// Proves that a run at rest is sent back and taken up from there, twice, and that what is passed over adds up.
@@ -220,9 +220,9 @@ fn a_run_at_rest_is_sent_back() {
     let more = "[detect]\nnon_finite = \"stop\"\n";
     let (code, _, told) = run(&home, &run_file(&home, "breaks", more));
     assert_eq!(code, 4, "{told}");
-    let answer = home.json(&["roll-back", "breaks", "--to-step", "119", "--skip-batches", "119..122"]);
+    let answer = home.json(&["rollback", "breaks", "--to-step", "119", "--skip-batches", "119..122"]);
     assert_eq!((&answer["state"], &answer["to_step"]), (&json!("done"), &json!(110)));
-    let answer = home.json(&["roll-back", "breaks", "--to-step", "90", "--skip-batches", "122..125"]);
+    let answer = home.json(&["rollback", "breaks", "--to-step", "90", "--skip-batches", "122..125"]);
     assert_eq!((&answer["skip_batches"], &answer["to_step"]), (&json!("119..125"), &json!(90)));
     let resumed = home.trackway(&["resume", "breaks"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);

@@ -112,7 +112,7 @@ fn mistakes_are_told_before_a_launch() {
         ("evaluate.command=['sh']", 2, "are both set"),
         ("evaluate.score=p", 2, "the built-in evaluator calls the column `score`"),
     ] {
-        let answer = home.trackway(&["evaluate", "job.toml", "--set", set]);
+        let answer = home.trackway(&["eval", "run", "job.toml", "--set", set]);
         assert!(
             answer.code == code && answer.stderr.contains(told),
             "{set}: {}\n{}",

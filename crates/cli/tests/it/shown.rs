@@ -175,8 +175,8 @@ fn evaluations_and_cards() {
     assert_eq!(registered.code, 0, "{}", registered.stderr);
     assert_clean(&registered, &["registry", "register"]);
     for arguments in [
-        &["evaluations"][..],
-        &["evaluation", "show", "last", "--html", "evaluation.html"],
+        &["eval", "ls"][..],
+        &["eval", "show", "last", "--html", "evaluation.html"],
         &["explain", "last"],
         &["registry", "show", "m"],
         &["registry", "card", "m", "1"],

@@ -1,12 +1,12 @@
 use std::fmt;
 use std::ops::Range;
 
-/// One mistake in a run file or in an override. [`super::parse`] returns all of them, in file order.
+/// One mistake in a run file, in an override or in a settings file. [`super::parse`] returns all of them, in file order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFileError {
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// The bytes at fault, in the run file or, when [`Self::override_text`] is set, in that text.
+    /// The bytes at fault, in the file or, when [`Self::override_text`] is set, in that text.
     pub span: Range<usize>,
     /// The line of the first byte at fault, counted from 1.
     pub line: usize,
@@ -21,9 +21,21 @@ pub struct RunFileError {
 }
 
 impl RunFileError {
+    /// A mistake at these bytes of a text.
+    pub(crate) fn at(
+        source_name: &str,
+        text: &str,
+        span: Range<usize>,
+        message: String,
+        hint: Option<String>,
+    ) -> Self {
+        let (line, column) = line_and_column(text, span.start);
+        Self { message, span, line, column, hint, source_name: source_name.to_owned(), override_text: None }
+    }
+
     /// The error as plain text: message, place, the line with a caret under the fault, hint.
     ///
-    /// `source` is the text of the run file; an error of an override shows the override instead.
+    /// `source` is the text of the file; an error of an override shows the override instead.
     #[must_use]
     pub fn render_plain(&self, source: &str) -> String {
         let text = self.override_text.as_deref().unwrap_or(source);
@@ -70,7 +82,7 @@ fn caret_line(text: &str, line_text: &str, span: &Range<usize>, column: usize) -
 
 /// The line and column (both from 1, column in characters) of a byte offset. An offset past the end or inside
 /// a character counts as the nearest character before it.
-pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;

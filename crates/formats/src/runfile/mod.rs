@@ -28,6 +28,7 @@ pub use detect::{DetectSection, DetectorSettings};
 pub use document::RunFile;
 pub use early_stop::EarlyStopSection;
 pub use error::RunFileError;
+pub(crate) use error::line_and_column;
 pub use evaluate::{DEFAULT_EVALUATION_TIMEOUT_SECONDS, EvaluateSection, JudgeSection};
 pub use plan::{PLAN_VERSION, Plan, canonical_json};
 pub use read::INFRASTRUCTURE;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{RunFileError, line_and_column};
+use super::error::RunFileError;
 
 /// Where a key or a value stands: bytes of one of the [`Sources`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,17 +82,10 @@ impl Sources {
     /// An error at a place, with line and column worked out.
     pub(super) fn error(&self, place: &Place, message: String, hint: Option<String>) -> RunFileError {
         let text = self.texts.get(place.source_index).map_or("", String::as_str);
-        let (line, column) = line_and_column(text, place.span.start);
         let in_override = place.source_index > 0;
-        RunFileError {
-            message,
-            span: place.span.clone(),
-            line,
-            column,
-            hint,
-            source_name: if in_override { format!("--set {text}") } else { self.name.clone() },
-            override_text: in_override.then(|| text.to_owned()),
-        }
+        let name = if in_override { format!("--set {text}") } else { self.name.clone() };
+        let error = RunFileError::at(&name, text, place.span.clone(), message, hint);
+        RunFileError { override_text: in_override.then(|| text.to_owned()), ..error }
     }
 }
 

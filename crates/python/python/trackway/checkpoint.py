@@ -106,13 +106,13 @@ def load(path: Path, *, step: int | None = None, into: Any = None, framework: st
 
 
 def given(*, into: Any = None, framework: str | None = None) -> Any:
-    """Loads the checkpoint to be evaluated in an evaluator of `trackway evaluate` (`TRACKWAY_CHECKPOINT_DIR`); `into`
+    """Loads the checkpoint to be evaluated in an evaluator of `trackway eval run` (`TRACKWAY_CHECKPOINT_DIR`); `into`
     and `framework` as in `load`.
 
     Raises InputError outside an evaluation; IntegrityError if it does not verify."""
     folder = os.environ.get("TRACKWAY_CHECKPOINT_DIR")
     if not folder:
-        raise InputError("TRACKWAY_CHECKPOINT_DIR is not set: run this with `trackway evaluate`")
+        raise InputError("TRACKWAY_CHECKPOINT_DIR is not set: run this with `trackway eval run`")
     folder = os.path.abspath(folder)
     root, step_folder, own = folder.rsplit(os.sep, 2)
     numbers = [found.number for found in list(root) if found.object_prefix == f"{step_folder}/{own}"]

@@ -110,7 +110,7 @@ fn damaged(dossier: &Dossier) -> Option<Refusal> {
 }
 
 fn unevaluated(dossier: &Dossier) -> Option<Refusal> {
-    const NEXT: &str = "trackway evaluate RUN";
+    const NEXT: &str = "trackway eval run RUN";
     let Some(evaluation) = &dossier.evaluation else {
         return Some(refusal("registry.not_evaluated", "these weights have not been evaluated", NEXT));
     };

@@ -10,9 +10,7 @@ use trackway_app::evaluate::{EvaluateRequest, EvaluationReceipt, EvaluationSubje
 use trackway_ledger::EvaluationState;
 
 use super::live::Live;
-use crate::args::{
-    EvaluateArgs, EvaluateCommand, EvaluateImportArgs, EvaluationCommand, EvaluationsArgs, ReportArgs,
-};
+use crate::args::{EvalCommand, EvalImportArgs, EvalLsArgs, EvalRunArgs, EvalShowArgs, ReportArgs};
 use crate::exit::{Failure, NOT_COMPLETED, REFUSED};
 use crate::html::save;
 use crate::printer::Printer;
@@ -22,20 +20,33 @@ use crate::units::{metric, short_hash};
 /// Metrics in a line of a list.
 const LISTED_METRICS_MAX: usize = 3;
 
-/// The run file, when the subject names one.
-pub fn file_of(args: &EvaluateArgs) -> Option<PathBuf> {
-    let path = PathBuf::from(args.subject.as_deref()?);
+/// The run file that the command names, if it names one.
+pub fn file_of(command: &EvalCommand) -> Option<PathBuf> {
+    match command {
+        EvalCommand::Run(args) => run_file(args),
+        EvalCommand::Ls(_) | EvalCommand::Show(_) | EvalCommand::Import(_) => None,
+    }
+}
+
+fn run_file(args: &EvalRunArgs) -> Option<PathBuf> {
+    let path = PathBuf::from(&args.subject);
     path.is_file().then_some(path)
 }
 
-pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, Failure> {
-    if let Some(EvaluateCommand::Import(import)) = &args.command {
-        return take_over(app, import, printer);
+pub fn evaluate(app: &App, command: &EvalCommand, printer: Printer) -> Result<u8, Failure> {
+    match command {
+        EvalCommand::Run(args) => run(app, args, printer),
+        EvalCommand::Ls(args) => list(app, args, printer),
+        EvalCommand::Show(args) => show(app, args, printer),
+        EvalCommand::Import(args) => import(app, args, printer),
     }
+}
+
+fn run(app: &App, args: &EvalRunArgs, printer: Printer) -> Result<u8, Failure> {
     let checkpoint = CheckpointRef::parse(&args.checkpoint)?;
-    let subject = match file_of(args) {
+    let subject = match run_file(args) {
         Some(path) => EvaluationSubject::File(path),
-        None => EvaluationSubject::Run(app.resolve_run(args.subject.as_deref().unwrap_or_default())?),
+        None => EvaluationSubject::Run(app.resolve_run(&args.subject)?),
     };
     let request = EvaluateRequest { subject, checkpoint, overrides: args.overrides.clone() };
     signals::supervise(app.cancel());
@@ -52,7 +63,7 @@ pub fn evaluate(app: &App, args: &EvaluateArgs, printer: Printer) -> Result<u8, 
     Ok(exit_code(&receipt))
 }
 
-fn take_over(app: &App, args: &EvaluateImportArgs, printer: Printer) -> Result<u8, Failure> {
+fn import(app: &App, args: &EvalImportArgs, printer: Printer) -> Result<u8, Failure> {
     let request = ImportRequest {
         path: args.path.clone(),
         run: app.resolve_run(&args.run)?,
@@ -83,13 +94,13 @@ fn exit_code(receipt: &EvaluationReceipt) -> u8 {
     }
 }
 
-pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Result<u8, Failure> {
+fn list(app: &App, args: &EvalLsArgs, printer: Printer) -> Result<u8, Failure> {
     let run = args.run.as_deref().map(|run| app.resolve_run(run)).transpose()?;
     let receipts = app.evaluations(run, args.limit)?;
     if printer.is_json() {
         printer.document(&receipts);
     } else if receipts.is_empty() {
-        printer.note("no evaluation yet; start one with: trackway evaluate FILE");
+        printer.note("no evaluation yet; start one with: trackway eval run FILE");
     } else {
         let header = ["evaluation", "run", "step", "evaluator", "tasks", "state", "rows", "metrics", "began"];
         printer.table(&header, receipts.iter().map(cells).collect());
@@ -97,10 +108,9 @@ pub fn evaluations(app: &App, args: &EvaluationsArgs, printer: Printer) -> Resul
     Ok(0)
 }
 
-pub fn evaluation(app: &App, command: &EvaluationCommand, printer: Printer) -> Result<u8, Failure> {
-    let EvaluationCommand::Show { evaluation, files } = command;
-    let receipt = app.evaluation(&app.resolve_evaluation(evaluation)?)?;
-    write(app, &receipt, files, printer)?;
+fn show(app: &App, args: &EvalShowArgs, printer: Printer) -> Result<u8, Failure> {
+    let receipt = app.evaluation(&app.resolve_evaluation(&args.evaluation)?)?;
+    write(app, &receipt, &args.files, printer)?;
     if printer.is_json() {
         printer.document(&receipt);
     } else {

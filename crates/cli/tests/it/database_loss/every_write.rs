@@ -40,7 +40,7 @@ fn whole_path(url: &str, number: usize) {
     let model = format!("model-{number}");
     let commands: [&[&str]; 9] = [
         &["run", "job.toml"],
-        &["evaluate", "job.toml", "--checkpoint", "2"],
+        &["eval", "run", "job.toml", "--checkpoint", "2"],
         &["gates", "fixture", "last", "--set", "grade=-0.9", "--name", "bad", "--out", "bad.json"],
         &["gates", "test", "job.toml", "--bad", "bad.json"],
         &["registry", "register", &model, "--run", &name],

@@ -51,7 +51,7 @@ fn what_evaluators_leave_goes_with_the_run() {
     assert_eq!(home.json(&[&GC[..], &["--yes"]].concat())["gone"], json!([]));
 
     assert_eq!(home.sql("select * from evaluations order by evaluation_id"), before);
-    let shown = home.json(&["evaluation", "show", first["evaluation_id"].as_str().unwrap()]);
+    let shown = home.json(&["eval", "show", first["evaluation_id"].as_str().unwrap()]);
     assert_eq!(shown, first);
     let kept = home.state().join(first["raw_outputs"]["path"].as_str().unwrap());
     assert_eq!(first["raw_outputs"]["sha256"], sha256_hex(&std::fs::read(kept).unwrap()));
@@ -65,7 +65,7 @@ fn what_evaluators_leave_goes_with_the_run() {
 #[test]
 fn a_run_that_is_evaluated_or_registered_stays() {
     let home = trained(&waiting(), "");
-    let child = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let child = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 1);
     let why = || home.json(&[&GC[..], &["--yes"]].concat())["kept"][0]["why"].as_str().unwrap().to_owned();
     assert!(why().starts_with("a checkpoint is pinned as `evl_"), "{}", why());

@@ -66,7 +66,7 @@ fn substance(receipt: &Value) -> Value {
 }
 
 fn newest(home: &Home) -> Value {
-    home.json(&["evaluations"])[0].clone()
+    home.json(&["eval", "ls"])[0].clone()
 }
 
 /// The evaluation and the folder of its only launch.
@@ -92,7 +92,7 @@ fn make_pipe(path: &Path) {
 
 /// Nothing of it is left to do, and it was done once.
 fn check_finished(home: &Home, id: &str, whole: &Value) {
-    let receipt = home.json(&["evaluation", "show", id]);
+    let receipt = home.json(&["eval", "show", id]);
     assert_eq!(substance(&receipt), substance(whole), "{id}");
     assert_eq!(receipt["launches"].as_array().unwrap().len(), 1, "{receipt}");
     assert!(receipt["receipt_sha256"].is_string());
@@ -117,7 +117,7 @@ fn a_killed_evaluation_is_finished_once() {
     for file in ["hold", "pipe"] {
         home.write(file, "");
     }
-    let conductor = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let conductor = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 1);
     let (id, folder) = launched(&home);
     std::fs::remove_file(home.path().join("hold")).unwrap();
@@ -155,7 +155,7 @@ fn an_evaluation_killed_while_it_is_judged_is_finished() {
     let aside = kept.with_extension("aside");
     std::fs::rename(&kept, &aside).unwrap();
     make_pipe(&kept);
-    let conductor = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let conductor = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 1);
     let (id, _) = launched(&home);
     reads(&home, &id);
@@ -165,7 +165,7 @@ fn an_evaluation_killed_while_it_is_judged_is_finished() {
 
     clear_marks(&home);
     home.write("pipe", "");
-    let conductor = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let conductor = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 1);
     let (id, folder) = launched(&home);
     reads(&home, &id);
@@ -187,7 +187,7 @@ fn a_kill_at_any_moment_changes_nothing() {
     let (home, _, whole) = compared();
     for millis in DELAYS_MILLIS {
         home.write("hold", "");
-        let conductor = home.spawn(&["evaluate", "job.toml", "--json"]);
+        let conductor = home.spawn(&["eval", "run", "job.toml", "--json"]);
         begun(&home, 1);
         let (id, _) = launched(&home);
         std::fs::remove_file(home.path().join("hold")).unwrap();
@@ -216,11 +216,11 @@ fn a_lost_evaluator_fails_its_evaluation() {
     ] {
         home.write("eval.sh", &evaluator(after));
         home.write("hold", "");
-        let conductor = home.spawn(&["evaluate", "job.toml", "--json", "--set", set]);
+        let conductor = home.spawn(&["eval", "run", "job.toml", "--json", "--set", set]);
         begun(&home, 1);
         signal(&conductor, Signal::SIGKILL);
         conductor.wait_with_output().unwrap();
-        let (_, running) = document(&home.trackway(&["evaluations", "--json"]));
+        let (_, running) = document(&home.trackway(&["eval", "ls", "--json"]));
         assert_eq!(running[0]["state"], "running", "{after}");
         assert_eq!(pins(&home).len(), 1);
         std::fs::remove_file(home.path().join("hold")).unwrap();
@@ -241,7 +241,7 @@ fn a_lost_evaluator_fails_its_evaluation() {
 fn finishing_is_not_begun_for_ever() {
     let home = trained(&evaluator(""), "");
     home.write("hold", "");
-    let conductor = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let conductor = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 1);
     let (_, folder) = launched(&home);
     kill(conductor);

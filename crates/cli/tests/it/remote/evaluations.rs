@@ -46,7 +46,7 @@ fn weights_here(home: &Home) -> Vec<PathBuf> {
 fn what_is_only_at_the_remote_is_evaluated() {
     let Some(moto) = Moto::start() else { return };
     let home = trained(&moto, &waiting(), "");
-    let child = home.spawn(&["evaluate", "job.toml", "--json", "--checkpoint", "1"]);
+    let child = home.spawn(&["eval", "run", "job.toml", "--json", "--checkpoint", "1"]);
     begun(&home, 1);
     let (place, held) = pins(&home, 1);
     assert_eq!((place.as_str(), held.len()), ("remote", 1), "{held:?}");
@@ -66,14 +66,14 @@ fn what_is_only_at_the_remote_is_evaluated() {
     assert!(weights_here(&home).is_empty());
 
     std::fs::remove_file(home.path().join("go")).unwrap();
-    let killed = home.spawn(&["evaluate", "job.toml", "--json"]);
+    let killed = home.spawn(&["eval", "run", "job.toml", "--json"]);
     begun(&home, 2);
     signal(&killed, Signal::SIGKILL);
     killed.wait_with_output().unwrap();
     assert_eq!((pins(&home, 3).1.len(), weights_here(&home).len()), (1, 1));
     home.write("go", "");
     let finished = eventually("the end of the evaluation", || {
-        let newest = home.json(&["evaluations"])[0].clone();
+        let newest = home.json(&["eval", "ls"])[0].clone();
         (newest["state"] != "running").then_some(newest)
     });
     assert_eq!((&finished["state"], &finished["step"]), (&json!("completed"), &json!(3)), "{finished}");
@@ -90,19 +90,19 @@ fn what_cannot_be_brought_is_told() {
     let run_id = home.json(&["runs"])[0]["run_id"].as_str().unwrap().to_owned();
     let folder = home.json(&["checkpoint", "explain", "last"])["checkpoints"][0]["folder"].clone();
     moto.put(&format!("tests/{run_id}/train-1/{}/weights.bin", folder.as_str().unwrap()), b"step 9");
-    for arguments in [&["evaluate", "last"][..], &["registry", "register", "income", "--run", "last"]] {
+    for arguments in [&["eval", "run", "last"][..], &["registry", "register", "income", "--run", "last"]] {
         let refused = home.trackway(arguments);
         assert_eq!(refused.code, 7, "{newest}: {}", refused.stderr);
         assert!(refused.stderr.contains("checkpoint doctor"), "{}", refused.stderr);
     }
-    assert_eq!(home.json(&["evaluations"])[0]["state"], "failed");
+    assert_eq!(home.json(&["eval", "ls"])[0]["state"], "failed");
     assert!(pins(&home, 3).1.is_empty());
     assert!(home.sql("select * from model_versions").is_empty());
     let (code, receipt) = evaluate(&home, &["--checkpoint", "2"]);
     assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");
     assert!(weights_here(&home).is_empty());
     drop(moto);
-    for arguments in [&["evaluate", "last"][..], &["registry", "register", "income", "--run", "last"]] {
+    for arguments in [&["eval", "run", "last"][..], &["registry", "register", "income", "--run", "last"]] {
         let refused = home.trackway(arguments);
         assert_eq!(refused.code, 1, "{arguments:?}: {}", refused.stderr);
         assert!(refused.stderr.contains("a remote that does not answer"), "{}", refused.stderr);

@@ -1,0 +1,331 @@
+//! From what a project holds to what its run file says. Pure: nothing is read here.
+
+use std::path::Path;
+
+use serde::Serialize;
+use trackway_core::name::{Name, Named};
+
+/// What is known of a project before it has a run file. Paths are relative to the folder of the run file.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    /// The name of that folder.
+    pub folder_name: String,
+    /// The script, where one was named or found.
+    pub script: Option<Script>,
+    /// Arguments of the script.
+    pub arguments: Vec<String>,
+    /// Data files among the arguments.
+    pub named_data: Vec<String>,
+    /// Data files in the folder, and in its folder `data`.
+    pub data_files: Vec<String>,
+    /// NVIDIA GPUs of this machine.
+    pub gpu_count: u32,
+    /// Whether the folder is in a git repository.
+    pub is_in_git: bool,
+}
+
+/// A script that trains.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// Its path.
+    pub path: String,
+    /// Its text; what is not UTF-8 in it is replaced.
+    pub text: String,
+}
+
+/// What a run file is to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Draft {
+    /// The name of the run.
+    pub name: String,
+    /// The command; empty where no script was found.
+    pub command: Vec<String>,
+    /// The framework that the script imports.
+    pub framework: Framework,
+    /// Whether the script imports the package `trackway`, and so may save checkpoints.
+    pub uses_trackway: bool,
+    /// Data sets.
+    pub data: Vec<DataSet>,
+    /// NVIDIA GPUs of this machine.
+    pub gpu_count: u32,
+    /// Whether the folder is in a git repository.
+    pub is_in_git: bool,
+}
+
+/// A section `[data.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DataSet {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: String,
+}
+
+/// What a script trains with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Framework {
+    /// Lightning, also as `pytorch_lightning`.
+    Lightning,
+    /// Hugging Face's Trainer.
+    Transformers,
+    /// Keras, also as part of TensorFlow.
+    Keras,
+    /// JAX, Flax and optax.
+    Jax,
+    /// A loop in PyTorch.
+    Torch,
+    /// XGBoost.
+    XgBoost,
+    /// LightGBM.
+    LightGbm,
+    /// scikit-learn.
+    Sklearn,
+    /// None of them.
+    Plain,
+}
+
+impl Framework {
+    /// All, the one before that builds on the one after.
+    pub const ALL: [Self; 9] = [
+        Self::Lightning,
+        Self::Transformers,
+        Self::Keras,
+        Self::Jax,
+        Self::Torch,
+        Self::XgBoost,
+        Self::LightGbm,
+        Self::Sklearn,
+        Self::Plain,
+    ];
+
+    /// What people call it; none where there is none.
+    #[must_use]
+    pub const fn title(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Lightning => "Lightning",
+            Self::Transformers => "Transformers",
+            Self::Keras => "Keras",
+            Self::Jax => "JAX",
+            Self::Torch => "PyTorch",
+            Self::XgBoost => "XGBoost",
+            Self::LightGbm => "LightGBM",
+            Self::Sklearn => "scikit-learn",
+            Self::Plain => return None,
+        })
+    }
+
+    /// The packages whose import shows it.
+    const fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Lightning => &["lightning", "pytorch_lightning"],
+            Self::Transformers => &["transformers"],
+            Self::Keras => &["keras", "tensorflow"],
+            Self::Jax => &["jax", "flax", "optax"],
+            Self::Torch => &["torch"],
+            Self::XgBoost => &["xgboost"],
+            Self::LightGbm => &["lightgbm"],
+            Self::Sklearn => &["sklearn"],
+            Self::Plain => &[],
+        }
+    }
+
+    /// The line of a script that records its training (docs/python.md).
+    pub(super) const fn recording(self) -> &'static str {
+        match self {
+            Self::Lightning => "Trainer(callbacks=[trackway.callbacks.LightningCallback()])",
+            Self::Transformers => "Trainer(..., callbacks=[trackway.callbacks.TransformersCallback()])",
+            Self::Keras => "model.fit(..., callbacks=[trackway.callbacks.KerasCallback()])",
+            Self::Jax => "watch = trackway.callbacks.JaxLoop(trackway.attach())",
+            Self::Torch => "watch = trackway.callbacks.TorchLoop(trackway.attach(), optimizer)",
+            Self::XgBoost => "xgboost.train(..., callbacks=[trackway.callbacks.XGBoostCallback()])",
+            Self::LightGbm => "lightgbm.train(..., callbacks=[trackway.callbacks.LightGBMCallback()])",
+            Self::Sklearn => "estimator.set_callbacks(trackway.callbacks.SklearnCallback())",
+            Self::Plain => "trackway.attach().log(step, loss=loss)",
+        }
+    }
+
+    /// Whether it trains on a GPU where there is one, without being asked.
+    pub(super) const fn prefers_gpu(self) -> bool {
+        matches!(self, Self::Lightning | Self::Transformers | Self::Keras | Self::Jax | Self::Torch)
+    }
+}
+
+/// What a run file is to say about a project.
+#[must_use]
+pub fn draft(evidence: &Evidence) -> Draft {
+    let packages: Vec<&str> =
+        evidence.script.iter().flat_map(|script| imported_packages(&script.text)).collect();
+    let shows = |framework: &Framework| framework.packages().iter().any(|one| packages.contains(one));
+    Draft {
+        name: Name::renamed(Named::Run, &evidence.folder_name).into(),
+        command: evidence.script.iter().flat_map(|script| command(script, &evidence.arguments)).collect(),
+        framework: Framework::ALL.into_iter().find(shows).unwrap_or(Framework::Plain),
+        uses_trackway: packages.contains(&"trackway"),
+        data: match evidence.named_data.is_empty() {
+            true => certain_data_sets(&evidence.data_files),
+            false => data_sets(&evidence.named_data),
+        },
+        gpu_count: evidence.gpu_count,
+        is_in_git: evidence.is_in_git,
+    }
+}
+
+/// The packages that a Python text imports, by their first names.
+fn imported_packages(text: &str) -> Vec<&str> {
+    let first = |name: &'_ str| name.find(['.', ' ', ';', '#']).unwrap_or(name.len());
+    let mut packages = Vec::new();
+    for line in text.lines().map(str::trim_start) {
+        let names = match (line.strip_prefix("import "), line.strip_prefix("from ")) {
+            (Some(names), _) => names,
+            (None, Some(names)) => names.split(" import").next().unwrap_or_default(),
+            (None, None) => continue,
+        };
+        packages.extend(names.split(',').map(str::trim).map(|name| &name[..first(name)]));
+    }
+    packages
+}
+
+/// How a script is started: a Python file by its interpreter, a shell script by a shell, anything else as a program.
+fn command(script: &Script, arguments: &[String]) -> Vec<String> {
+    let path = script.path.clone();
+    let mut command = match Path::new(&path).extension().and_then(|extension| extension.to_str()) {
+        Some("py") => vec!["python3".to_owned(), path],
+        Some("sh") => vec!["sh".to_owned(), path],
+        _ if path.contains('/') => vec![path],
+        _ => vec![format!("./{path}")],
+    };
+    command.extend_from_slice(arguments);
+    command
+}
+
+/// Data sets of these files: each has the name of its role, or that of its file. A single one without a role is `train`.
+#[must_use]
+pub fn data_sets(paths: &[String]) -> Vec<DataSet> {
+    let mut sets: Vec<DataSet> = Vec::new();
+    for path in paths {
+        let wanted = match role(path) {
+            Some(role) => role.to_owned(),
+            None if paths.len() == 1 => "train".to_owned(),
+            None => plain_stem(path),
+        };
+        let is_free = |name: &String| sets.iter().all(|set| set.name != *name);
+        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_default();
+        sets.push(DataSet { name, path: path.clone() });
+    }
+    sets
+}
+
+/// Of files that only happen to be there: those that are the only one of their role, or the only file.
+fn certain_data_sets(paths: &[String]) -> Vec<DataSet> {
+    if paths.len() == 1 {
+        return data_sets(paths);
+    }
+    let is_only = |path: &&String| {
+        let of_role = role(path);
+        of_role.is_some() && paths.iter().filter(|other| role(other) == of_role).count() == 1
+    };
+    data_sets(&paths.iter().filter(is_only).cloned().collect::<Vec<_>>())
+}
+
+/// The role that a file's name shows.
+fn role(path: &str) -> Option<&'static str> {
+    let stem = stem(path).to_lowercase();
+    let mut words = stem.split(|letter: char| !letter.is_alphanumeric());
+    words.find_map(|word| match word {
+        "train" | "training" => Some("train"),
+        "validation" | "valid" | "val" | "dev" => Some("validation"),
+        "test" => Some("test"),
+        _ => None,
+    })
+}
+
+fn stem(path: &str) -> &str {
+    Path::new(path).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+}
+
+/// The stem of a file as a bare key of TOML.
+fn plain_stem(path: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+    let stem: String = stem(path).chars().map(plain).collect();
+    if stem.is_empty() { "data".to_owned() } else { stem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_script(path: &str, text: &str) -> Evidence {
+        let script = Script { path: path.into(), text: text.into() };
+        Evidence { folder_name: "income".into(), script: Some(script), ..Evidence::default() }
+    }
+
+    fn strings(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    /// Proves that the framework is the outermost one that is imported, in every form of an import.
+    #[test]
+    fn imports_show_the_framework() {
+        for (text, framework) in [
+            ("import torch\nimport lightning as L\n", Framework::Lightning),
+            ("from pytorch_lightning import Trainer", Framework::Lightning),
+            ("import torch\nfrom transformers import Trainer\n", Framework::Transformers),
+            ("import numpy as np, keras", Framework::Keras),
+            ("    import tensorflow.keras as keras", Framework::Keras),
+            ("from flax import linen", Framework::Jax),
+            ("import torch.nn as nn\n", Framework::Torch),
+            ("import os,torch;print()", Framework::Torch),
+            ("import xgboost as xgb\nfrom sklearn.metrics import log_loss", Framework::XgBoost),
+            ("import lightgbm#", Framework::LightGbm),
+            ("from sklearn import svm", Framework::Sklearn),
+            ("import torchvision\nfrom .torch import x\n# import jax\nimportant = 1", Framework::Plain),
+        ] {
+            assert_eq!(draft(&of_script("train.py", text)).framework, framework, "{text}");
+        }
+        assert!(draft(&of_script("train.py", "import trackway\n")).uses_trackway);
+    }
+
+    /// Proves how scripts are started, with their arguments, and that a project without one has no command.
+    #[test]
+    fn scripts_are_started_by_what_they_are() {
+        for (path, command) in [
+            ("train.py", vec!["python3", "train.py", "--lr", "0.1"]),
+            ("jobs/train.sh", vec!["sh", "jobs/train.sh", "--lr", "0.1"]),
+            ("train", vec!["./train", "--lr", "0.1"]),
+            ("bin/train", vec!["bin/train", "--lr", "0.1"]),
+        ] {
+            let evidence = Evidence { arguments: strings(&["--lr", "0.1"]), ..of_script(path, "") };
+            assert_eq!(draft(&evidence).command, command);
+        }
+        let nothing = draft(&Evidence::default());
+        assert_eq!((nothing.name.as_str(), nothing.command.len()), ("unnamed", 0));
+    }
+
+    /// Proves that data that was named is used, and that of other files only those whose role is certain are.
+    #[test]
+    fn data_is_used_where_it_is_certain() {
+        let found = |named: &[&str], files: &[&str]| {
+            let evidence = Evidence {
+                named_data: strings(named),
+                data_files: strings(files),
+                ..of_script("train.py", "")
+            };
+            let sets = draft(&evidence).data.into_iter().map(|set| format!("{}={}", set.name, set.path));
+            sets.collect::<Vec<_>>()
+        };
+        assert_eq!(found(&["d/corpus.jsonl"], &["train.csv"]), ["train=d/corpus.jsonl"]);
+        assert_eq!(
+            found(&["a/x-train.csv", "b/x_train.csv", "my data.csv"], &[]),
+            ["train=a/x-train.csv", "train-2=b/x_train.csv", "my_data=my data.csv"]
+        );
+        assert_eq!(
+            found(&[], &["data/adult-test.csv", "data/adult-train.csv", "notes.csv"]),
+            ["test=data/adult-test.csv", "train=data/adult-train.csv"]
+        );
+        assert_eq!(found(&[], &["prices.parquet"]), ["train=prices.parquet"]);
+        assert!(found(&[], &["train-1.csv", "train-2.csv"]).is_empty(), "two parts of one data set");
+        assert!(found(&[], &["a.csv", "b.csv"]).is_empty());
+    }
+}

@@ -1,0 +1,29 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  trackway init train.py
+  trackway init train.py -- --lr 0.001 --data data/train.csv
+  trackway init train.py --output jobs/income.toml
+
+It looks at the script's imports, at data files in the folder and in `data`, at git and at the GPUs of
+this machine. In a terminal it asks for the command, the name and the data; Enter accepts what it found.
+See docs/run-file.md.
+
+Exit codes: 0 written; 2 the file exists, or no script was found; 6 the script does not exist")]
+pub struct InitArgs {
+    /// Script that trains [default: `train.py`, `main.py`, `run.py`, or the only Python file]
+    #[arg(value_name = "SCRIPT")]
+    pub script: Option<PathBuf>,
+    /// Run file to write
+    #[arg(long, value_name = "FILE", default_value = "trackway.toml")]
+    pub output: PathBuf,
+    /// Replace an existing file
+    #[arg(long)]
+    pub force: bool,
+    /// Arguments of the script
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
+}

@@ -1,0 +1,146 @@
+//! `trackway init`: a run file for a project.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use trackway_app::init::{Draft, InitRequest, data_sets, draft, survey, text, write};
+use trackway_core::name::Named;
+use trackway_formats::shell;
+
+use super::given_name;
+use crate::args::InitArgs;
+use crate::exit::Failure;
+use crate::printer::{Printer, stderr_is_terminal, stdin_is_terminal};
+
+/// The answer to the question for data where there is none.
+const NO_DATA: &str = "none";
+
+pub fn init(args: &InitArgs, printer: Printer) -> Result<u8, Failure> {
+    let request = InitRequest {
+        script: args.script.clone(),
+        arguments: args.arguments.clone(),
+        output: args.output.clone(),
+        replace: args.force,
+    };
+    let found = draft(&survey(&request)?);
+    let a_person_answers = stdin_is_terminal() && stderr_is_terminal() && !printer.is_json();
+    let draft = match a_person_answers {
+        true => asked(found, &request, |question| Ok(printer.ask(question)?))?,
+        false => found,
+    };
+    if draft.command.is_empty() {
+        return Err(Failure::usage("no script was found", "name the file that trains: trackway init SCRIPT"));
+    }
+    write(&text(&draft), &request.output, request.replace)?;
+    let path = request.output.display().to_string();
+    if printer.is_json() {
+        let mut document = json!(draft);
+        document["path"] = json!(path);
+        printer.document(&document);
+        return Ok(0);
+    }
+    let data: Vec<&str> = draft.data.iter().map(|set| set.path.as_str()).collect();
+    let command: Vec<String> = draft.command.iter().map(|word| shell::quoted(word)).collect();
+    printer.note(format!("wrote {path}: run `{}`, command: {}", draft.name, command.join(" ")));
+    printer.note(match (draft.framework.title(), data.is_empty()) {
+        (Some(framework), false) => format!("found {framework} and data: {}", data.join(", ")),
+        (Some(framework), true) => format!("found {framework}; no data"),
+        (None, false) => format!("found data: {}", data.join(", ")),
+        (None, true) => "found no framework and no data".to_owned(),
+    });
+    printer.note(format!(
+        "check it with: trackway preflight {0}; start it with: trackway run {0}",
+        shell::quoted(&path)
+    ));
+    Ok(0)
+}
+
+/// What was found, with the answers of a person to three questions. An empty answer accepts what was found.
+fn asked(
+    found: Draft,
+    request: &InitRequest,
+    mut answer: impl FnMut(&str) -> Result<String, Failure>,
+) -> Result<Draft, Failure> {
+    let mut ask = |what: &str, default: &str| match default {
+        "" => answer(&format!("{what}: ")),
+        default => answer(&format!("{what} [{default}]: ")),
+    };
+    let shown = |words: &[String]| words.iter().map(|word| shell::quoted(word)).collect::<Vec<_>>().join(" ");
+    let mut draft = found;
+    let command = shell::words(&ask("command", &shown(&draft.command))?);
+    if !command.is_empty() {
+        draft = of_command(&command, request)?;
+    }
+    let name = ask("name", &draft.name)?;
+    if !name.is_empty() {
+        draft.name = given_name(Named::Run, &name)?.into();
+    }
+    let paths: Vec<String> = draft.data.iter().map(|set| set.path.clone()).collect();
+    let default = if paths.is_empty() { NO_DATA.to_owned() } else { shown(&paths) };
+    let data = shell::words(&ask("data files", &default)?);
+    if !data.is_empty() {
+        draft.data = if data == [NO_DATA] { Vec::new() } else { data_sets(&data) };
+    }
+    Ok(draft)
+}
+
+/// What a command that was typed shows: its script is the first of its words that is a file.
+fn of_command(command: &[String], request: &InitRequest) -> Result<Draft, Failure> {
+    let script = command.iter().position(|word| PathBuf::from(word).is_file());
+    let arguments = command.iter().skip(script.map_or(1, |script| script + 1)).cloned().collect();
+    let request = InitRequest {
+        script: script.and_then(|script| command.get(script)).map(PathBuf::from),
+        arguments,
+        ..request.clone()
+    };
+    Ok(Draft { command: command.to_vec(), ..draft(&survey(&request)?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked_with(answers: [&str; 3]) -> (Result<Draft, Failure>, Vec<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let request = InitRequest {
+            script: None,
+            arguments: Vec::new(),
+            output: folder.path().join("trackway.toml"),
+            replace: false,
+        };
+        let mut found = draft(&survey(&request).unwrap());
+        found.name = "income".into();
+        let mut answers = answers.into_iter();
+        let mut questions = Vec::new();
+        let drafted = asked(found, &request, |question| {
+            questions.push(question.to_owned());
+            Ok(answers.next().unwrap().to_owned())
+        });
+        (drafted, questions)
+    }
+
+    /// Proves that at most three questions are asked, each with what was found, and that answers become the run file.
+    #[test]
+    fn answers_become_the_draft() {
+        let (draft, questions) =
+            asked_with(["torchrun 'my train.py' --lr 0.1", "baseline", "a/train.csv 'b/my test.csv'"]);
+        let draft = draft.unwrap();
+        assert_eq!(draft.command, ["torchrun", "my train.py", "--lr", "0.1"]);
+        assert_eq!((draft.name.as_str(), draft.data.len()), ("baseline", 2));
+        assert_eq!((draft.data[1].name.as_str(), draft.data[1].path.as_str()), ("test", "b/my test.csv"));
+        assert_eq!((questions[0].as_str(), questions[2].as_str()), ("command: ", "data files [none]: "));
+        assert_eq!(questions.len(), 3);
+    }
+
+    /// Proves that empty answers accept what was found, and that a name with another meaning is refused.
+    #[test]
+    fn empty_answers_accept_what_was_found() {
+        let (draft, questions) = asked_with(["", "", ""]);
+        let draft = draft.unwrap();
+        assert_eq!((draft.name.as_str(), draft.command.len(), draft.data.len()), ("income", 0, 0));
+        assert_eq!(questions[1], "name [income]: ");
+        let (_, data) = asked_with(["", "", "none"]);
+        assert_eq!(data.len(), 3);
+        assert_eq!(asked_with(["", "last", ""]).0.unwrap_err().code, 2);
+    }
+}

@@ -1,0 +1,250 @@
+//! What is set for every command, and where each value comes from. From the strongest: the command line, the environment,
+//! the project's settings file, the user's, the default.
+
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use trackway_app::data::{
+    COLUMNS_VARIABLE, DEFAULT_LIMITS, LINKS_VARIABLE, Limits, MEDIA_VARIABLE, PAGE_VARIABLE,
+};
+use trackway_app::home::{Home, is_connection_string};
+use trackway_formats::settings::{SettingsFile, Written};
+
+pub use files::{FileKind, FileState, FoundFile};
+
+use crate::exit::Failure;
+
+/// The folder of a project in which its state and its settings file are.
+const PROJECT_FOLDER: &str = ".trackway";
+/// Names the folder with Trackway's state.
+pub const HOME_VARIABLE: &str = "TRACKWAY_HOME";
+/// Names the ledger.
+pub const LEDGER_VARIABLE: &str = "TRACKWAY_LEDGER";
+/// Any value of it: no colours (<https://no-color.org>).
+const NO_COLOR_VARIABLE: &str = "NO_COLOR";
+
+/// A value, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// An option of the command line.
+    Flag(&'static str),
+    /// A variable of the environment.
+    Environment(&'static str),
+    /// A line of a settings file, counted from 1.
+    File { path: PathBuf, line: usize },
+    /// Nothing sets it.
+    Default,
+}
+
+/// What holds for a command.
+#[derive(Debug)]
+pub struct Settings {
+    /// The folder with Trackway's state; none: it depends on the run file and the working directory.
+    pub home: Option<Setting<PathBuf>>,
+    /// A path or a URL; none: in the home.
+    pub ledger: Option<Setting<String>>,
+    /// Whether a terminal is written to in colours.
+    pub color: Setting<bool>,
+    /// The most columns of a table that is read.
+    pub columns_max: Setting<u32>,
+    /// What images and texts that are read at the same time may take in memory, in MiB.
+    pub media_mib_max: Setting<u32>,
+    /// What a page of a Parquet file may take, in MiB.
+    pub page_mib_max: Setting<u32>,
+    /// Whether links that lead out of a data folder are followed.
+    pub follow_links: Setting<bool>,
+}
+
+/// Everything that may set something.
+pub struct Given<'g> {
+    /// `--home`.
+    pub home: Option<&'g Path>,
+    /// `--ledger`.
+    pub ledger: Option<&'g str>,
+    /// The value of a variable of the environment.
+    pub environment: &'g dyn Fn(&str) -> Option<OsString>,
+    /// Settings files, the stronger one first.
+    pub files: &'g [(&'g Path, &'g SettingsFile)],
+}
+
+/// The settings files that are there or could be, and what holds with them. `home` and `ledger` are the options of the
+/// command line.
+///
+/// # Errors
+/// Mistakes in a settings file, one that cannot be read, and variables of the environment with a wrong value.
+pub fn find(home: Option<&Path>, ledger: Option<&str>) -> Result<(Settings, Vec<FoundFile>), Failure> {
+    let environment = |name: &str| std::env::var_os(name);
+    let found = files::find(&std::env::current_dir().unwrap_or_default(), &environment)?;
+    let read: Vec<(&Path, &SettingsFile)> = found.iter().filter_map(FoundFile::read).collect();
+    let settings = resolve(&Given { home, ledger, environment: &environment, files: &read })?;
+    Ok((settings, found))
+}
+
+/// What holds, of all that is given.
+///
+/// # Errors
+/// A variable of the environment with a wrong value.
+pub fn resolve(given: &Given<'_>) -> Result<Settings, Failure> {
+    let home = given.home.map(|home| Setting { value: home.to_owned(), origin: Origin::Flag("--home") });
+    let ledger =
+        given.ledger.map(|ledger| Setting { value: ledger.to_owned(), origin: Origin::Flag("--ledger") });
+    let mib = |bytes: u64| u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+    let columns = u32::try_from(DEFAULT_LIMITS.columns_max).unwrap_or(u32::MAX);
+    Ok(Settings {
+        home: home
+            .or_else(|| given.variable(HOME_VARIABLE).map(|home| home.map(PathBuf::from)))
+            .or_else(|| given.written(|file| file.home.as_ref()).map(Setting::beside_its_file)),
+        ledger: ledger
+            .or_else(|| {
+                let ledger = given.variable(LEDGER_VARIABLE)?;
+                Some(ledger.map(|text| text.to_string_lossy().into_owned()))
+            })
+            .or_else(|| given.written(|file| file.ledger.as_ref()).map(location)),
+        color: given
+            .variable(NO_COLOR_VARIABLE)
+            .map(|no_color| no_color.map(|_| false))
+            .or_else(|| given.written(|file| file.color.as_ref()))
+            .unwrap_or(Setting::default_of(true)),
+        columns_max: given.number(COLUMNS_VARIABLE, |file| file.columns_max.as_ref(), columns)?,
+        media_mib_max: given.number(
+            MEDIA_VARIABLE,
+            |file| file.media_mib_max.as_ref(),
+            mib(DEFAULT_LIMITS.media_bytes_max),
+        )?,
+        page_mib_max: given.number(
+            PAGE_VARIABLE,
+            |file| file.page_mib_max.as_ref(),
+            mib(DEFAULT_LIMITS.page_bytes_max),
+        )?,
+        follow_links: given
+            .variable(LINKS_VARIABLE)
+            .map(|follow| follow.map(|value| value == "1"))
+            .or_else(|| given.written(|file| file.follow_links.as_ref()))
+            .unwrap_or(Setting::default_of(DEFAULT_LIMITS.follow_links)),
+    })
+}
+
+impl Given<'_> {
+    /// The value of a variable that is set and not empty.
+    fn variable(&self, name: &'static str) -> Option<Setting<OsString>> {
+        let value = (self.environment)(name).filter(|value| !value.is_empty())?;
+        Some(Setting { value, origin: Origin::Environment(name) })
+    }
+
+    /// What the strongest file says that sets it.
+    fn written<T: Clone>(&self, of: fn(&SettingsFile) -> Option<&Written<T>>) -> Option<Setting<T>> {
+        self.files.iter().find_map(|(path, file)| {
+            let written = of(file)?;
+            let origin = Origin::File { path: path.to_path_buf(), line: written.line };
+            Some(Setting { value: written.value.clone(), origin })
+        })
+    }
+
+    /// A positive number.
+    fn number(
+        &self,
+        variable: &'static str,
+        of: fn(&SettingsFile) -> Option<&Written<u32>>,
+        default: u32,
+    ) -> Result<Setting<u32>, Failure> {
+        let Some(given) = self.variable(variable) else {
+            return Ok(self.written(of).unwrap_or(Setting::default_of(default)));
+        };
+        let text = given.value.to_string_lossy();
+        match text.parse::<u32>() {
+            Ok(value) if value > 0 => Ok(Setting { value, origin: given.origin }),
+            _ => Err(Failure::usage(
+                format!("{variable} is `{text}`"),
+                format!("set {variable} to a positive number, or unset it"),
+            )),
+        }
+    }
+}
+
+impl<T> Setting<T> {
+    fn default_of(value: T) -> Self {
+        Self { value, origin: Origin::Default }
+    }
+
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> Setting<U> {
+        Setting { value: change(self.value), origin: self.origin }
+    }
+}
+
+impl Setting<String> {
+    /// The path that a settings file means: relative to the folder of the file.
+    fn beside_its_file(self) -> Setting<PathBuf> {
+        let folder = match &self.origin {
+            Origin::File { path, .. } => path.parent().unwrap_or(Path::new("")).to_owned(),
+            Origin::Flag(_) | Origin::Environment(_) | Origin::Default => PathBuf::new(),
+        };
+        self.map(|path| joined(folder, Path::new(&path)))
+    }
+}
+
+/// A path in a folder, without `.` and `..`.
+fn joined(mut folder: PathBuf, path: &Path) -> PathBuf {
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                folder.pop();
+            }
+            other => folder.push(other),
+        }
+    }
+    folder
+}
+
+/// The ledger that a settings file means: a URL as it is, and a path relative to the folder of the file.
+fn location(written: Setting<String>) -> Setting<String> {
+    match written.value.contains("://") || is_connection_string(&written.value) {
+        true => written,
+        false => written.beside_its_file().map(|path| path.to_string_lossy().into_owned()),
+    }
+}
+
+impl Settings {
+    /// The folder with Trackway's state: the one that is set, else `.trackway` beside the run file, else the nearest
+    /// `.trackway` from here upwards, else here.
+    pub fn home_folder(&self, run_file: Option<&Path>) -> PathBuf {
+        if let Some(home) = &self.home {
+            return home.value.clone();
+        }
+        if let Some(run_file) = run_file {
+            return run_file.parent().unwrap_or(Path::new("")).join(PROJECT_FOLDER);
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        let mut candidates = here.ancestors().map(|folder| folder.join(PROJECT_FOLDER));
+        let found = candidates.find(|candidate| candidate.is_dir());
+        found.unwrap_or_else(|| here.join(PROJECT_FOLDER))
+    }
+
+    /// The home of a command on a run file, or of one without.
+    pub fn home(&self, run_file: Option<&Path>) -> Home {
+        let ledger = self.ledger.as_ref().map(|ledger| ledger.value.clone());
+        Home::new(self.home_folder(run_file), ledger)
+    }
+
+    /// What is read at most of data.
+    pub fn limits(&self) -> Limits {
+        let bytes = |mib: &Setting<u32>| u64::from(mib.value) << 20;
+        Limits {
+            columns_max: self.columns_max.value as usize,
+            media_bytes_max: bytes(&self.media_mib_max),
+            page_bytes_max: bytes(&self.page_mib_max),
+            follow_links: self.follow_links.value,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Where settings files are, and which of them are used.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use trackway_app::error::AppError;
+use trackway_formats::settings::{SETTINGS_BYTES_MAX, SettingsFile, parse};
+
+use super::PROJECT_FOLDER;
+use crate::exit::Failure;
+
+const FILE_NAME: &str = "config.toml";
+
+/// Whose settings file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    /// `.trackway/config.toml`, the nearest from the working directory upwards.
+    Project,
+    /// `trackway/config.toml` in the user's folder of settings.
+    User,
+}
+
+/// A place where a settings file is, or could be.
+#[derive(Debug)]
+pub struct FoundFile {
+    pub kind: FileKind,
+    pub path: PathBuf,
+    pub state: FileState,
+}
+
+/// What became of a settings file.
+#[derive(Debug)]
+pub enum FileState {
+    /// It is used.
+    Read(SettingsFile),
+    /// There is none.
+    Absent,
+    /// It is not used, and why.
+    Refused(String),
+}
+
+impl FoundFile {
+    /// The file, if it is used.
+    pub fn read(&self) -> Option<(&Path, &SettingsFile)> {
+        match &self.state {
+            FileState::Read(file) => Some((&self.path, file)),
+            FileState::Absent | FileState::Refused(_) => None,
+        }
+    }
+
+    /// Why it is not used although it is there.
+    pub fn refused(&self) -> Option<&str> {
+        match &self.state {
+            FileState::Refused(why) => Some(why),
+            FileState::Read(_) | FileState::Absent => None,
+        }
+    }
+}
+
+/// The settings files of a command in the folder `here`, the stronger one first.
+///
+/// # Errors
+/// Mistakes in one of them; one that cannot be read.
+pub fn find(here: &Path, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Vec<FoundFile>, Failure> {
+    let project = (FileKind::Project, project_file(here));
+    let user = user_file(environment).map(|path| (FileKind::User, path));
+    let found = |(kind, path): (FileKind, PathBuf)| -> Result<FoundFile, Failure> {
+        Ok(FoundFile { kind, state: state(&path)?, path })
+    };
+    std::iter::once(project).chain(user).map(found).collect()
+}
+
+fn project_file(here: &Path) -> PathBuf {
+    let in_folder = |folder: &Path| folder.join(PROJECT_FOLDER).join(FILE_NAME);
+    let found = here.ancestors().map(in_folder).find(|path| path.symlink_metadata().is_ok());
+    found.unwrap_or_else(|| in_folder(here))
+}
+
+/// Below `XDG_CONFIG_HOME` where that is an absolute path, else below `~/.config`.
+fn user_file(environment: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(folder.join("trackway").join(FILE_NAME))
+}
+
+fn state(path: &Path) -> Result<FileState, Failure> {
+    let failed = |error: std::io::Error| {
+        let message = format!("cannot read the settings file `{}`: {error}", path.display());
+        Failure::usage(message, "repair it, or move it away")
+    };
+    let file = match trackway_files::open_of_user(path) {
+        Ok(file) => file,
+        Err(error) => {
+            return match error.kind() {
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(FileState::Absent),
+                ErrorKind::PermissionDenied => Ok(FileState::Refused(error.to_string())),
+                _ => Err(failed(error)),
+            };
+        }
+    };
+    let mut bytes = Vec::new();
+    file.take(SETTINGS_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let parsed = parse(&bytes, &path.to_string_lossy());
+    parsed
+        .map(FileState::Read)
+        .map_err(|errors| Failure::from(AppError::run_file(&errors, &String::from_utf8_lossy(&bytes))))
+}

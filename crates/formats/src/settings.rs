@@ -1,0 +1,189 @@
+//! The settings file: what a user or a project sets for every command. TOML, without sections. Reading is pure: text in,
+//! values with their lines or *all* mistakes out.
+
+use toml::de::{DeTable, DeValue};
+
+use crate::runfile::{RunFileError, line_and_column, nearest};
+
+/// A larger file is not a settings file; it is refused before it is parsed.
+pub const SETTINGS_BYTES_MAX: usize = 1 << 16;
+
+/// Every key that a settings file may hold; `docs/settings.md` describes each.
+pub const KEYS: [&str; 7] =
+    ["home", "ledger", "color", "columns_max", "media_mib_max", "page_mib_max", "follow_links"];
+
+/// A value and the line of the file on which it is, counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written<T> {
+    /// The value.
+    pub value: T,
+    /// Its line.
+    pub line: usize,
+}
+
+/// What one settings file sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// The folder with Trackway's state, as written.
+    pub home: Option<Written<String>>,
+    /// The ledger, as written: the path of a SQLite file, or a `postgres://` URL.
+    pub ledger: Option<Written<String>>,
+    /// Whether a terminal is written to in colours.
+    pub color: Option<Written<bool>>,
+    /// The most columns of a table that is read.
+    pub columns_max: Option<Written<u32>>,
+    /// What images and texts that are read at the same time may take in memory, in MiB.
+    pub media_mib_max: Option<Written<u32>>,
+    /// What a page of a Parquet file may take, in MiB.
+    pub page_mib_max: Option<Written<u32>>,
+    /// Whether links that lead out of a data folder are followed.
+    pub follow_links: Option<Written<bool>>,
+}
+
+/// Reads a settings file. `name` is the file's name in messages.
+///
+/// # Errors
+/// Every mistake of the file, in order. A file that is too large, not UTF-8 or not TOML has that mistake alone.
+pub fn parse(source: &[u8], name: &str) -> Result<SettingsFile, Vec<RunFileError>> {
+    let lossy = String::from_utf8_lossy(source);
+    let error = |span, message, hint| RunFileError::at(name, &lossy, span, message, hint);
+    if source.len() > SETTINGS_BYTES_MAX {
+        let message =
+            format!("the file has more than {SETTINGS_BYTES_MAX} bytes, the most of a settings file");
+        return Err(vec![error(0..0, message, None)]);
+    }
+    let text = std::str::from_utf8(source).map_err(|invalid| {
+        let at = invalid.valid_up_to();
+        vec![error(at..at, "the file is not valid UTF-8".to_owned(), Some("save it as UTF-8".to_owned()))]
+    })?;
+    let table = DeTable::parse(text).map_err(|invalid| {
+        let message = format!("the file is not valid TOML: {}", invalid.message().replace('\n', ", "));
+        vec![error(invalid.span().unwrap_or(0..0), message, None)]
+    })?;
+    let mut file = SettingsFile::default();
+    let mut errors = Vec::new();
+    for (key, value) in table.get_ref().iter() {
+        let line = line_and_column(text, key.span().start).0;
+        let name: &str = key.get_ref();
+        match file.set(name, value.get_ref(), line) {
+            Ok(()) => {}
+            Err(Mistake::Key) => {
+                let hint = match nearest(name, KEYS.into_iter()) {
+                    Some(nearest) => format!("did you mean `{nearest}`?"),
+                    None => format!("the settings are `{}`", KEYS.join("`, `")),
+                };
+                errors.push(error(key.span(), format!("unknown setting `{name}`"), Some(hint)));
+            }
+            Err(Mistake::Value(wanted)) => {
+                errors.push(error(value.span(), format!("`{name}` must be {wanted}"), None));
+            }
+        }
+    }
+    errors.sort_by_key(|error| error.span.start);
+    if errors.is_empty() { Ok(file) } else { Err(errors) }
+}
+
+/// Why a key and its value set nothing.
+enum Mistake {
+    /// There is no such key.
+    Key,
+    /// What its value must be.
+    Value(&'static str),
+}
+
+impl SettingsFile {
+    fn set(&mut self, key: &str, value: &DeValue<'_>, line: usize) -> Result<(), Mistake> {
+        match key {
+            "home" => self.home = Some(Written { value: text(value)?, line }),
+            "ledger" => self.ledger = Some(Written { value: text(value)?, line }),
+            "color" => self.color = Some(Written { value: flag(value)?, line }),
+            "columns_max" => self.columns_max = Some(Written { value: count(value)?, line }),
+            "media_mib_max" => self.media_mib_max = Some(Written { value: count(value)?, line }),
+            "page_mib_max" => self.page_mib_max = Some(Written { value: count(value)?, line }),
+            "follow_links" => self.follow_links = Some(Written { value: flag(value)?, line }),
+            _ => return Err(Mistake::Key),
+        }
+        Ok(())
+    }
+}
+
+fn text(value: &DeValue<'_>) -> Result<String, Mistake> {
+    match value {
+        DeValue::String(text) if !text.trim().is_empty() && !text.contains('\0') => Ok(text.to_string()),
+        _ => Err(Mistake::Value("a string that is not empty")),
+    }
+}
+
+fn flag(value: &DeValue<'_>) -> Result<bool, Mistake> {
+    match value {
+        DeValue::Boolean(flag) => Ok(*flag),
+        _ => Err(Mistake::Value("`true` or `false`")),
+    }
+}
+
+fn count(value: &DeValue<'_>) -> Result<u32, Mistake> {
+    let count = match value {
+        DeValue::Integer(integer) => u32::from_str_radix(integer.as_str(), integer.radix()).ok(),
+        _ => None,
+    };
+    count.filter(|count| *count > 0).ok_or(Mistake::Value("a whole number from 1 to 4294967295"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that every key is read, with its line.
+    #[test]
+    fn every_key_is_read() {
+        let text = "# of this machine\nhome = \"/data\"\nledger = \"postgres://db/t\"\ncolor = false\n\ncolumns_max = 20_000\n\
+                    media_mib_max = 1\npage_mib_max = 0x10\nfollow_links = true\n";
+        let file = parse(text.as_bytes(), "config.toml").unwrap();
+        let expected = SettingsFile {
+            home: Some(Written { value: "/data".into(), line: 2 }),
+            ledger: Some(Written { value: "postgres://db/t".into(), line: 3 }),
+            color: Some(Written { value: false, line: 4 }),
+            columns_max: Some(Written { value: 20_000, line: 6 }),
+            media_mib_max: Some(Written { value: 1, line: 7 }),
+            page_mib_max: Some(Written { value: 16, line: 8 }),
+            follow_links: Some(Written { value: true, line: 9 }),
+        };
+        assert_eq!(file, expected);
+        assert!(KEYS.iter().all(|key| text.contains(&format!("{key} = "))));
+        assert_eq!(parse(b"", "config.toml").unwrap(), SettingsFile::default());
+    }
+
+    /// Proves that all mistakes are shown at once, each with its line and what to write.
+    #[test]
+    fn mistakes_have_a_line_and_a_hint() {
+        let text = "hoem = \"x\"\nledger = \"\"\ncolor = \"yes\"\ncolumns_max = 0\npage_mib_max = 5_000_000_000\n[section]\n";
+        let errors = parse(text.as_bytes(), "config.toml").unwrap_err();
+        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "config.toml:1:1: unknown setting `hoem` (hint: did you mean `home`?)",
+                "config.toml:2:10: `ledger` must be a string that is not empty",
+                "config.toml:3:9: `color` must be `true` or `false`",
+                "config.toml:4:15: `columns_max` must be a whole number from 1 to 4294967295",
+                "config.toml:5:16: `page_mib_max` must be a whole number from 1 to 4294967295",
+                "config.toml:6:2: unknown setting `section` (hint: the settings are `home`, `ledger`, `color`, \
+                 `columns_max`, `media_mib_max`, `page_mib_max`, `follow_links`)",
+            ]
+        );
+    }
+
+    /// Proves that a file that is too large, not UTF-8 or not TOML is refused with its place.
+    #[test]
+    fn what_cannot_be_parsed_is_refused() {
+        let message = |source: &[u8]| parse(source, "config.toml").unwrap_err()[0].to_string();
+        assert!(message(&vec![b'#'; SETTINGS_BYTES_MAX + 1]).contains("more than 65536 bytes"));
+        assert!(
+            message(b"color = true\n# M\xFC\n").starts_with("config.toml:2:4: the file is not valid UTF-8")
+        );
+        assert!(
+            message(b"color = true\nhome = here\n")
+                .starts_with("config.toml:2:8: the file is not valid TOML")
+        );
+    }
+}
