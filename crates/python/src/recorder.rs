@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyString};
 
 use crate::draft::Draft;
-use crate::draft::{Draft, Target};
 use crate::error::to_python;
 use crate::loaded::Loaded;
 use crate::target::Target;

@@ -10,7 +10,6 @@ use trackway_core::{AttemptId, RunId};
 use trackway_system::{SystemClock, SystemIds};
 
 use crate::draft::Draft;
-use crate::draft::{Draft, Target};
 use crate::error::{input, to_python};
 use crate::loaded::Loaded;
 use crate::target::Target;

@@ -40,6 +40,7 @@ mod cadence;
 mod control;
 pub mod cost;
 mod data_rung;
+mod draft;
 mod due;
 mod exception;
 mod inner;
@@ -64,6 +65,7 @@ mod together_tests;
 pub use artifacts::{ARTIFACT_BYTES_MAX, ARTIFACT_FAILED_EVENT, ARTIFACT_FILES_MAX};
 pub use cadence::{CHECKPOINT_REASON_EVENT, HELD_IN_SAVE_EVENT, MAX_STEPS_EVENT, STOP_PUT_OFF_SECONDS_MAX};
 pub use data_rung::DataRung;
+pub use draft::{CHECKPOINT_SKIPPED_EVENT, CheckpointDraft, LAST_SAVE_WAIT_SECONDS_MAX};
 pub use exception::record_panics;
 pub use keeper::ARTIFACTS_WAITING_MAX;
 pub use recorder::{

@@ -149,7 +149,7 @@ mod tests {
                         let file = runfile::parse(&text, "trackway.toml", &[]);
                         let file = file.unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
                         assert_eq!((&file.run.name, &file.run.command), (&draft.name, &draft.command));
-                        assert!(file.unsupported.is_empty(), "{text}");
+                        assert!(file.unsupported().is_empty(), "{text}");
                     }
                 }
             }

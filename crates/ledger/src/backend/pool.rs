@@ -118,9 +118,10 @@ impl Drop for Connection<'_> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use trackway_redact::Redactor;
+
     use super::*;
     use crate::backend::SqliteBackend;
-    use crate::ledger::OpenOptions;
     use crate::text::Door;
 
     /// Proves that no more connections are in use than allowed, that each waiting thread gets one, that only those allowed stay open,
@@ -135,10 +136,10 @@ mod tests {
                 if !can_connect {
                     return Err(LedgerError::Unavailable { location: String::new(), why: "away".into() });
                 }
-                let door = Door::new(OpenOptions::default().redactor);
+                let door = Door::new(Redactor::of_this_process());
                 SqliteBackend::open(&at, 1000, door).map(Backend::Sqlite)
             };
-            let door = Door::new(OpenOptions::default().redactor);
+            let door = Door::new(Redactor::of_this_process());
             let first = Backend::Sqlite(SqliteBackend::open(&path, 1000, door).unwrap());
             let pool = Pool::new(first, Box::new(connect), Bounds { open_max: 3, idle_max: 2 });
             let (used, most_used) = (AtomicUsize::new(0), AtomicUsize::new(0));

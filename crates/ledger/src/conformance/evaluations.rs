@@ -99,8 +99,7 @@ pub(super) fn evaluations_come_back(ledger: &Ledger, home: &Path) {
         assert_eq!(ledger.resolve_evaluation(reference, at(9)).unwrap().evaluation_id, id);
     }
     assert_eq!(ledger.resolve_evaluation("last", at(9)).unwrap().evaluation_id, "evl_third");
-    for (reference, told) in [("evl_", "is ambiguous"), ("%%%%", "`trackway eval ls`"), ("none", "none")]
-    {
+    for (reference, told) in [("evl_", "is ambiguous"), ("%%%%", "`trackway eval ls`"), ("none", "none")] {
         let error = ledger.resolve_evaluation(reference, at(9)).unwrap_err();
         assert!(error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::Usage, "{error}");
         assert!(reference == "evl_" || error.to_string().contains(told), "{reference}: {error}");
