@@ -303,9 +303,5 @@ fn hints(findings: &[Finding]) -> Vec<String> {
 }
 
 fn shown_location(home: &Home, ledger: Option<&Ledger>) -> String {
-    match (ledger, home.ledger_file()) {
-        (Some(ledger), _) => ledger.location(),
-        (None, Some(path)) => path.display().to_string(),
-        (None, None) => trackway_ledger::without_password(&home.ledger_location()),
-    }
+    ledger.map_or_else(|| home.shown_ledger(), Ledger::location)
 }

@@ -53,6 +53,19 @@ impl Home {
             .unwrap_or_else(|| self.folder.join("ledger.db").to_string_lossy().into_owned())
     }
 
+    /// The ledger's file or URL without a password, for people.
+    #[must_use]
+    pub fn shown_ledger(&self) -> String {
+        let location = self.ledger_location();
+        if is_connection_string(&location) {
+            "(a connection string, which is refused)".into()
+        } else if location.contains("://") {
+            trackway_ledger::without_password(&location)
+        } else {
+            location
+        }
+    }
+
     /// Whether the ledger was named by itself: it can then be read without the home's folder.
     #[must_use]
     pub fn has_ledger_elsewhere(&self) -> bool {

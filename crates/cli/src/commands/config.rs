@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use trackway_ledger::without_password;
 
 use crate::printer::Printer;
 use crate::settings::{FileKind, FileState, FoundFile, Origin, Setting, Settings};
@@ -31,14 +30,13 @@ struct Row<'s> {
 
 fn rows(settings: &Settings) -> [Row<'_>; 7] {
     let home = settings.home(None);
-    let ledger = without_password(&home.ledger_location());
     [
         Row {
             key: "home",
             value: json!(home.folder().to_string_lossy()),
             origin: origin_of(settings.home.as_ref()),
         },
-        Row { key: "ledger", value: json!(ledger), origin: origin_of(settings.ledger.as_ref()) },
+        Row { key: "ledger", value: json!(home.shown_ledger()), origin: origin_of(settings.ledger.as_ref()) },
         Row::of("color", &settings.color),
         Row::of("columns_max", &settings.columns_max),
         Row::of("media_mib_max", &settings.media_mib_max),
