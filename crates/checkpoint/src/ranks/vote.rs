@@ -5,6 +5,7 @@ use trackway_formats::checkpoint_manifest::{MAX_MANIFEST_BYTES, ManifestFile};
 use trackway_store::{Backend, Created, Entry, ErrorKind, NoEntry, StoreError};
 
 use crate::error::{CheckpointError, RankError};
+use crate::group::VOTES_FOLDER;
 
 /// The largest vote that is cast or read: a manifest must hold what all votes list.
 const MAX_VOTE_BYTES: usize = MAX_MANIFEST_BYTES;
