@@ -38,7 +38,7 @@ const WAIT_TURN: Duration = Duration::from_millis(50);
 /// What the loop does next.
 enum Next {
     /// Launch another attempt with these changes.
-    Launch(Changes),
+    Launch(Box<Changes>),
     /// Watch this one.
     Watch(Box<Launched>),
     /// The run is at rest.
@@ -198,14 +198,14 @@ pub fn rehearse(
 /// Where a run that is taken up stands: with a live attempt, with a decision to carry out, or before its first one.
 fn first_step(app: &App, prepared: &Prepared, reporter: &dyn Reporter) -> Result<Next, AppError> {
     let Some(last) = app.attempts_of(prepared.run.run_id)?.pop() else {
-        return Ok(Next::Launch(Changes::default()));
+        return Ok(Next::Launch(Box::default()));
     };
     if last.state == AttemptState::Sealed {
         let decision = seal::decision_of(app, &last)?;
         // A stopped run that somebody takes up again goes on where it stopped.
         let stopped = decision.decision == Decision::Stop;
         return if stopped {
-            Ok(Next::Launch(Changes::default()))
+            Ok(Next::Launch(Box::default()))
         } else {
             after(app, prepared, &decision, reporter)
         };
@@ -420,7 +420,7 @@ fn after(
         reporter.notice(&Notice::Note { text: "stopped while waiting for the next attempt".into() });
         return Ok(Next::Rest);
     }
-    Ok(Next::Launch(Changes::of(decision)?))
+    Ok(Next::Launch(Box::new(Changes::of(decision)?)))
 }
 
 /// Waits; false when a stop was asked for meanwhile.

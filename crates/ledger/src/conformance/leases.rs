@@ -88,7 +88,7 @@ pub(super) fn a_superseded_supervisor_changes_nothing(open: Open<'_>, ledger: &L
         }
     }
     assert_eq!(ledger.run(run_id).unwrap(), before);
-    assert_eq!(ledger.attempts_of_run(run_id).unwrap(), [attempt.clone()]);
+    assert_eq!(ledger.attempts_of_run(run_id).unwrap(), std::slice::from_ref(&attempt));
     assert!(ledger.events_of_run(run_id).unwrap().is_empty());
     assert!(ledger.retries_of_run(run_id).unwrap().is_empty());
     let another = stored_run(ledger, "another run");

@@ -62,7 +62,7 @@ pub fn fill_runs(
                     }
                     if number % 3 == 0 {
                         let (attempt_id, run_id) = (attempt.attempt_id, run.run_id);
-                        let value = if number % 2 == 0 { "search" } else { "Ranking é" };
+                        let value = if number.is_multiple_of(2) { "search" } else { "Ranking é" };
                         backend.insert(&TagRow {
                             attempt_id,
                             run_id,
@@ -96,12 +96,12 @@ fn run_of(number: u32, made: Timestamp) -> RunRow {
     run.state = if has_failed { RunState::Failed } else { RunState::Completed };
     run.termination_reason =
         Some(if has_failed { TerminationReason::HostOom } else { TerminationReason::Completed });
-    run.model_family = (number % 5 > 0).then(|| format!("family-{}", number % 5));
-    run.seed = (number % 7 > 0).then_some(u64::from(number % 7));
+    run.model_family = (!number.is_multiple_of(5)).then(|| format!("family-{}", number % 5));
+    run.seed = (!number.is_multiple_of(7)).then_some(u64::from(number % 7));
     run.attempt_count = if number % 10 == 4 { 2 } else { 1 };
     run.wall_seconds = f64::from(number * 7919 % 36_000) + 0.5;
     run.gpu_seconds = run.wall_seconds * 8.0;
-    run.cost_usd = (number % 6 > 0).then(|| run.gpu_seconds / 900.0);
+    run.cost_usd = (!number.is_multiple_of(6)).then(|| run.gpu_seconds / 900.0);
     run.ended_at = Some(made.plus_seconds(run.wall_seconds));
     run
 }
@@ -116,7 +116,7 @@ fn metrics_of(attempt: &AttemptRow, number: u32, count: u32, rng: &mut SplitMix6
     });
     names
         .enumerate()
-        .filter(|(place, _)| *place > 0 || number % 11 > 0)
+        .filter(|(place, _)| *place > 0 || !number.is_multiple_of(11))
         .map(|(place, name)| {
             let last = match (place, number % 13) {
                 (2, _) => Some(10.0),
@@ -151,8 +151,11 @@ fn parameters_of(number: u32, is_last: bool) -> Vec<(&'static str, String)> {
         ("optimizer", ["adam", "sgd", "Adam", "lion"][number as usize % 4].to_owned()),
         ("late", if is_last { format!("{}", number % 5) } else { "not yet".to_owned() }),
     ];
-    if number % 2 == 0 {
-        found.push(("mixed", if number % 5 == 0 { "none".to_owned() } else { format!("{}", number % 3) }));
+    if number.is_multiple_of(2) {
+        found.push((
+            "mixed",
+            if number.is_multiple_of(5) { "none".to_owned() } else { format!("{}", number % 3) },
+        ));
     }
     found
 }
