@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Timestamp;
 use trackway_launch::{AttemptChannel, ChannelReader, GrowingFile};
 use trackway_recorder::SaveReason;
+use trackway_redact::Redactor;
 
 /// Bytes of earlier requests that are read for the number of the next one.
 const CONTROL_BYTES_MAX: u64 = 4 << 20;
@@ -50,7 +51,7 @@ pub struct ControlLine {
 /// Sends a request to the script of an attempt and returns its id.
 ///
 /// The line is written with one call, so that a reader sees all of it or nothing that ends in a newline.
-/// Two writers may pick the same id; readers act on every line, so nothing is lost.
+/// Two writers may pick the same id; readers act on every line, so nothing is lost. Secrets in `why` are removed.
 ///
 /// # Errors
 /// When it cannot be sent.
@@ -68,7 +69,8 @@ pub fn request(
         Request::Stop => (Command::Stop, None),
         Request::CheckpointNow(reason) => (Command::CheckpointNow, Some(reason.as_str().into())),
     };
-    let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, reason, why: why.into() };
+    let why = Redactor::of_this_process().text(why).into_owned();
+    let line = ControlLine { version: 1, id, at: now.to_rfc3339(), command, reason, why };
     let mut text = serde_json::to_string(&line).map_err(std::io::Error::other)?;
     text.push('\n');
     channel.send_control(text.as_bytes())?;
@@ -95,5 +97,16 @@ mod tests {
         assert_eq!((lines[0].command, lines[0].reason.as_deref()), (Command::CheckpointNow, Some("anomaly")));
         assert_eq!((lines[1].command, &lines[1].reason), (Command::Stop, &None));
         assert_eq!(lines[1].id, 2);
+    }
+
+    /// Proves that a secret in a reason does not reach the control file.
+    #[test]
+    fn reasons_hold_no_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let channel = FolderChannel::new(folder.path());
+        let token = format!("ghp{}{}", "_", "a1B2c3D4e5F6".repeat(3));
+        request(&channel, Request::Stop, &format!("asked with {token}"), Timestamp::from_micros(0)).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("control.jsonl")).unwrap();
+        assert!(text.contains("[redacted:github-token]") && !text.contains(&token), "{text}");
     }
 }

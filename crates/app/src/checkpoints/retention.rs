@@ -9,6 +9,7 @@ use trackway_checkpoint::{
     CheckpointInfo, Collected, KeepReason, PinInfo, Retention, RetentionPlan, RetireReason,
 };
 use trackway_core::{Step, Timestamp};
+use trackway_redact::Redactor;
 
 use super::policy::{best_in_words, in_words};
 use super::remote_view::{Placed, Remote, RemoteAnswer};
@@ -123,7 +124,8 @@ pub struct OrphanEntry {
 }
 
 impl Checkpoints {
-    /// Holds a checkpoint, at the remote too: nothing deletes it while the pin stands. A pin of the same name moves.
+    /// Holds a checkpoint, at the remote too: nothing deletes it while the pin exists. A pin of the same name moves. Secrets in
+    /// `why` are removed.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is no such checkpoint, or its files are deleted already. When the remote does
@@ -138,6 +140,8 @@ impl Checkpoints {
         if until.is_some_and(|until| until <= self.now()) {
             return Err(AppError::new(ErrorKind::Usage, "the pin would end before it begins"));
         }
+        let redactor = Redactor::of_this_process();
+        let why = &*redactor.text(why);
         let remote = self.demand_remote()?.map_or(Remote::None, Remote::Answers);
         let local = self.view()?.list();
         let Placed { info, .. } = self.choose(&self.placed(local, &remote, false), which)?;

@@ -156,6 +156,22 @@ fn pins_hold_and_the_rest_goes() {
     assert_eq!(doctor, again, "the doctor leaves nothing behind");
 }
 
+/// Proves that a secret in the reason of a pin does not reach the log of the checkpoints.
+#[test]
+fn a_pin_holds_no_secret() {
+    let home = Home::new();
+    let root = healthy_root(&home);
+    let token = format!("ghp{}{}", "_", "a1B2c3D4e5F6".repeat(3));
+    let why = format!("asked for with {token}");
+    let pinned = home.trackway(&["checkpoint", "pin", "p", "healthy", "--why", &why]);
+    assert_eq!(pinned.code, 0, "{}", pinned.stderr);
+    let shown = home.trackway(&["checkpoint", "explain", "healthy"]).stdout;
+    assert!(shown.contains("[redacted:github-token]"), "{shown}");
+    for file in files_below(&root) {
+        assert!(!String::from_utf8_lossy(&std::fs::read(&file).unwrap()).contains(&token), "{file:?}");
+    }
+}
+
 /// Proves what every command says of the published root, where step 20 is damaged and marked.
 #[test]
 fn the_published_root() {
