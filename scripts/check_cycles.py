@@ -41,8 +41,11 @@ def without_tests(text: str) -> str:
         semicolon, brace = (len(text) if at < 0 else at for at in (text.find(";", item.end()), text.find("{", item.end())))
         end = semicolon + 1
         if brace < semicolon:
-            last = re.compile(rf"^{item[1]}\}}|\}};?$", re.MULTILINE).search(text, brace)
-            end = last.end() if last else len(text)
+            line_end = text.find("\n", brace) % (len(text) + 1)
+            line = text[brace:line_end]
+            last = re.compile(rf"^{item[1]}\}}", re.MULTILINE).search(text, brace)
+            is_one_line = line.count("{") == line.count("}")
+            end = line_end if is_one_line or not last else last.end()
         text = without(text, item.start(), end)
     return text
 

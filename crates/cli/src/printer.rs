@@ -17,6 +17,9 @@ use unicode_width::UnicodeWidthStr;
 /// Spaces between the columns of a table.
 const COLUMN_GAP: usize = 2;
 
+/// Work that is expected to take less, in seconds, is not announced.
+pub const QUOTE_SECONDS_MIN: f64 = 2.0;
+
 /// How the terminal wants to be spoken to.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::query::{METRIC_COLUMNS, TELEMETRY_COLUMNS};
 use crate::records::{TABLES, VIEWS};
+use crate::schema::{METRIC_COLUMNS, TELEMETRY_COLUMNS};
 use crate::value::Column;
 
 const INTRODUCTION: &str = include_str!("catalogue/introduction.md");

@@ -19,10 +19,10 @@ use trackway_formats::record::{
 };
 
 use crate::error::LedgerError;
-use crate::query::metric_schema;
 use crate::records::{
     ArtifactRow, AttemptRow, EventRow, MetricSummaryRow, ParameterRow, RecordSegmentRow, TagRow,
 };
+use crate::schema::metric_schema;
 
 mod metric_batch;
 

@@ -26,6 +26,7 @@ mod query;
 mod records;
 mod registry;
 mod resolve;
+mod schema;
 mod seal;
 mod search;
 mod supervision;

@@ -15,9 +15,6 @@ use crate::units::{duration, metric};
 /// More bytes than these get a progress bar while they are read: fewer take less than two seconds.
 const BAR_BYTES_MIN: u64 = 256 << 20;
 
-/// A reading that takes less is not announced.
-pub const QUOTE_SECONDS_MIN: f64 = 2.0;
-
 /// A progress bar over bytes, for a person at a terminal; it shows itself only when there is much to read.
 pub struct BytesBar {
     what: &'static str,

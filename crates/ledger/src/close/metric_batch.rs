@@ -9,7 +9,7 @@ use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
 
 use super::{NamedSegment, Subject};
-use crate::query::metric_schema;
+use crate::schema::metric_schema;
 
 /// The metric points of one segment as rows of `metrics`, in file order. Live and closed records are both read
 /// through this, so closing changes no row.

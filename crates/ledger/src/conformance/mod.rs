@@ -37,6 +37,8 @@ pub fn run_all(open: Open<'_>, home: &Path) {
     a_newer_ledger_is_refused(open, &ledger);
     text::hostile_text_comes_back_from_every_column(&ledger);
     rows::every_row_comes_back_as_it_was_written(&ledger);
+    registry::models_change_one_after_the_other(&ledger);
+    registry::what_gates_said_stays(&ledger);
     evaluations::evaluations_come_back(&ledger, home);
     evaluations::an_ended_evaluation_does_not_change(&ledger);
     rows::words_mean_one_thing(&ledger);

@@ -173,8 +173,6 @@ pub(super) fn every_row_comes_back_as_it_was_written(ledger: &Ledger) {
     checks_come_back(ledger);
     detections_come_back(ledger);
     roll_backs_come_back(ledger);
-    super::registry::models_change_one_after_the_other(ledger);
-    super::registry::what_gates_said_stays(ledger);
     data_comes_back(ledger);
 }
 

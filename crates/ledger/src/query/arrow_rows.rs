@@ -6,37 +6,15 @@ use arrow::array::{
     ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, RecordBatch, RecordBatchOptions, StringBuilder,
     TimestampMicrosecondBuilder,
 };
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use rusqlite::types::ValueRef;
 
+use crate::schema::{UTC, schema_of};
 use crate::value::{Column, ColumnKind, Value};
 
 /// Rows per batch: large enough to work on in one go, small enough for a processor's cache.
 pub(super) const BATCH_ROWS: usize = 16_384;
-
-/// The time zone of every timestamp.
-const UTC: &str = "UTC";
-
-/// The Arrow type of a column.
-pub(crate) fn data_type(kind: ColumnKind) -> DataType {
-    match kind {
-        ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => DataType::Utf8,
-        ColumnKind::Integer => DataType::Int64,
-        ColumnKind::Real => DataType::Float64,
-        ColumnKind::Boolean => DataType::Boolean,
-        ColumnKind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-    }
-}
-
-/// The Arrow schema of columns.
-pub(super) fn schema_of<'c>(columns: impl IntoIterator<Item = &'c Column>) -> SchemaRef {
-    let fields: Vec<Field> = columns
-        .into_iter()
-        .map(|column| Field::new(column.name, data_type(column.kind), column.nullable))
-        .collect();
-    Arc::new(Schema::new(fields))
-}
 
 /// One column in the making.
 enum Builder {

@@ -25,7 +25,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use trackway_core::boundary::contained;
 use trackway_core::{LaunchKind, RunId};
 
-use super::arrow_rows::{BATCH_ROWS, schema_of};
+use super::arrow_rows::BATCH_ROWS;
 use super::filters::{Comparison, Filter, Test};
 use super::restarts::{self, Restart};
 use super::tables::{projected, pushed_down, usable};
@@ -33,7 +33,8 @@ use crate::close::{NamedSegment, Points, Subject, metric_batch, read_segments};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::records::{AttemptRow, LAUNCHES};
-use crate::value::{Column, ColumnKind, Record as _, Value};
+use crate::schema::{METRIC_COLUMNS, TELEMETRY_COLUMNS, schema_of};
+use crate::value::{Column, Record as _, Value};
 
 /// Every value recorded.
 pub(super) const METRICS: &str = "metrics";
@@ -42,60 +43,10 @@ pub(super) const EFFECTIVE_METRICS: &str = "effective_metrics";
 /// What the machine did.
 pub(super) const TELEMETRY: &str = "telemetry";
 
-const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Column {
-    Column { name, kind, nullable: false, doc }
-}
-
-/// The columns of `metrics` and `effective_metrics`.
-pub(crate) const METRIC_COLUMNS: &[Column] = &[
-    column("run_id", ColumnKind::Text, "The run."),
-    column("attempt_id", ColumnKind::Text, "The attempt."),
-    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
-    column("kind", ColumnKind::Text, "What the launch was for."),
-    column("rung", ColumnKind::Text, "The rung of the ladder."),
-    column("origin", ColumnKind::Text, "Who recorded it: sdk, stdout, tensorboard or import."),
-    column("segment", ColumnKind::Text, "The file name of its segment."),
-    column("name", ColumnKind::Text, "The metric."),
-    column("step", ColumnKind::Integer, "The step it belongs to."),
-    column("value", ColumnKind::Real, "The value, bit for bit: NaN and infinities are kept."),
-    column("recorded_at", ColumnKind::Timestamp, "When it was recorded, by the script's clock."),
-    column(
-        "sequence",
-        ColumnKind::Integer,
-        "The number of its frame in the segment: the order of recording.",
-    ),
-];
-
 const STEP_COLUMN: usize = 8;
-
-/// The columns of `telemetry`.
-pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
-    column("run_id", ColumnKind::Text, "The run."),
-    column("attempt_id", ColumnKind::Text, "The attempt."),
-    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
-    column("kind", ColumnKind::Text, "What the launch was for."),
-    column("rung", ColumnKind::Text, "The rung of the ladder."),
-    column(
-        "name",
-        ColumnKind::Text,
-        "The name of the value, such as `system/rss_bytes`; `docs/telemetry.md` lists them all.",
-    ),
-    column("elapsed_seconds", ColumnKind::Integer, "Whole seconds since the attempt began."),
-    column("value", ColumnKind::Real, "The value, in the unit that its name ends with."),
-    column(
-        "recorded_at",
-        ColumnKind::Timestamp,
-        "When it was sampled, by the clock of the script's machine.",
-    ),
-];
 
 /// Where each column of `telemetry` stands in the rows of a record.
 const TELEMETRY_FROM: [usize; 9] = [0, 1, 2, 3, 4, 7, STEP_COLUMN, 9, 10];
-
-/// The Arrow schema of `metrics`.
-pub(crate) fn metric_schema() -> SchemaRef {
-    schema_of(METRIC_COLUMNS)
-}
 
 /// Which rows of the records a table has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

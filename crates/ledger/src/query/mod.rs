@@ -24,10 +24,8 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 
 pub use self::answer::Answer;
-pub(crate) use self::arrow_rows::data_type;
 pub(crate) use self::filters::{Filter, Test};
 use self::metrics::{EFFECTIVE_METRICS, METRICS, MetricsTable, Rows, TELEMETRY};
-pub(crate) use self::metrics::{METRIC_COLUMNS, TELEMETRY_COLUMNS, metric_schema};
 pub use self::predicate::RowPredicate;
 use self::tables::LedgerTable;
 use crate::error::{LedgerError, nearest};

@@ -11,11 +11,12 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::arrow_rows::{Batches, RowError, schema_of};
+use super::arrow_rows::{Batches, RowError};
 use super::filters::{Filter, Tested, where_clause};
 use crate::backend::Backend;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+use crate::schema::schema_of;
 use crate::value::{Column, ColumnKind, Table, Value};
 
 /// One table of the ledger.

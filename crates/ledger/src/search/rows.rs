@@ -17,8 +17,9 @@ use super::before::Before;
 use crate::backend::marks;
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
-use crate::query::{RowPredicate, data_type};
+use crate::query::RowPredicate;
 use crate::records::{MetricSummaryRow, RunRow};
+use crate::schema::data_type;
 use crate::value::{ColumnKind, Field as _, Record as _, Value};
 
 /// A run with the values of the names that were asked for, in their order.

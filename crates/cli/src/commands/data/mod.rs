@@ -18,9 +18,9 @@ use trackway_app::data::table::{Onlooker, TableRequest, expected_seconds};
 use trackway_app::home::Home;
 
 use crate::args::{DataCommand, ReadingArgs, TableArgs};
-use crate::commands::live::{BytesBar, QUOTE_SECONDS_MIN};
+use crate::commands::live::BytesBar;
 use crate::exit::Failure;
-use crate::printer::Printer;
+use crate::printer::{Printer, QUOTE_SECONDS_MIN};
 use crate::signals;
 use crate::units::{bytes, duration};
 

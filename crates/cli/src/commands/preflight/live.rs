@@ -8,8 +8,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use trackway_app::preflight::{CheckResult, Quote, Told, Verdict};
 use trackway_app::report::{Notice, Progress, Reporter, Stream};
 
-use crate::commands::live::QUOTE_SECONDS_MIN;
-use crate::printer::{Printer, say, stderr_is_terminal};
+use crate::printer::{Printer, QUOTE_SECONDS_MIN, say, stderr_is_terminal};
 use crate::units::{bytes, duration};
 
 const SPINNER: &str = "{spinner} {msg}";

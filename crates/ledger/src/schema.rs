@@ -1,0 +1,80 @@
+//! The columns of rows as Arrow types, and those of the tables that are read from flight records.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use crate::value::{Column, ColumnKind};
+
+/// The time zone of every timestamp.
+pub(crate) const UTC: &str = "UTC";
+
+/// The Arrow type of a column.
+pub(crate) fn data_type(kind: ColumnKind) -> DataType {
+    match kind {
+        ColumnKind::Text | ColumnKind::Word | ColumnKind::Json => DataType::Utf8,
+        ColumnKind::Integer => DataType::Int64,
+        ColumnKind::Real => DataType::Float64,
+        ColumnKind::Boolean => DataType::Boolean,
+        ColumnKind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+    }
+}
+
+/// The Arrow schema of columns.
+pub(crate) fn schema_of<'c>(columns: impl IntoIterator<Item = &'c Column>) -> SchemaRef {
+    let fields: Vec<Field> = columns
+        .into_iter()
+        .map(|column| Field::new(column.name, data_type(column.kind), column.nullable))
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+const fn column(name: &'static str, kind: ColumnKind, doc: &'static str) -> Column {
+    Column { name, kind, nullable: false, doc }
+}
+
+/// The columns of `metrics` and `effective_metrics`.
+pub(crate) const METRIC_COLUMNS: &[Column] = &[
+    column("run_id", ColumnKind::Text, "The run."),
+    column("attempt_id", ColumnKind::Text, "The attempt."),
+    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
+    column("kind", ColumnKind::Text, "What the launch was for."),
+    column("rung", ColumnKind::Text, "The rung of the ladder."),
+    column("origin", ColumnKind::Text, "Who recorded it: sdk, stdout, tensorboard or import."),
+    column("segment", ColumnKind::Text, "The file name of its segment."),
+    column("name", ColumnKind::Text, "The metric."),
+    column("step", ColumnKind::Integer, "The step it belongs to."),
+    column("value", ColumnKind::Real, "The value, bit for bit: NaN and infinities are kept."),
+    column("recorded_at", ColumnKind::Timestamp, "When it was recorded, by the script's clock."),
+    column(
+        "sequence",
+        ColumnKind::Integer,
+        "The number of its frame in the segment: the order of recording.",
+    ),
+];
+
+/// The columns of `telemetry`.
+pub(crate) const TELEMETRY_COLUMNS: &[Column] = &[
+    column("run_id", ColumnKind::Text, "The run."),
+    column("attempt_id", ColumnKind::Text, "The attempt."),
+    column("attempt_number", ColumnKind::Integer, "Its number within the run and kind."),
+    column("kind", ColumnKind::Text, "What the launch was for."),
+    column("rung", ColumnKind::Text, "The rung of the ladder."),
+    column(
+        "name",
+        ColumnKind::Text,
+        "The name of the value, such as `system/rss_bytes`; `docs/telemetry.md` lists them all.",
+    ),
+    column("elapsed_seconds", ColumnKind::Integer, "Whole seconds since the attempt began."),
+    column("value", ColumnKind::Real, "The value, in the unit that its name ends with."),
+    column(
+        "recorded_at",
+        ColumnKind::Timestamp,
+        "When it was sampled, by the clock of the script's machine.",
+    ),
+];
+
+/// The Arrow schema of `metrics`.
+pub(crate) fn metric_schema() -> SchemaRef {
+    schema_of(METRIC_COLUMNS)
+}
