@@ -160,13 +160,15 @@ fn a_run_outlives_its_machine() {
 #[test]
 fn two_machines_have_one_truth() {
     let (Some(wine), Some(moto)) = (wine_mlp(), Moto::start()) else { return };
-    let a = Home::with(&moto.environment());
+    // B is on another machine, so it waits until A's lease has expired.
+    let environment = [moto.environment(), vec![("TRACKWAY_LEASE_SECONDS".into(), "1".into())]].concat();
+    let a = Home::with(&environment);
     let mut supervisor = a.spawn(&["run", &run_file(&a, "pair", &wine, 20, true)]);
     uploaded(&a, 40);
     signal(&supervisor, Signal::SIGKILL);
     supervisor.wait().unwrap();
     let handed_over = status(&a).unwrap()["uploaded_step"].as_u64().unwrap();
-    let b = Home::with(&moto.environment());
+    let b = Home::with(&environment);
     let copied = Command::new("cp").arg("-r").arg(a.state()).arg(b.state()).status().unwrap();
     assert!(copied.success());
     std::fs::remove_dir_all(b.state().join("checkpoints")).unwrap();
