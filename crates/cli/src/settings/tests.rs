@@ -1,7 +1,7 @@
 use super::*;
 
 const USER: &str = "/home/ana/.config/trackway/config.toml";
-const PROJECT: &str = "/work/.trackway/config.toml";
+const PROJECT: &str = "/project/.trackway/config.toml";
 
 /// What holds with these flags, variables and texts of the project's and the user's file.
 fn resolved(
@@ -65,7 +65,7 @@ fn the_stronger_source_wins() {
 #[test]
 fn paths_are_relative_to_their_file() {
     let settings = resolved((None, None), &[], "home = \"../state\"", "ledger = \"team.db\"").unwrap();
-    assert_eq!(settings.home.unwrap().value, Path::new("/work/state"));
+    assert_eq!(settings.home.unwrap().value, Path::new("/project/state"));
     assert_eq!(settings.ledger.unwrap().value, "/home/ana/.config/trackway/team.db");
 }
 
