@@ -14,6 +14,7 @@ use trackway_app::registry::RegisteredVersion;
 use trackway_ledger::RungRow;
 
 use super::evaluate::few_metrics;
+use super::preflight::counted_verdicts;
 use super::{explain_machine, progressive};
 use crate::printer::{Printer, Shown, Tone};
 use crate::units::{bytes, duration, metric, short_hash};
@@ -101,9 +102,10 @@ fn state_tone(state: &str) -> Tone {
 fn preflight(printer: Printer, checks: &[Recorded]) {
     let Some(worst) = checks.iter().map(rank).max() else { return };
     let seconds: f64 = checks.iter().filter_map(|check| check.seconds).fold(0.0, f64::max);
-    let passed = checks.iter().filter(|check| check.verdict == Verdict::Pass).count();
+    let verdicts: Vec<Verdict> = checks.iter().map(|check| check.verdict).collect();
+    let skipped = checks.iter().filter(|check| check.skipped_why.is_some()).count();
     section(printer, "Pre-flight");
-    let told = format!("{passed} of {} checks passed, the longest in {}", checks.len(), duration(seconds));
+    let told = format!("{}; the longest took {}", counted_verdicts(&verdicts, skipped), duration(seconds));
     fact(printer, "checked", &told);
     for check in checks.iter().filter(|check| rank(check) > 0 && worst > 0) {
         let tone = if check.blocks { Tone::Bad } else { Tone::Warning };

@@ -10,7 +10,7 @@ use trackway_app::preflight::{PreflightReport, PreflightRequest, Selection, Skip
 use trackway_app::run::Source;
 
 use self::live::StepLines;
-pub use self::text::summary;
+pub use self::text::{counted_verdicts, summary};
 use crate::args::{PreflightArgs, SkipArgs};
 use crate::exit::{BLOCKED, Failure, NOT_COMPLETED};
 use crate::html::save;

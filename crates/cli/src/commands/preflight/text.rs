@@ -94,10 +94,14 @@ fn verdict(printer: Printer, report: &PreflightReport) -> Shown {
     word + format!(": {text} ({}, {})", counted(report), duration(report.seconds))
 }
 
-/// `12 passed, 1 warns, 3 do not apply`.
 fn counted(report: &PreflightReport) -> String {
-    let count = |verdict: Verdict| report.checks.iter().filter(|check| check.verdict == verdict).count();
-    let skipped = report.skipped.len();
+    let verdicts: Vec<Verdict> = report.checks.iter().map(|check| check.verdict).collect();
+    counted_verdicts(&verdicts, report.skipped.len())
+}
+
+/// `1 with warnings, 12 passed, 3 not applicable`. `skipped`: how many of those that were not run were skipped on request.
+pub fn counted_verdicts(verdicts: &[Verdict], skipped: usize) -> String {
+    let count = |verdict: Verdict| verdicts.iter().filter(|one| **one == verdict).count();
     let parts = [
         (count(Verdict::Block), "blocked"),
         (count(Verdict::NotRun) - skipped.min(count(Verdict::NotRun)), "not run"),
