@@ -171,7 +171,9 @@ impl Ledger {
 
     fn newest_evaluation(&self, now: Timestamp) -> Result<Option<EvaluationRow>, LedgerError> {
         let tail = "WHERE started_at <= ? ORDER BY started_at DESC, evaluation_id DESC LIMIT 1";
-        match self.backend().select(tail, &[Value::Timestamp(now)])?.pop() {
+        // The connection is returned before the next question: SQLite has one.
+        let newest = self.backend().select(tail, &[Value::Timestamp(now)])?.pop();
+        match newest {
             Some(evaluation) => Ok(Some(evaluation)),
             None => Ok(self.newest_evaluations(1)?.pop()),
         }

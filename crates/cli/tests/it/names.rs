@@ -168,3 +168,13 @@ fn what_is_not_there_is_told_by_its_code() {
     let answer = home.trackway(&["run", "long.toml"]);
     assert!(answer.code == 2 && answer.stderr.contains("140000 bytes"), "{}", answer.stderr);
 }
+
+/// Proves that the newest evaluation of a ledger without any is an answer, not a wait.
+#[test]
+fn there_is_no_last_evaluation_yet() {
+    let home = Home::new();
+    assert_eq!(home.trackway(&["run", "--", "true"]).code, 0);
+    let answer = home.trackway(&["eval", "show", "last"]);
+    assert_eq!(answer.code, 6, "{}", answer.stderr);
+    assert!(answer.stderr.contains("evaluation"), "{}", answer.stderr);
+}
