@@ -27,12 +27,12 @@ test-s3: $(VENV)/moto ## what needs an S3 server over a socket (moto's is starte
 	TRACKWAY_TEST_EXAMPLES=1 TRACKWAY_TEST_MOTO=$(CURDIR)/$(VENV)/bin/moto_server $(CARGO) test --locked --workspace --test it -- remote::
 
 test-python: wheel ## the tests of the Python package (FRAMEWORKS=1: with all frameworks)
-	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/python/tests
+	TRACKWAY_TEST_FRAMEWORKS=$(FRAMEWORKS) TRACKWAY_TEST_KILLS=$${TRACKWAY_TEST_KILLS:-25} $(PYTHON_VENV)/bin/python -m pytest -q -rs crates/edges/python/tests
 	$(if $(FRAMEWORKS),PATH="$(CURDIR)/$(PYTHON_VENV)/bin:$$PATH" TRACKWAY_TEST_FRAMEWORKS=1 $(CARGO) test --locked --workspace --test it -- prove::the_torch probe::the_torch rehearsals::the_ example_evaluators::)
 
 wheel: $(PYTHON_VENV)/ready$(FRAMEWORKS) ## the Python package, built and installed into .venv-python
 	rm -rf $(PYTHON_VENV)/wheels
-	$(PYTHON_VENV)/bin/maturin build --locked --release --quiet -m crates/python/Cargo.toml -o $(PYTHON_VENV)/wheels
+	$(PYTHON_VENV)/bin/maturin build --locked --release --quiet -m crates/edges/python/Cargo.toml -o $(PYTHON_VENV)/wheels
 	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(PYTHON_VENV)/wheels/*.whl
 
 install: build ## the release binary into $(PREFIX)/bin
@@ -48,14 +48,14 @@ $(VENV)/ready: examples/python/requirements.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r examples/python/requirements.txt
 	@touch $@
 
-$(PYTHON_VENV)/ready: crates/python/requirements.txt
+$(PYTHON_VENV)/ready: crates/edges/python/requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "the Python package needs Python 3.11 or newer: make PYTHON=... ")'
 	$(PYTHON) -m venv $(PYTHON_VENV)
-	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/python/requirements.txt
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements.txt
 	@touch $@
 
-$(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/python/requirements-frameworks.txt
-	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/python/requirements-frameworks.txt
+$(PYTHON_VENV)/ready1: $(PYTHON_VENV)/ready crates/edges/python/requirements-frameworks.txt
+	$(PYTHON_VENV)/bin/pip install --quiet --disable-pip-version-check -r crates/edges/python/requirements-frameworks.txt
 	@touch $@
 
 $(VENV)/moto: $(VENV)/ready

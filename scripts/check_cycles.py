@@ -202,7 +202,7 @@ def cycles_of(source: Path) -> list[tuple[str, dict[tuple[str, str], list[str]]]
 
 
 def show(crate: str) -> None:
-    for folder, arrows in cycles_of(ROOT / "crates" / crate / "src"):
+    for folder, arrows in cycles_of(next(ROOT.glob(f"crates/*/{crate}/src"))):
         print(f"{crate}/{folder}: {', '.join(sorted({one for one, _ in arrows}))}")
         for (one, other), places in sorted(arrows.items()):
             print(f"  {one} -> {other}, {len(places)} uses:")
@@ -214,7 +214,7 @@ def main() -> int:
         show(sys.argv[sys.argv.index("--show") + 1])
         return 0
     found = {source.parent.name: [(folder, {one for one, _ in arrows}) for folder, arrows in cycles_of(source)]
-             for source in sorted(ROOT.glob("crates/*/src"))}
+             for source in sorted(ROOT.glob("crates/*/*/src"))}
     counts = {crate: sum(len(names) for _, names in parts) for crate, parts in found.items() if parts}
     before = json.loads(COUNTS.read_text()) if COUNTS.exists() else counts
     more = {crate for crate, count in counts.items() if count > before.get(crate, 0)}

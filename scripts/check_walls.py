@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Proves the dependency walls and the layer order of ARCHITECTURE.md with `cargo metadata` and `cargo tree`.
+"""Proves the dependency walls and the layers of ARCHITECTURE.md with `cargo metadata` and `cargo tree`.
 
-Fails when a crate uses one listed after it, when a walled crate pulls a forbidden package, when two versions of a
-package that must be single are in the tree, or when ARCHITECTURE.md and crates/ disagree about which crates exist.
+Fails when a crate uses one that its layer may not use, or one listed after it, when a walled crate pulls a forbidden package,
+when two versions of a package that must be single are in the tree, when ARCHITECTURE.md and crates/ disagree about which crates
+exist, or when a layer's README.md does not name what the layer may use.
 """
 
 import json
@@ -13,12 +14,28 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# From the ground floor up: a crate may use only crates listed before it.
-LAYERS = [
-    "core", "system", "files", "redact", "statistics", "formats", "store", "checkpoint", "recorder", "python", "ledger", "data", "evaluate", "tower", "launch", "app", "cli",
-]
-# The edges: nobody uses them, and so they do not use each other.
-EDGES = {"python", "cli"}
+# The folders of crates/, and in each the crates from the bottom up: a crate may use only crates listed before it.
+LAYERS = {
+    "base": ["core", "system", "files", "redact", "formats"],
+    "storage": ["store", "checkpoint", "ledger"],
+    "science": ["statistics", "data", "evaluate"],
+    "decide": ["tower"],
+    "run": ["recorder", "launch"],
+    "app": ["app"],
+    "edges": ["python", "cli"],
+}
+# The layers that a layer may use beside itself. The edges use each other in no case.
+MAY_USE = {
+    "base": [],
+    "storage": ["base"],
+    "science": ["base"],
+    "decide": ["base", "science"],
+    "run": ["base", "storage"],
+    "app": ["base", "storage", "science", "decide", "run"],
+    "edges": ["base", "storage", "science", "decide", "run", "app"],
+}
+EDGES = LAYERS["edges"]
+LAYER_OF = {crate: layer for layer, crates in LAYERS.items() for crate in crates}
 
 HEAVY = r"datafusion|arrow|parquet|axum|hyper|tokio|rusqlite|postgres|rustls|openssl-sys|object_store|reqwest"
 # crate -> packages that must not be reachable from it (normal dependencies only).
@@ -53,21 +70,27 @@ def packages_below(crate: str) -> set[str]:
 
 def layer_faults() -> list[str]:
     metadata = json.loads(cargo("metadata", "--locked", "--no-deps", "--format-version", "1"))
-    layer_of = {}
+    crate_of, faults = {}, []
     for package in metadata["packages"]:
         folder = Path(package["manifest_path"]).parent
-        if folder.parent.name == "crates":
-            layer_of[package["name"]] = folder.name
-    faults = [f"crates/{name} is in no layer: list it in {Path(__file__).name}"
-              for name in sorted(set(layer_of.values()) - set(LAYERS))]
+        if folder.parent.parent.name == "crates":
+            crate_of[package["name"]] = folder.name
+            if LAYER_OF.get(folder.name) != folder.parent.name:
+                faults.append(f"crates/{folder.parent.name}/{folder.name} is in no layer: list it in {Path(__file__).name}")
+    order = list(LAYER_OF)
     for package in metadata["packages"]:
-        here = layer_of.get(package["name"])
+        here = crate_of.get(package["name"])
         for dependency in package["dependencies"]:
-            there = layer_of.get(dependency["name"])
-            if here in LAYERS and there in LAYERS and LAYERS.index(there) >= LAYERS.index(here):
-                faults.append(f"{here} uses {there}, which stands above it")
-            if here in LAYERS and there in EDGES:
+            there = crate_of.get(dependency["name"])
+            if here not in LAYER_OF or there not in LAYER_OF or here == there:
+                continue
+            if there in EDGES:
                 faults.append(f"{here} uses {there}, which is an edge")
+            elif LAYER_OF[here] == LAYER_OF[there]:
+                if order.index(there) > order.index(here):
+                    faults.append(f"{here} uses {there}, which is listed after it")
+            elif LAYER_OF[there] not in MAY_USE[LAYER_OF[here]]:
+                faults.append(f"{here} uses {there}: {LAYER_OF[here]} may not use {LAYER_OF[there]}")
     return faults
 
 
@@ -93,10 +116,18 @@ def version_faults() -> list[str]:
 
 def map_faults() -> list[str]:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| `crates/([a-z]+)`", text, re.MULTILINE))
-    present = {path.parent.name for path in ROOT.glob("crates/*/Cargo.toml")}
-    return ([f"ARCHITECTURE.md does not list crates/{name}" for name in sorted(present - listed)]
-            + [f"ARCHITECTURE.md lists crates/{name}, which does not exist" for name in sorted(listed - present)])
+    listed = set(re.findall(r"^\| `crates/([a-z]+/[a-z]+)`", text, re.MULTILINE))
+    present = {str(path.parent.relative_to(ROOT / "crates")) for path in ROOT.glob("crates/*/*/Cargo.toml")}
+    faults = ([f"ARCHITECTURE.md does not list crates/{name}" for name in sorted(present - listed)]
+              + [f"ARCHITECTURE.md lists crates/{name}, which does not exist" for name in sorted(listed - present)])
+    for layer, others in MAY_USE.items():
+        uses = f"May use: {', '.join(f'`{name}`' for name in others) or 'no other layer'}."
+        readme = ROOT / "crates" / layer / "README.md"
+        if not readme.exists() or uses not in readme.read_text(encoding="utf-8"):
+            faults.append(f"crates/{layer}/README.md must have the line: {uses}")
+        if f"| `{layer}` | {', '.join(f'`{name}`' for name in others) or 'no other layer'} |" not in text:
+            faults.append(f"the table of layers in ARCHITECTURE.md does not say what {layer} may use")
+    return faults
 
 
 def main() -> int:

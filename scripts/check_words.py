@@ -67,10 +67,10 @@ def python_texts(path: Path) -> list[str]:
 def texts() -> dict[str, list[str]]:
     """What a user reads, by file."""
     found = {}
-    for path in sorted(ROOT.glob("crates/*/src/**/*.rs")):
+    for path in sorted(ROOT.glob("crates/*/*/src/**/*.rs")):
         if path.name != "tests.rs" and "tests" not in path.parts:
             found[str(path.relative_to(ROOT))] = rust_texts(path)
-    for path in sorted(ROOT.glob("crates/python/python/**/*.py")):
+    for path in sorted(ROOT.glob("crates/edges/python/python/**/*.py")):
         found[str(path.relative_to(ROOT))] = python_texts(path)
     for path in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted(ROOT.glob("docs/**/*.md"))]:
         if path.name != "glossary.md":

@@ -13,7 +13,7 @@ def json_line(folder):
 
 
 def trackway(folder):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "crates/python/tests"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "crates/edges/python/tests"))
     import flight_record
 
     return len(flight_record.read(folder).metric("loss"))

@@ -1,0 +1,201 @@
+//! The reader against what real tools printed, and against bytes that nothing printed.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Reads `crates/base/formats/tests/vectors/printed/NAME.jsonl`: the pieces of both outputs in the order they came.
+fn replay(name: &str) -> Vec<String> {
+    let path = format!("{}/tests/vectors/printed/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    for line in text.lines() {
+        let (output, piece): (u8, String) = serde_json::from_str(line).unwrap();
+        let output = if output == 1 { Printed::Stdout } else { Printed::Stderr };
+        reader.push(output, piece.as_bytes(), |metrics| found.push(metrics));
+    }
+    reader.finish(|metrics| found.push(metrics));
+    found.iter().map(told).collect()
+}
+
+fn told(metrics: &PrintedMetrics) -> String {
+    let values: Vec<String> = metrics.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("{}: {}", metrics.step, values.join(" "))
+}
+
+fn read(text: &str) -> Vec<String> {
+    let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(told(&metrics)));
+    reader.finish(|metrics| found.push(told(&metrics)));
+    found
+}
+
+/// Proves that a step that no training comes to, such as the largest number there is, is no step of the script.
+#[test]
+fn implausible_steps() {
+    let text = "step 5: loss 1.0\nstep 9223372036854775807: loss 0.5\nloss 0.25\n";
+    assert_eq!(read(text), ["5: loss=1", "5: loss=0.25"]);
+    assert_eq!(read("{\"step\": 18446744073709551615, \"loss\": 1}\n"), [] as [&str; 0]);
+}
+
+/// Proves that Hugging Face's dicts, which name no step, get the very step that its bar on the other output shows.
+#[test]
+fn hugging_face_trainer() {
+    let found = replay("hugging_face");
+    let steps = |name: &str| -> Vec<String> {
+        let named = found.iter().filter(|line| line.contains(&format!(" {name}=")));
+        named.map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(steps("loss"), ["4", "8", "12", "16", "20", "24"]);
+    assert_eq!(steps("eval_loss"), ["8", "16", "24"]);
+    assert_eq!(found[0], "4: epoch=0.5 grad_norm=1.064 learning_rate=0.00004375 loss=1.588");
+}
+
+/// Proves that Lightning's bar gives one value a step over all epochs, the one drawn last, and each validation once.
+#[test]
+fn lightning_trainer() {
+    let found = replay("lightning");
+    let train: Vec<&String> = found.iter().filter(|line| line.contains("train_loss")).collect();
+    let steps: Vec<String> =
+        train.iter().map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect();
+    assert_eq!(steps, (1..=30).map(|step| step.to_string()).collect::<Vec<_>>());
+    assert_eq!((&**train[0], &**train[29]), ("1: train_loss=0.372", "30: train_loss=0.562"));
+    let validation: Vec<&String> = found.iter().filter(|line| line.contains("val_loss")).collect();
+    assert_eq!(validation, ["10: val_loss=0.75", "20: val_loss=0.692", "30: val_loss=0.685"]);
+}
+
+/// Proves that Keras's bars give the last drawing of every step, with the validation at the end of each epoch.
+#[test]
+fn keras_fit() {
+    assert_eq!(
+        replay("keras_lines"),
+        [
+            "6: loss=1.3787 mae=1.0677 val_loss=0.7802 val_mae=0.7446",
+            "12: loss=0.9373 mae=0.8307 val_loss=0.5434 val_mae=0.5898",
+            "18: loss=0.669 mae=0.6823 val_loss=0.4081 val_mae=0.4892",
+        ]
+    );
+    let bars = replay("keras");
+    assert!(replay("keras_lines").iter().all(|line| bars.contains(line)), "{bars:?}");
+}
+
+/// Proves that `evaluate` behind `fit` is told apart from it.
+#[test]
+fn keras_evaluate() {
+    let text = "Epoch 1/1\n6/6 - 0s - 70ms/step - loss: 1.5\n2/2 - 0s - 7ms/step - loss: 0.25\n";
+    assert_eq!(read(text), ["6: loss=1.5", "6: eval_loss=0.25"]);
+}
+
+/// Proves tqdm in a loop of epochs: a value for every place that was drawn, NaN too, and printed lines in between.
+#[test]
+fn tqdm_in_a_loop() {
+    let found = replay("tqdm");
+    assert!(found.contains(&"5: grad_norm=NaN loss=0.1 lr=0.001".to_owned()), "{found:?}");
+    assert!(found.contains(&"10: val_loss=0.5 val_acc=99".to_owned()), "{found:?}");
+    assert_eq!(found.last().unwrap(), "30: val_loss=0.1667 val_acc=97");
+}
+
+/// Proves lines that scripts print by themselves, on both outputs.
+#[test]
+fn plain_prints() {
+    let found = replay("plain");
+    for line in [
+        "10: train_loss=4.1 val_loss=4.2",
+        "10: loss=4.1 mfu=-100",
+        "101: loss=1.99 learning_rate=0.0001 tokens_per_second=1234.5",
+        "100: loss=0.3527",
+        "200: loss=NaN",
+    ] {
+        assert!(found.contains(&line.to_owned()), "{line}: {found:?}");
+    }
+    assert_eq!(found.len(), 15, "{found:?}");
+}
+
+/// Proves that a script which tells its metrics itself is not read twice, but for the objects it prints to be read.
+#[test]
+fn only_json_on_request() {
+    let mut reader = PrintedReader::default();
+    reader.read_only_json();
+    let mut found = Vec::new();
+    let text =
+        "step 1: loss 2\n{'loss': 3}\n{\"step\": 2, \"loss\": 4}\n 50%|█| 1/2 [00:00<00:00, 1it/s, loss=5]\n";
+    reader.push(Printed::Stdout, text.as_bytes(), |metrics| found.push(told(&metrics)));
+    reader.finish(|metrics| found.push(told(&metrics)));
+    assert_eq!(found, ["2: loss=4"]);
+}
+
+/// Pieces of what the forms consist of, so that random texts come near to being one.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ -~]{0,12}",
+        "\\PC{0,6}",
+        prop::sample::select(vec![
+            "loss",
+            "=",
+            ": ",
+            "0.5",
+            "1e999",
+            "{'",
+            "': ",
+            "}",
+            "{\"",
+            "\"",
+            "[",
+            "]",
+            "(",
+            "nan",
+            "-inf",
+            "/",
+            "|",
+            "%",
+            "\r",
+            "\n",
+            "\x1b[",
+            "\x1b[1m",
+            "\x08",
+            " - ",
+            "Epoch 1/3\n",
+            "3/10 ",
+            "[00:01<00:02, 1it/s",
+            ", loss=1]",
+            "step ",
+            "18446744073709551615",
+            "99999999999999999999",
+            "it/s]",
+            "━",
+            "0s 3ms/step",
+            "\u{0}",
+            "é",
+            "'s ",
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    /// Proves that no bytes make the reader panic, that it invents nothing out of proportion, and that the answer does
+    /// not depend on how the bytes were cut into pieces.
+    #[test]
+    fn any_text_is_read_alike_in_pieces(parts in prop::collection::vec(piece(), 0..60), cut in 1usize..7) {
+        let text = parts.concat();
+        let whole = read(&text);
+        let (mut reader, mut found) = (PrintedReader::default(), Vec::new());
+        for bytes in text.as_bytes().chunks(cut) {
+            reader.push(Printed::Stdout, bytes, |metrics| found.push(told(&metrics)));
+        }
+        reader.finish(|metrics| found.push(told(&metrics)));
+        prop_assert_eq!(&whole, &found);
+        prop_assert!(whole.len() <= text.len());
+    }
+
+    /// Proves the same for bytes that are no text at all, on both outputs.
+    #[test]
+    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..4096)) {
+        let mut reader = PrintedReader::default();
+        for (place, part) in bytes.chunks(100).enumerate() {
+            let output = if place % 2 == 0 { Printed::Stdout } else { Printed::Stderr };
+            reader.push(output, part, |_| {});
+        }
+        reader.finish(|_| {});
+    }
+}

@@ -1,0 +1,829 @@
+//! Text in, rendered errors or values out.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A run file with everything in it that DESIGN-level users write.
+const FULL: &str = r#"
+[run]
+name              = "income"
+model_family      = "tabular"
+command           = ["python", "train.py", "--lr", "0.001"]
+seed              = 17
+working_directory = "jobs"
+environment       = { OMP_NUM_THREADS = 4, MODE = "fast" }
+pass_environment  = ["LANG", "HOME", "LANG"]
+
+[resources]
+gpus = 2
+gpu = "a100-80gb"
+usd_per_gpu_hour = 1.5
+cpus = 8
+memory = "16GiB"
+
+[container]
+image = "registry/train@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+[data.train]
+path  = "s3://bucket/train.parquet"
+label = "income"
+group = "household"
+time  = "year"
+rules = ["age between 17 and 90"]
+schema = "schema.toml"
+reference = "last.json"
+group_by = ["sex", "race"]
+role = "train"
+
+[data.test]
+path = "data/test.csv"
+format = "csv"
+columns = ["age", "income"]
+delimiter = "\t"
+missing = "?"
+
+[preflight]
+one_batch = true
+overfit_batches = 10
+label_noise = true
+require = ["leakage", "data.drift"]
+skip = [{ check = "data.representation", why = "no groups" }]
+severity = { "data.duplicates" = "block" }
+rehearsal_timeout = "5m"
+target_loss = 0.1
+
+[governance]
+personal_data = [{ column = "email", kinds = ["email"], approved_by = "ana", why = "spam filter", until = "2027-01-31" }]
+
+[training]
+parameters = 7e9
+precision = "bf16"
+strategy = "fully_sharded"
+gradient_clip_norm = 1
+loader = { workers = 4, pin_memory = true }
+hours_expected = 12
+
+[ladder]
+rungs   = ["1%", "10%", "100%"]
+promote = "val_loss < 0.95 * previous"
+
+[checkpoint]
+every = { steps = 200, minutes = 15 }
+keep  = { last = 3, every = 1000, best = "max accuracy" }
+remote = "s3://bucket/prefix"
+
+[retry]
+preempted      = { attempts = 50 }
+infrastructure = { attempts = 5, backoff = "10s..5m", max_usd = 3 }
+device_oom     = { plan = [{ set = { BATCH = "16", ACCUMULATE = 2 } }, { set = { ACT_CKPT = true } }] }
+max_usd        = 200
+max_gpu_hours  = 12.5
+
+[supervise]
+grace = "500ms"
+timeout = "12h"
+hang_after = "30m"
+
+[evaluate]
+command = ["python", "eval.py"]
+task_set = "eval/tasks-v3.jsonl"
+task_set_version = "3.1"
+slices  = { women = "sex = 'Female'", older = "age >= 60" }
+gates   = ["accuracy >= 0.84"]
+label   = "income"
+prediction = "predicted"
+score   = "probability"
+group   = "household"
+fairness = ["sex", "race"]
+baseline = "last"
+decoding = { temperature = 0.0, stop = ["END"], nested = { n = 1 } }
+judge   = { model = "big-judge", rubric = "rubrics/v2.md" }
+seed    = 3
+timeout = "1h"
+retry   = { attempts = 2, backoff = "1s..5s" }
+after   = false
+
+[owner]
+name = "ana"
+team = "search"
+
+[launch]
+on = "ray"
+"#;
+
+fn read(text: &str) -> Result<RunFile, String> {
+    read_with(text, &[])
+}
+
+fn read_with(text: &str, overrides: &[&str]) -> Result<RunFile, String> {
+    let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+    parse(text, "trackway.toml", &overrides).map_err(|errors| {
+        let rendered: Vec<_> = errors.iter().map(|error| error.render_plain(text)).collect();
+        rendered.join("\n\n")
+    })
+}
+
+#[track_caller]
+fn check_errors(text: &str, overrides: &[&str], expected: &str) {
+    let rendered = read_with(text, overrides).expect_err("the text must be refused");
+    assert_eq!(rendered.trim(), expected.trim(), "\n--- rendered ---\n{rendered}\n");
+}
+
+const MINIMAL: &str = "[run]\nname = \"a\"\ncommand = [\"true\"]\n";
+
+/// Proves that every key of the file reaches its typed value, in the documented unit.
+#[test]
+fn every_key_reaches_its_value() {
+    let file = read(FULL).unwrap();
+    assert_eq!(file.run.environment["OMP_NUM_THREADS"], "4");
+    assert_eq!(file.run.pass_environment, ["HOME", "LANG"]);
+    assert_eq!(file.resources.memory_bytes, Some(16 << 30));
+    assert!(file.container.unwrap().digest.starts_with("sha256:0123"));
+    let test = &file.data["test"];
+    assert_eq!(
+        (test.format, test.delimiter, &test.missing[..]),
+        (Some(DataFormat::Csv), Some('\t'), &["?".to_owned()][..])
+    );
+    let train = &file.data["train"];
+    assert_eq!((train.role, train.group_by.len()), (Some(DataRole::Train), 2));
+    assert_eq!(
+        (train.schema.as_deref(), train.reference.as_deref()),
+        (Some("schema.toml"), Some("last.json"))
+    );
+    let preflight = file.preflight.unwrap();
+    assert_eq!((preflight.require.len(), preflight.skip[0].why.as_str()), (2, "no groups"));
+    assert_eq!(preflight.severity["data.duplicates"].as_str(), "block");
+    assert_eq!((preflight.rehearsal_timeout_seconds, preflight.target_loss), (Some(300.0), Some(0.1)));
+    assert_eq!(file.governance.personal_data[0].until.as_deref(), Some("2027-01-31"));
+    let training = file.training.unwrap();
+    assert_eq!((training.parameters, training.gradient_clip_norm), (Some(7_000_000_000), Some(1.0)));
+    assert_eq!(
+        (training.strategy.as_deref(), training.loader.unwrap().workers),
+        (Some("fully_sharded"), Some(4))
+    );
+    assert_eq!(file.ladder.unwrap().rungs, [0.01, 0.1, 1.0]);
+    assert_eq!((file.checkpoint.every_steps, file.checkpoint.every_seconds), (Some(200), Some(900.0)));
+    assert_eq!((file.checkpoint.keep_last, file.checkpoint.keep_every_steps), (Some(3), Some(1000)));
+    assert_eq!(file.checkpoint.keep_best, Some(KeepBest { metric: "accuracy".into(), goal: Goal::Max }));
+    let infrastructure = &file.retry.rules[INFRASTRUCTURE];
+    assert_eq!(
+        (infrastructure.backoff_min_seconds, infrastructure.backoff_max_seconds),
+        (Some(10.0), Some(300.0))
+    );
+    assert_eq!(file.retry.rules["device_oom"].plan[1]["ACT_CKPT"], "true");
+    assert_eq!((file.retry.max_usd, file.retry.max_gpu_hours), (Some(200.0), Some(12.5)));
+    let supervise = file.supervise;
+    assert_eq!((supervise.grace_seconds, supervise.timeout_seconds), (0.5, Some(43_200.0)));
+    assert_eq!((supervise.hang_after_seconds, file.launch.on), (Some(1800.0), LaunchOn::Ray));
+    let defaults = read(MINIMAL).unwrap();
+    assert_eq!(defaults.supervise, SuperviseSection::default());
+    assert_eq!((defaults.run.seed, defaults.resources.gpus, defaults.launch.on), (None, 0, LaunchOn::Local));
+    assert_eq!(defaults.unsupported(), []);
+}
+
+/// Proves that nothing this version does not do is passed over: each is named, with the place of its key.
+#[test]
+fn what_is_not_done_is_named() {
+    let named: Vec<_> = read(FULL)
+        .unwrap()
+        .unsupported()
+        .into_iter()
+        .map(|unsupported| format!("{} at {:?}", unsupported.what, &FULL[unsupported.span]))
+        .collect();
+    let expected = ["retry.infrastructure.max_usd at \"max_usd\"", "launch.on = \"ray\" at \"\\\"ray\\\"\""];
+    assert_eq!(named, expected);
+}
+
+/// Proves that a mistake in a promotion rule is marked inside its text, in the file and in an override; and that rungs
+/// which have one name are none.
+#[test]
+fn a_mistake_in_a_rule_has_its_place_in_the_text() {
+    let file = |rule: &str| format!("{MINIMAL}[ladder]\nrungs = [\"1%\", \"100%\"]\npromote = {rule}\n");
+    let marked = |rule: &str| {
+        let text = file(rule);
+        let error = parse(&text, "trackway.toml", &[]).unwrap_err().remove(0);
+        text[error.span].to_owned()
+    };
+    assert_eq!(marked("\"loss < 5%\""), "%");
+    assert_eq!(marked("'é < 1 and loss'"), "loss");
+    assert_eq!(marked("\"\\u0061 < \""), "\"\\u0061 < \"");
+    let set = ["ladder.promote=a < previous + b".to_owned()];
+    let error = parse(&file("\"a < 1\""), "trackway.toml", &set).unwrap_err().remove(0);
+    assert_eq!(&error.override_text.unwrap()[error.span], "previous");
+    assert_eq!(error.message, "`ladder.promote` does not name the metric of `previous`");
+    let gates = format!("{MINIMAL}[evaluate]\ncommand = [\"e\"]\ngates = [\"a > 0\", \"min(recall) > 0\"]\n");
+    let error = parse(&gates, "trackway.toml", &[]).unwrap_err().remove(0);
+    assert_eq!(&gates[error.span], "recall");
+    let twins = format!("{MINIMAL}[ladder]\nrungs = [\"1.00000000001%\", \"1.00000000002%\"]\n");
+    assert!(parse(&twins, "trackway.toml", &[]).unwrap_err()[0].message.contains("must increase"));
+}
+
+/// Proves that all mistakes of a file are shown at once, each with line, caret and the nearest name.
+#[test]
+fn all_mistakes_are_shown_with_line_caret_and_hint() {
+    check_errors(
+        "[run]\nname = 3\ncomand = [\"a\"]\nseed = -1\n\n[dta.x]\npath = 'x'\n\n[owner]\nseed = 1\nzzz = 2\n",
+        &[],
+        r#"
+error: `run.command` is missing
+ --> trackway.toml:1:2
+  |
+1 | [run]
+  |  ^^^
+hint: add `command = ["python", "train.py"]`
+
+error: `run.name` must be a string, not a number
+ --> trackway.toml:2:8
+  |
+2 | name = 3
+  |        ^
+hint: put it in double quotes
+
+error: unknown key `comand` in `run`
+ --> trackway.toml:3:1
+  |
+3 | comand = ["a"]
+  | ^^^^^^
+hint: did you mean `command`?
+
+error: `run.seed` must be a whole number, 0 or more, not -1
+ --> trackway.toml:4:8
+  |
+4 | seed = -1
+  |        ^^
+
+error: unknown section or key `dta`
+ --> trackway.toml:6:2
+  |
+6 | [dta.x]
+  |  ^^^
+hint: did you mean `data`?
+
+error: unknown key `seed` in `owner`
+  --> trackway.toml:10:1
+   |
+10 | seed = 1
+   | ^^^^
+hint: `seed` belongs in `[run]`
+
+error: unknown key `zzz` in `owner`
+  --> trackway.toml:11:1
+   |
+11 | zzz = 2
+   | ^^^
+hint: known here: `name`, `team`
+"#,
+    );
+}
+
+/// Proves that the old name of a section is an error at its place, in the file and in an override, that says the new name.
+#[test]
+fn an_old_name_is_refused_with_the_new_one() {
+    check_errors(
+        &format!("{MINIMAL}[stages]\npromote = \"a < 1\"\n"),
+        &[],
+        r#"
+error: unknown section or key `stages`
+ --> trackway.toml:4:2
+  |
+4 | [stages]
+  |  ^^^^^^
+hint: `stages` is now called `ladder`
+"#,
+    );
+    check_errors(
+        MINIMAL,
+        &["stages.warm_start=true"],
+        r#"
+error: unknown section or key `stages`
+ --> --set stages.warm_start=true:1:1
+  |
+1 | stages.warm_start=true
+  | ^^^^^^^^^^^^^^^^^
+hint: `stages` is now called `ladder`
+"#,
+    );
+}
+
+/// Proves that an argument which no kernel passes on is refused with its size, and one that just fits is not.
+#[test]
+fn an_argument_too_long_for_the_kernel_is_refused() {
+    let file = |bytes| format!("[run]\nname = \"a\"\ncommand = [\"echo\", \"{}\"]", "x".repeat(bytes));
+    assert!(parse(&file(ARGUMENT_BYTES_MAX), "a.toml", &[]).is_ok());
+    let errors = parse(&file(140_000), "a.toml", &[]).unwrap_err();
+    assert!(
+        errors[0].to_string().contains("an argument of 140000 bytes: 131071 is the limit"),
+        "{}",
+        errors[0]
+    );
+}
+
+/// Proves that a bad value of each kind is told with what is wanted instead: one line of the file, one message.
+#[test]
+fn bad_values_are_told_with_what_is_wanted() {
+    let cases = [
+        (
+            "[run]\nname = \"a\"\ncommand = \"python train.py\"",
+            "`run.command` must be a list of strings, not one string: no shell reads it (hint: write `[\"python\", \"train.py\"]`)",
+        ),
+        ("[run]\nname = \"a\"\ncommand = []", "`run.command` must not be empty"),
+        ("[run]\nname = \" \"\ncommand = [\"a\"]", "`run.name` must not be empty"),
+        (
+            "[run]\nname = \"exp/1\"\ncommand = [\"a\"]",
+            "`run.name` must not be `exp/1`: it looks like the number of an attempt of a run (hint: write it without the slash, such as `exp-1`)",
+        ),
+        (
+            "[run]\nname = \"a\"\ncommand = [\"a\", 3]",
+            "`run.command` must be a string, not a number (hint: put it in double quotes)",
+        ),
+        ("run = 3", "`run` must be a table, not a number (hint: write `[run]` or `{ key = value }`)"),
+        (
+            "[supervise]\ngrace = 30",
+            "`supervise.grace` must be a duration, not a bare number (hint: write `\"30s\"` for seconds)",
+        ),
+        (
+            "[supervise]\ntimeout = \"12 hours\"",
+            "`supervise.timeout` must be a duration, not `12 hours` (hint: such as `\"30s\"`; units are ms, s, m, h, d)",
+        ),
+        (
+            "[supervise]\ntimeout = \"0s\"",
+            "`supervise.timeout` must be more than 0 (hint: omit the key for no limit)",
+        ),
+        (
+            "[supervise]\ntimeout = \"99999d\"",
+            "`supervise.timeout` must be a duration, not `99999d` (hint: such as `\"30s\"`; units are ms, s, m, h, d)",
+        ),
+        ("[retry]\nhost_omo = {}", "unknown key `host_omo` in `retry` (hint: did you mean `host_oom`?)"),
+        (
+            "[retry]\ncompleted = {}",
+            "an attempt that ended as `completed` is never retried (hint: remove this key)",
+        ),
+        (
+            "[retry]\nhang = { backoff = \"5m..10s\" }",
+            "`retry.hang.backoff` must be ordered from the shorter to the longer duration, not `5m..10s`",
+        ),
+        (
+            "[retry]\nhang = { backoff = \"soon\" }",
+            "`retry.hang.backoff` must be a range of durations, not `soon` (hint: such as `\"10s..5m\"`; units are ms, s, m, h, d)",
+        ),
+        (
+            "[retry]\nhang = { attempts = 1.5 }",
+            "`retry.hang.attempts` must be a whole number from 0 to 1000000, not a number",
+        ),
+        (
+            "[retry]\ndevice_oom = { plan = [{ set = { 1B = \"1\" } }] }",
+            "`retry.device_oom.plan[0].set` must contain only names of letters, digits and `_`, not `1B`",
+        ),
+        (
+            "[retry]\ndevice_oom = { plan = [{}] }",
+            "`retry.device_oom.plan[0].set` is missing (hint: add `set = { BATCH = \"16\" }`)",
+        ),
+        ("[retry]\nmax_usd = nan", "`retry.max_usd` must be 0 or more, not NaN"),
+        (
+            "[resources]\nmemory = \"16 gigs\"",
+            "`resources.memory` must be a size, not `16 gigs` (hint: such as `\"16GiB\"`)",
+        ),
+        (
+            "[resources]\ngpus = 99999999999999999999",
+            "`resources.gpus` must be a whole number from 0 to 1000000, not a number beyond 64 bits",
+        ),
+        (
+            "[container]\nimage = \"train:latest\"",
+            "`container.image` must name an image by its digest, not `train:latest` (hint: write `repository@sha256:` and 64 hexadecimal digits; a tag can change)",
+        ),
+        (
+            "[data]\ntrain = \"x.csv\"",
+            "`data.train` must be a table, not a string (hint: write `[data.train]` with `path = \"…\"` below it)",
+        ),
+        (
+            "[data.t]\npath = \"x\"\ndelimiter = \"ab\"",
+            "`data.t.delimiter` must be one ASCII character, not `ab` (hint: `\",\"`, `\";\"`, `\"|\"` or `\"\\t\"`)",
+        ),
+        (
+            "[data.t]\npath = \"x\"\ncolumns = [\"a\", \"a\"]",
+            "`data.t.columns` must not name a column twice: `a`",
+        ),
+        (
+            "[data.t]\npath = \"x\"\nformat = \"cvs\"",
+            "`data.t.format` must be one of `parquet`, `csv`, `jsonl`, `other`, not `cvs` (hint: did you mean `csv`?)",
+        ),
+        ("[ladder]\nrungs = [\"10%\", \"1%\"]", "`ladder.rungs` must increase from rung to rung"),
+        (
+            "[ladder]\nrungs = [\"0%\"]",
+            "`ladder.rungs` must hold percentages above 0% and up to 100%, not `0%`",
+        ),
+        (
+            "[preflight]\nskip = [{ chekc = \"a\", why = \"b\" }]",
+            "unknown key `chekc` in `preflight.skip[0]` (hint: did you mean `check`?)",
+        ),
+        (
+            "[preflight]\nskip = [{ check = \"a\" }]",
+            "`preflight.skip[0].why` is missing (hint: add `why = \"…\"`)",
+        ),
+        (
+            "[preflight]\nseverity = { \"data.rows\" = \"blok\" }",
+            "`preflight.severity.data.rows` must be one of `note`, `warn`, `block`, not `blok` (hint: did you mean `block`?)",
+        ),
+        (
+            "[training]\nprecison = \"bf16\"",
+            "unknown key `precison` in `training` (hint: did you mean `precision`?)",
+        ),
+        (
+            "[training]\nparameters = 1e16",
+            "`training.parameters` must be a number from 1 to 1e15, not 10000000000000000",
+        ),
+        (
+            "[governance]\npersonal_data = [{ column = \"a\", kinds = [\"email\"], approved_by = \"x\", why = \"y\", until = \"2027-13-01\" }]",
+            "`governance.personal_data[0].until` must be a date, not `2027-13-01` (hint: such as `\"2027-01-31\"`)",
+        ),
+        (
+            "[checkpoint]\nremote = \"bucket\"",
+            "`checkpoint.remote` must be an object store URL, not `bucket` (hint: such as `\"s3://bucket/prefix\"`)",
+        ),
+        (
+            "[run.environment]\nTRACKWAY_RUN = \"x\"",
+            "`run.environment` must not hold `TRACKWAY_RUN`: names that begin with `TRACKWAY_` are set by Trackway",
+        ),
+        (
+            "[owner]\nname = 2026-11-21",
+            "`owner.name` must be a string, not a date (hint: put it in double quotes)",
+        ),
+        (
+            "[run]\nname = \"a\"\nname = \"b\"",
+            "the file is not valid TOML: duplicate key (hint: a key or section may occur only once)",
+        ),
+        (
+            "[run]\nname = a",
+            "the file is not valid TOML: string values must be quoted, expected literal string (hint: put strings in double quotes)",
+        ),
+    ];
+    for (text, expected) in cases {
+        let errors = parse(text, "f", &[]).expect_err(text);
+        let told: Vec<_> = errors
+            .iter()
+            .map(|error| error.to_string().splitn(4, ':').nth(3).unwrap().trim().to_owned())
+            .collect();
+        assert!(told.iter().any(|told| told == expected), "{text}\n{told:#?}");
+    }
+}
+
+/// Proves that overrides obey the same rules, name themselves in their errors, win over the file, and need no quotes.
+#[test]
+fn overrides_obey_the_rules_and_name_themselves() {
+    let file = read_with(
+        MINIMAL,
+        &["run.name=income", "run.seed=7", "checkpoint.every.steps=50", "data.\"a.b\".path='x=y'"],
+    );
+    let file = file.unwrap();
+    assert_eq!((file.run.name.as_str(), file.run.seed), ("income", Some(7)));
+    assert_eq!((file.checkpoint.every_steps, file.data["a.b"].path.as_str()), (Some(50), "x=y"));
+    check_errors(
+        MINIMAL,
+        &["run.seed=abc", "run.nmae=1", "nothing", "run.name.x=1"],
+        r#"
+error: `run.seed` must be a whole number, 0 or more, not a string
+ --> --set run.seed=abc:1:10
+  |
+1 | run.seed=abc
+  |          ^^^
+
+error: unknown key `nmae` in `run`
+ --> --set run.nmae=1:1:1
+  |
+1 | run.nmae=1
+  | ^^^^^^^^
+hint: did you mean `name`?
+
+error: an override has the form `key.path=value`
+ --> --set nothing:1:1
+  |
+1 | nothing
+  | ^^^^^^^
+hint: such as `--set run.seed=7`
+
+error: `run.name` is a string, so nothing can be set inside it
+ --> --set run.name.x=1:1:1
+  |
+1 | run.name.x=1
+  | ^^^^^^^^^^
+"#,
+    );
+}
+
+/// Proves that the caret stands under the fault after tabs and after letters of several bytes.
+#[test]
+fn the_caret_stands_under_the_fault() {
+    check_errors(
+        "[run]\nname = \"a\"\ncommand = [\"a\"]\n\tenvironment = { A = \"ä\", B = [1] }\n",
+        &[],
+        "error: `run.environment` must be a string, a number or a boolean, not a list\n --> trackway.toml:4:31\n  |\n4 | \tenvironment = { A = \"ä\", B = [1] }\n  | \t                             ^^^",
+    );
+}
+
+/// Proves that a file in another encoding is told with the place of its first wrong byte.
+#[test]
+fn bytes_that_are_no_utf8_are_told_with_their_place() {
+    let bytes = b"[run]\nname = \"\xE4\"\n";
+    let errors = parse_bytes(bytes, "trackway.toml", &[]).unwrap_err();
+    assert_eq!(
+        errors[0].render_plain(&String::from_utf8_lossy(bytes)),
+        "error: the file is not valid UTF-8: byte 0xE4\n --> trackway.toml:2:9\n  |\n2 | name = \"\u{FFFD}\"\n  |         ^\nhint: save it as UTF-8"
+    );
+    assert_eq!(parse_bytes(MINIMAL.as_bytes(), "f", &[]), parse(MINIMAL, "f", &[]));
+}
+
+/// Proves that `refill` is a duration or `never`, and is refused where it would have no effect.
+#[test]
+fn a_refill_that_has_no_effect_is_refused() {
+    let read = |rule: &str| parse(&format!("{MINIMAL}\n[retry]\n{rule}\n"), "f", &[]);
+    let seconds = |rule: &str| read(rule).unwrap().retry.rules["hang"].refill_seconds;
+    assert_eq!(seconds("hang = { refill = \"30m\" }"), Some(1_800.0));
+    assert_eq!(seconds("hang = { refill = \"never\" }"), Some(0.0));
+    for refused in
+        ["roll_back = { refill = \"1h\" }", "device_oom = { refill = \"1h\" }", "hang = { refill = \"0s\" }"]
+    {
+        assert!(read(refused).is_err(), "{refused}");
+    }
+}
+
+/// Proves that a number is the same, to the last bit, after it was written as JSON and read again.
+#[test]
+fn numbers_survive_their_text() {
+    let mut bits: u64 = 0x9E37_79B9_7F4A_7C15;
+    for _ in 0..100_000 {
+        bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = f64::from_bits(bits ^ (bits >> 29));
+        if number.is_finite() {
+            let text = serde_json::to_string(&number).unwrap();
+            let read: f64 = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.to_bits(), number.to_bits(), "{text}");
+        }
+    }
+}
+
+/// Proves that the config hash follows each value that decides the result and none that does not, and that the
+/// plan survives being stored.
+#[test]
+fn the_config_hash_follows_what_decides_the_result() {
+    let hash = |overrides: &[&str]| Plan::from(read_with(FULL, overrides).unwrap()).config_sha256();
+    let original = hash(&[]);
+    for decides in [
+        "run.command=['python', 'other.py']",
+        "run.seed=18",
+        "run.environment.MODE=slow",
+        "run.working_directory=elsewhere",
+        "resources.gpus=4",
+        "data.train.path=other.csv",
+        "data.test.columns=['a', 'b']",
+        "ladder.rungs=['100%']",
+        "checkpoint.every.steps=100",
+    ] {
+        assert_ne!(hash(&[decides]), original, "{decides}");
+    }
+    for does_not in [
+        "run.name=x",
+        "run.model_family=x",
+        "owner.team=x",
+        "resources.usd_per_gpu_hour=9",
+        "retry.max_usd=1",
+        "supervise.grace=1s",
+        "checkpoint.keep.last=9",
+        "evaluate.gates=[]",
+        "launch.on=local",
+        "data.train.rules=[]",
+        "data.train.schema=other.toml",
+        "data.train.group_by=age",
+        "preflight.one_batch=false",
+        "training.parameters=8e9",
+        "governance.personal_data=[]",
+        "run.pass_environment=[]",
+    ] {
+        assert_eq!(hash(&[does_not]), original, "{does_not}");
+    }
+    let plan = Plan::from(read(FULL).unwrap());
+    assert_eq!(serde_json::from_str::<Plan>(&plan.to_canonical_json()).unwrap(), plan);
+}
+
+/// Proves that the hash of a given plan never changes by accident: receipts of different versions compare by it.
+#[test]
+fn the_config_hash_is_pinned() {
+    let plan = Plan::for_command(&["python".into(), "-u".into(), "jobs/train.py".into()]);
+    assert_eq!(plan.run.name, "train");
+    assert_eq!(plan.config_sha256(), "c8d71a83e7b3965659e5a38440c24ce6c4b800322983dd022cb5eb85cb2540ce");
+    assert_eq!(Plan::for_command(&["/bin/true".into()]).run.name, "true");
+    assert_eq!(Plan::for_command(&[]).run.name, "run");
+}
+
+/// Proves that `docs/run-file.md` has a heading for each section and names each of its keys below it.
+#[test]
+fn the_documentation_names_every_key() {
+    let document =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/run-file.md")).unwrap();
+    for section in SCHEMA.iter().filter(|section| !section.name.is_empty()) {
+        let name = section.name.replace(".*.plan", ".*").replace('*', "NAME");
+        let own = format!("\n## `[{name}]`");
+        let parent = format!("\n## `[{}]`", name.rsplit_once('.').map_or("", |(parent, _)| parent));
+        let start = document.find(&own).or_else(|| document.find(&parent));
+        let Some(start) = start.or_else(|| document.find(&format!("\n## `[{name}.NAME]`"))) else {
+            panic!("no heading for `{name}`");
+        };
+        let end = document[start + 1..].find("\n## ").map_or(document.len(), |end| start + 1 + end);
+        for key in section.keys {
+            assert!(
+                document[start..end].contains(&format!("`{key}`")),
+                "`{key}` of `{name}` is not described"
+            );
+        }
+    }
+}
+
+/// Proves that each example in `docs/run-file.md` and each run file in `examples/` is read without a mistake.
+#[test]
+fn the_examples_are_read() {
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.."));
+    let document = std::fs::read_to_string(root.join("docs/run-file.md")).unwrap();
+    let blocks: Vec<&str> =
+        document.split("```toml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let text = if block.contains("[run]") { block.to_owned() } else { format!("{MINIMAL}{block}") };
+        read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    }
+    let examples = std::fs::read_dir(root.join("examples")).into_iter().flatten().flatten();
+    for path in
+        examples.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "toml"))
+    {
+        read(&std::fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Proves that no text and no override makes the reader or the renderer panic, and that every span is inside its
+    /// text.
+    #[test]
+    fn any_text_is_read_or_refused(text in any::<String>(), overrides in prop::collection::vec(any::<String>(), 0..3)) {
+        check_spans(&text, &overrides);
+    }
+
+    /// The same, for texts near the truth: the full file with a piece replaced, and overrides of its keys.
+    #[test]
+    fn any_damage_is_read_or_refused(at in 0..FULL.len(), length in 0..40usize, piece in "[\\[\\]{}=\"'.,#a-z0-9%\n ä]{0,12}", value in "\\PC{0,12}") {
+        let (start, end) = (at, (at + length).min(FULL.len()));
+        let text = format!("{}{piece}{}", &FULL[..start], &FULL[end..]);
+        check_spans(&text, &[format!("run.name={value}"), format!("{value}=1"), format!("retry.{piece}={value}")]);
+    }
+}
+
+fn check_spans(text: &str, overrides: &[String]) {
+    let Err(errors) = parse(text, "f", overrides) else { return };
+    assert!(!errors.is_empty() && errors.len() <= MAX_ERRORS);
+    for error in errors {
+        let source = error.override_text.as_deref().unwrap_or(text);
+        assert!(error.span.start <= error.span.end && error.span.end <= source.len(), "{error:?}");
+        assert!(error.line >= 1 && error.column >= 1);
+        assert!(error.render_plain(text).contains('^'));
+    }
+}
+
+/// Proves that a roll back and its margins are read and stored, for detectors that it can help, and that its budget has a name.
+#[test]
+fn roll_backs_are_read() {
+    use trackway_core::detect::{DetectionPolicy, Detector};
+
+    let text = format!(
+        "{MINIMAL}[detect]\nloss_spike = \"roll_back\"\nroll_back_steps = 20\nskip_batches = 5\n[retry]\nroll_back = {{ attempts = 7 }}\n"
+    );
+    let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert!(file.unsupported.is_empty());
+    assert_eq!(file.detect.policy_of(Detector::LossSpike), DetectionPolicy::RollBack);
+    assert_eq!((file.detect.roll_back_steps, file.detect.skip_batches), (Some(20), Some(5)));
+    assert_eq!(file.retry.rules["roll_back"].attempts, Some(7));
+    let stored = serde_json::to_value(&file.detect).unwrap();
+    assert_eq!(serde_json::from_value::<super::DetectSection>(stored).unwrap(), file.detect);
+    let before = serde_json::json!({ "loss_spike": { "policy": "stop" } });
+    let before: super::DetectSection = serde_json::from_value(before).unwrap();
+    assert_eq!(before.policy_of(Detector::LossSpike), DetectionPolicy::Stop);
+    let refused =
+        read(&format!("{MINIMAL}[detect]\nthroughput_drop = \"roll_back\"\n")).unwrap_err().to_string();
+    assert!(refused.contains("would not change what `throughput_drop` finds"), "{refused}");
+}
+
+/// Proves that `[detect]` takes a word or a table for a detector, names every detector there is, and is no part of the
+/// config's hash.
+#[test]
+fn detectors_are_read() {
+    use trackway_core::detect::{DetectionPolicy, Detector};
+
+    let text =
+        format!("{MINIMAL}[detect]\nhang = \"stop\"\nloss_spike = {{ threshold = 8, patience = 5 }}\n");
+    let file = read(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(file.detect.policy_of(Detector::Hang), DetectionPolicy::Stop);
+    assert_eq!(file.detect.policy_of(Detector::LossSpike), DetectionPolicy::Note);
+    let settings = file.detect.detectors[&Detector::LossSpike];
+    assert_eq!((settings.threshold, settings.patience), (Some(8.0), Some(5)));
+    let plain = Plan::from(read(MINIMAL).unwrap_or_else(|errors| panic!("{errors}")));
+    assert_eq!(Plan::from(file).config_sha256(), plain.config_sha256());
+    let known = SCHEMA.iter().find(|section| section.name == "detect").unwrap();
+    let detectors = Detector::ALL.iter().map(|detector| detector.as_str());
+    assert_eq!(known.keys, detectors.chain(["roll_back_steps", "skip_batches"]).collect::<Vec<_>>());
+    assert!(read(&format!("{MINIMAL}[detect]\nhang = 5\n")).is_err());
+}
+
+/// Proves that `[early_stop]` is read with its defaults, must say when to stop, and counts in the config hash only where it is.
+#[test]
+fn early_stops_are_read() {
+    let file = read(&format!("{MINIMAL}[early_stop]\npatience = 5\n")).unwrap();
+    let found = file.early_stop.clone().unwrap();
+    assert_eq!(
+        (found.patience, found.progressive, found.window, found.improvement),
+        (Some(5), None, None, 0.0)
+    );
+    assert_eq!((found.metric.metric.as_str(), found.metric.goal), ("val_loss", Goal::Min));
+    let text = "[early_stop]\npatience = 2\nmetric = \"max accuracy\"\nimprovement = \"0.5%\"\nprogressive = \"1%\"\nwindow = 500\n";
+    let found = read(&format!("{MINIMAL}{text}")).unwrap().early_stop.unwrap();
+    assert_eq!((found.metric.goal, found.progressive, found.window), (Goal::Max, Some(0.01), Some(500)));
+    assert!((found.improvement - 0.005).abs() < 1e-12);
+    let without = Plan::from(read(MINIMAL).unwrap());
+    assert!(without.config().get("early_stop").is_none());
+    assert_ne!(Plan::from(file).config_sha256(), without.config_sha256());
+    for (text, told) in [
+        ("[early_stop]\nwindow = 500\n", "`[early_stop]` does not say when to stop"),
+        ("[early_stop]\nprogressive = \"1%\"\nwindow = 50\n", "early_stop.window"),
+        ("[early_stop]\npatience = 0\n", "early_stop.patience"),
+    ] {
+        let errors = read(&format!("{MINIMAL}{text}")).unwrap_err();
+        assert!(errors.contains(told), "{errors:?}");
+    }
+}
+
+/// Proves that a scoring command is kept as a shell reads it, and that its rows are read, and their label is known, as the data
+/// set of the same path says.
+#[test]
+fn scorers_are_read() {
+    let of = |text: &str| read(&format!("{MINIMAL}{text}")).unwrap();
+    let set = "[data.test]\npath = \"t.csv\"\nlabel = \"y\"\ncolumns = [\"x\", \"y\"]\n";
+    let file = of(&format!(
+        "{set}[evaluate]\nscorer = [\"python\", \"s core.py\"]\nrows = \"t.csv\"\npositive = \"1\"\n"
+    ));
+    let section = file.evaluate.unwrap();
+    assert_eq!(section.scorer.as_deref(), Some("python 's core.py'"));
+    assert_eq!((section.label.as_deref(), section.positive.as_deref()), (Some("y"), Some("1")));
+    assert_eq!((section.rows_spec(&file.data).unwrap().columns.len(), section.tasks()), (2, Some("t.csv")));
+    let other = of(&format!(
+        "{set}[evaluate]\nscorer = \"a | b\"\nrows = \"u.csv\"\nlabel = \"z\"\ntask_set = \"v\"\n"
+    ));
+    let section = other.evaluate.unwrap();
+    assert_eq!((section.scorer.as_deref(), section.label.as_deref()), (Some("a | b"), Some("z")));
+    assert_eq!((section.rows_spec(&other.data).unwrap().columns.len(), section.tasks()), (0, Some("v")));
+}
+
+/// Proves that `[evaluate]` keeps what it says, in the documented units, and what it does not say has its default.
+#[test]
+fn evaluations_are_read() {
+    let found = read(FULL).unwrap().evaluate.unwrap();
+    assert_eq!((found.task_set_version.as_deref(), found.slices.len()), (Some("3.1"), 2));
+    let columns = [&found.label, &found.prediction, &found.score, &found.group].map(|it| it.as_deref());
+    assert_eq!(columns, [Some("income"), Some("predicted"), Some("probability"), Some("household")]);
+    assert_eq!((found.fairness.len(), found.baseline.as_deref()), (2, Some("last")));
+    assert_eq!(
+        serde_json::json!(found.decoding).to_string(),
+        r#"{"nested":{"n":1},"stop":["END"],"temperature":0.0}"#
+    );
+    let judge = found.judge.unwrap();
+    assert_eq!((judge.model.as_str(), judge.rubric.as_deref()), ("big-judge", Some("rubrics/v2.md")));
+    assert_eq!((found.seed, found.timeout_seconds, found.after), (Some(3), 3600.0, false));
+    let retry = found.retry.unwrap();
+    assert_eq!((retry.attempts, retry.backoff_max_seconds), (Some(2), Some(5.0)));
+    let least = read(&format!("{MINIMAL}[evaluate]\ncommand = [\"true\"]\n")).unwrap().evaluate.unwrap();
+    let expected =
+        super::EvaluateSection { command: vec!["true".into()], ..super::EvaluateSection::default() };
+    assert_eq!(least, expected);
+    assert!(least.after && least.timeout_seconds == 86_400.0);
+    for (text, told) in [
+        ("command = \"true\"", "must be a list of strings"),
+        ("command = [\"true\"]\ndecoding = 3", "evaluate.decoding"),
+        ("command = [\"true\"]\ndecoding = { t = nan }", "a finite number"),
+        ("command = [\"true\"]\njudge = { rubric = \"r\" }", "`evaluate.judge.model` is missing"),
+        ("command = [\"true\"]\nretry = { plan = [] }", "unknown key `plan` in `evaluate.retry`"),
+        ("command = [\"true\"]\nunmatched_tasks = \"ignore\"", "`accepted`"),
+        ("task_set = \"t\"", "`evaluate.command` is missing"),
+        ("command = [\"true\"]\nrows = \"t.csv\"", "`evaluate.rows` is for the built-in evaluator"),
+        ("scorer = \"s\"\nlabel = \"y\"", "`evaluate.rows` is missing"),
+        ("scorer = \"s\"\nrows = \"t.csv\"", "`evaluate.label` is missing"),
+        ("scorer = 3", "`evaluate.scorer` must be a command"),
+        ("scorer = []", "`evaluate.scorer` must not be empty"),
+        ("scorer = \"s\"\ncommand = [\"e\"]", "`evaluate.command` and `evaluate.scorer` are both set"),
+        ("scorer = \"s\"\nscore = \"p\"", "remove it: the built-in evaluator calls the column `score`"),
+        (
+            "scorer = \"s\"\nfeatures = [\"a\"]\nskip = [\"b\"]",
+            "`evaluate.features` and `evaluate.skip` are both",
+        ),
+    ] {
+        let errors = read(&format!("{MINIMAL}[evaluate]\n{text}\n")).unwrap_err();
+        assert!(errors.contains(told), "{errors}");
+    }
+}

@@ -1,0 +1,442 @@
+//! Each detector on made streams: what sets it off, when, and what must not.
+
+use trackway_core::detect::{DetectionSeverity, Detector, Firing};
+use trackway_core::{Rng, SplitMix64, Step};
+
+use super::{Detectors, METRICS_MAX, Rule, Rules};
+
+/// Values of one metric of rank 0, a step each.
+fn firings_of(metric: &str, values: impl IntoIterator<Item = f64>) -> Vec<Firing> {
+    stream(values.into_iter().zip(0..).map(|(value, step)| (step, vec![(0, metric, value)])))
+}
+
+/// Steps with the values of any ranks.
+fn stream<'m>(steps: impl IntoIterator<Item = (Step, Vec<(u32, &'m str, f64)>)>) -> Vec<Firing> {
+    let (mut detectors, mut firings) = (Detectors::default(), Vec::new());
+    for (step, values) in steps {
+        for (rank, metric, value) in values {
+            let watch = detectors.watch(rank, metric);
+            detectors.take(watch, step, value, step as f64, &mut firings);
+        }
+    }
+    firings
+}
+
+/// Who fired at which step.
+fn told(firings: &[Firing]) -> Vec<(Detector, Step)> {
+    firings.iter().map(|firing| (firing.detector, firing.step)).collect()
+}
+
+/// About normal noise of deviation 1.
+fn normal(rng: &mut SplitMix64) -> f64 {
+    (0..12).map(|_| rng.next_unit()).sum::<f64>() - 6.0
+}
+
+/// A loss that falls from 2.3 to 0.3 with a noise of 10 %.
+fn healthy_loss(step: Step, rng: &mut SplitMix64) -> f64 {
+    (0.3 + 2.0 * (-(step as f64) / 200.0).exp()) * (1.0 + 0.1 * normal(rng))
+}
+
+/// Proves that the first NaN is told at once, with the step and the learning rate that rose before it, and only once.
+#[test]
+fn a_nan_is_told_once_and_at_once() {
+    let mut rng = SplitMix64::new(1);
+    let firings = stream((0..100).map(|step| {
+        let rate = if step < 60 { 0.01 } else { 1.0 };
+        let loss = if step < 64 { healthy_loss(step, &mut rng) } else { f64::NAN };
+        (step, vec![(0, "learning_rate", rate), (0, "loss", loss), (0, "grad_norm", loss)])
+    }));
+    assert_eq!(told(&firings), [(Detector::NonFinite, 64)]);
+    let firing = &firings[0];
+    assert_eq!((firing.severity, firing.metric.as_deref()), (DetectionSeverity::Critical, Some("loss")));
+    assert!(firing.evidence.starts_with("`loss` is NaN from step 64 on; it was"), "{}", firing.evidence);
+    assert_eq!(firing.cause, "the learning rate rose 100-fold at step 60");
+    assert!(firing.advice.contains("clip gradients"));
+}
+
+/// Proves that overflows are no trouble while a loss scale is sought, and are one when they do not end.
+#[test]
+fn overflows_belong_to_a_loss_scale() {
+    let run = |scaled: bool, overflows: std::ops::Range<Step>| {
+        told(&stream((0..200).map(|step| {
+            let norm = if overflows.contains(&step) { f64::INFINITY } else { 1.0 };
+            let scale = if scaled { vec![(0, "loss_scale", 1024.0)] } else { Vec::new() };
+            (step, scale.into_iter().chain([(0, "grad_norm", norm)]).collect())
+        })))
+    };
+    assert_eq!(run(true, 5..10), []);
+    assert_eq!(run(false, 5..10), [(Detector::NonFinite, 5)]);
+    assert_eq!(run(true, 50..80), [(Detector::NonFinite, 60)]);
+}
+
+/// Proves that a spike far out of everything is told at its own step, one within the range after three steps, a single
+/// step within the range never, and that a second episode is told again.
+#[test]
+fn spikes_are_told_by_their_size_and_length() {
+    let run = |spikes: &[(Step, f64)]| {
+        let mut rng = SplitMix64::new(2);
+        let losses = (0..1500).map(|step| {
+            let spike = spikes.iter().find(|(at, _)| *at == step).map_or(0.0, |(_, height)| *height);
+            healthy_loss(step, &mut rng) + spike
+        });
+        told(&firings_of("loss", losses.collect::<Vec<_>>()))
+    };
+    assert_eq!(run(&[]), []);
+    assert_eq!(run(&[(900, 20.0)]), [(Detector::LossSpike, 900)]);
+    assert_eq!(run(&[(900, 1.0)]), []);
+    assert_eq!(run(&[(900, 1.0), (901, 1.0), (902, 1.0)]), [(Detector::LossSpike, 902)]);
+    let twice = [(900, 20.0), (1200, 20.0)];
+    assert_eq!(run(&twice), [(Detector::LossSpike, 900), (Detector::LossSpike, 1200)]);
+}
+
+/// Proves that a loss which climbs too slowly for a spike is told, and that a converged one is left alone.
+#[test]
+fn a_loss_that_climbs_is_told() {
+    let mut rng = SplitMix64::new(3);
+    let climbing =
+        (0..2000u64).map(|step| healthy_loss(step, &mut rng) + 0.001 * step.saturating_sub(1000) as f64);
+    let firings = firings_of("loss", climbing.collect::<Vec<_>>());
+    assert_eq!(firings.iter().map(|firing| firing.detector).collect::<Vec<_>>(), [Detector::LossShift]);
+    assert!((1200..1500).contains(&firings[0].step), "{firings:?}");
+}
+
+/// Proves that the noise of a batch of one (exponential) and of a run that has learned all but single samples set nothing off.
+#[test]
+fn heavy_tails_are_healthy() {
+    let mut rng = SplitMix64::new(4);
+    let exponential: Vec<f64> =
+        (0..200_000).map(|step| -(1.0 - rng.next_unit()).ln() * if step < 500 { 2.0 } else { 1.0 }).collect();
+    assert_eq!(told(&firings_of("loss", exponential)), []);
+    let mut rng = SplitMix64::new(5);
+    let learned = (0..100_000u64).map(|step| {
+        let odd = if rng.next_unit() < 0.01 { 0.4 } else { 0.0 };
+        2.3 * (-(step as f64) / 50.0).exp() + 1e-4 * (1.0 + rng.next_unit()) + odd
+    });
+    assert_eq!(told(&firings_of("loss", learned.collect::<Vec<_>>())), []);
+}
+
+/// Proves both ends of the gradient: an explosion in one step or three, nothing left, and what a learned run may have.
+#[test]
+fn gradients_explode_and_vanish() {
+    let run = |odd: fn(Step) -> Option<f64>| {
+        let mut rng = SplitMix64::new(6);
+        let norms = (0..500).map(|step| odd(step).unwrap_or(1.0 + 0.2 * normal(&mut rng)));
+        told(&firings_of("grad_norm", norms.collect::<Vec<_>>()))
+    };
+    assert_eq!(run(|_| None), []);
+    assert_eq!(run(|step| (step == 300).then_some(1e4)), [(Detector::GradientExplosion, 300)]);
+    assert_eq!(run(|step| (step >= 300).then_some(14.0)), [(Detector::GradientExplosion, 302)]);
+    assert_eq!(run(|step| (step >= 300).then_some(0.0)), [(Detector::GradientVanishing, 309)]);
+    assert_eq!(run(|_| Some(0.0)), [(Detector::GradientVanishing, 9)]);
+    let learned = stream((0..2000).map(|step| {
+        let loss = 2.0 * (-(step as f64) / 60.0).exp();
+        (step, vec![(0, "loss", loss + 1e-9 * (step % 7) as f64), (0, "grad_norm", loss)])
+    }));
+    assert_eq!(told(&learned), []);
+}
+
+/// Proves that a loss which never falls is told, and that one which falls slowly, or at once, is not.
+#[test]
+fn a_plateau_is_a_run_that_never_learned() {
+    let run = |level: fn(Step) -> f64| {
+        let mut rng = SplitMix64::new(7);
+        let losses = (0..3000).map(|step| level(step) + 0.05 * normal(&mut rng));
+        told(&firings_of("loss", losses.collect::<Vec<_>>()))
+    };
+    assert_eq!(run(|_| 2.3), [(Detector::Plateau, 499)]);
+    assert_eq!(run(|step| 2.3 - step as f64 * 3e-4), []);
+    assert_eq!(run(|step| if step < 20 { 2.3 } else { 0.7 }), []);
+}
+
+/// Proves that validation which rises while training falls is told, and that noise, and both rising, are not.
+#[test]
+fn validation_parts_from_training() {
+    let run = |validation: fn(f64) -> f64, training: fn(f64) -> f64| {
+        let mut rng = SplitMix64::new(8);
+        told(&stream((0..3000).map(|step| {
+            let progress = step as f64 / 3000.0;
+            let mut values = vec![(0, "loss", training(progress) * (1.0 + 0.02 * normal(&mut rng)))];
+            if step % 100 == 99 {
+                values.push((0, "val_loss", validation(progress) * (1.0 + 0.02 * normal(&mut rng))));
+            }
+            (step, values)
+        })))
+    };
+    let falls: fn(f64) -> f64 = |progress| 2.3 - 1.8 * progress;
+    let overfits: fn(f64) -> f64 = |progress| 1.0 + (progress - 0.5).abs();
+    let found = run(overfits, falls);
+    assert_eq!(
+        found.iter().map(|(detector, _)| *detector).collect::<Vec<_>>(),
+        [Detector::ValidationDivergence]
+    );
+    assert_eq!(run(|progress| 2.4 - 1.5 * progress, falls), []);
+    assert_eq!(run(|_| 4.0, falls)[0].0, Detector::ValidationDivergence);
+}
+
+/// Proves that a repeated batch is told after five, one batch from the beginning on only as a note, and an epoch never.
+#[test]
+fn repeated_batches_are_told() {
+    let run = |digest: fn(Step) -> f64| firings_of("batch_digest", (0..200).map(digest));
+    let stuck = run(|step| step.min(100) as f64);
+    assert_eq!(told(&stuck), [(Detector::DeadInput, 105)]);
+    assert_eq!(stuck[0].severity, DetectionSeverity::Warn);
+    assert_eq!(run(|step| (step % 4) as f64), []);
+    let only = run(|_| 7.0);
+    assert_eq!((told(&only), only[0].severity), (vec![(Detector::DeadInput, 20)], DetectionSeverity::Note));
+    let equal = told(&firings_of("loss", (0..200).map(|step| 1.0 / (1.0 + step.min(50) as f64))));
+    assert_eq!(equal, [(Detector::DeadInput, 70)]);
+}
+
+/// Proves that inputs which stop changing are told although labels go on, that a batch which repeats as a whole is told once,
+/// and that inputs which never differed are meant.
+#[test]
+fn repeated_inputs_are_told() {
+    let run =
+        |inputs: fn(Step) -> f64, batch: fn(Step) -> f64| {
+            told(&stream((0..200).map(|step| {
+                (step, vec![(0, "batch_digest", batch(step)), (0, "input_digest", inputs(step))])
+            })))
+        };
+    let differs = |step: Step| step as f64;
+    let stuck = |step: Step| step.min(100) as f64;
+    assert_eq!(run(stuck, differs), [(Detector::DeadInput, 105)]);
+    assert_eq!(run(stuck, stuck), [(Detector::DeadInput, 105)]);
+    assert_eq!(run(|_| 7.0, differs), []);
+    assert_eq!(run(differs, differs), []);
+}
+
+/// Proves that waiting is told by its share, and not when it is short, rare or at the beginning.
+#[test]
+fn waiting_for_batches_is_told() {
+    let run = |wait: fn(Step) -> f64| {
+        told(&stream((0..300).map(|step| {
+            let wait = wait(step);
+            (step, vec![(0, "batch_wait_seconds", wait), (0, "step_seconds", 0.1 + wait)])
+        })))
+    };
+    assert_eq!(run(|_| 0.002), []);
+    assert_eq!(run(|step| if step % 50 == 0 { 0.5 } else { 0.0 }), []);
+    assert_eq!(run(|step| if step < 8 { 2.0 } else { 0.0 }), []);
+    let starved = run(|step| if step < 100 { 0.001 } else { 0.06 });
+    assert_eq!(starved[0].0, Detector::DataStarvation);
+    assert!(starved[0].1 < 125, "{starved:?}");
+}
+
+/// Proves that a lasting drop in speed is told, by either metric, and that slow steps now and then are not.
+#[test]
+fn slower_steps_are_told() {
+    let run = |metric: &str, value: fn(Step) -> f64| told(&firings_of(metric, (0..400).map(value)));
+    assert_eq!(run("step_seconds", |step| if step % 10 == 0 { 9.0 } else { 0.1 }), []);
+    assert_eq!(
+        run("step_seconds", |step| if step < 250 { 0.1 } else { 0.2 }),
+        [(Detector::ThroughputDrop, 273)]
+    );
+    assert_eq!(
+        run("samples_per_second", |step| if step < 250 { 900.0 } else { 400.0 }),
+        [(Detector::ThroughputDrop, 273)]
+    );
+}
+
+/// Proves that steps of a millisecond which are slow for a tenth of a second are not told, and for longer they are.
+#[test]
+fn a_blip_of_short_steps_is_not_told() {
+    let run = |slow: std::ops::Range<Step>| {
+        let seconds = |step| if slow.contains(&step) { 0.002 } else { 0.001 };
+        told(&firings_of("step_seconds", (0..1000).map(seconds)))
+    };
+    assert_eq!(run(300..360), []);
+    assert_eq!(run(300..1000), [(Detector::ThroughputDrop, 441)]);
+}
+
+/// Proves that the slow rank is named, and that nobody is when all are slow.
+#[test]
+fn the_slow_rank_is_named() {
+    let run = |seconds: fn(u32, Step) -> f64| {
+        stream((0..400).map(|step| {
+            (step, (0..8).map(|rank| (rank, "step_seconds", seconds(rank, step))).collect::<Vec<_>>())
+        }))
+    };
+    let slow = run(|rank, step| if rank == 5 && step >= 100 { 0.149 } else { 0.1 });
+    assert_eq!(
+        slow.iter().map(|firing| (firing.detector, firing.rank)).collect::<Vec<_>>(),
+        [(Detector::Straggler, 5)]
+    );
+    assert_eq!(run(|_, step| 0.1 + (step % 5) as f64 * 0.01), []);
+}
+
+/// Proves that a leak is told with the step at which memory is all, and that batches of different lengths are not one.
+#[test]
+fn a_leak_is_told_with_its_end() {
+    let run = |bytes: fn(Step, &mut SplitMix64) -> f64| {
+        let (mut detectors, mut firings, mut rng) = (Detectors::default(), Vec::new(), SplitMix64::new(9));
+        detectors.set_memory_limit(2e9);
+        let watch = detectors.watch(0, "memory_allocated_bytes");
+        for step in 0..1000 {
+            detectors.take(watch, step, bytes(step, &mut rng), 0.0, &mut firings);
+        }
+        firings
+    };
+    let leak = run(|step, rng| 1e9 + 1e6 * step as f64 + 1e7 * rng.next_unit());
+    assert_eq!(told(&leak), [(Detector::MemoryCreep, 159)]);
+    let end: Step = leak[0].evidence.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((980..=1020).contains(&end), "{}", leak[0].evidence);
+    assert_eq!(run(|_, rng| 1e9 + 5e8 * rng.next_unit()), []);
+    assert_eq!(run(|step, _| 1e9 + 1e8 * (step / 300) as f64), []);
+}
+
+/// Proves that silence counts from five times the longest step on, that a rank behind the others is named, and that
+/// the next value ends the episode.
+#[test]
+fn silence_is_measured_by_the_longest_step() {
+    let (mut detectors, mut firings) = (Detectors::default(), Vec::new());
+    let watches = [detectors.watch(0, "loss"), detectors.watch(1, "loss")];
+    for step in 0..10 {
+        for (rank, watch) in watches.iter().enumerate() {
+            if rank == 0 || step < 7 {
+                detectors.take(*watch, step, 1.0 / (step + 1) as f64, 60.0 * step as f64, &mut firings);
+            }
+        }
+    }
+    detectors.tick(100.0, &mut firings);
+    assert!(firings.is_empty());
+    detectors.tick(170.0, &mut firings);
+    assert_eq!(firings.iter().map(|firing| (firing.rank, firing.step)).collect::<Vec<_>>(), [(1, 6)]);
+    detectors.tick(320.0, &mut firings);
+    detectors.tick(400.0, &mut firings);
+    assert_eq!(firings.len(), 1, "the run hangs already: one finding, not one a rank");
+    detectors.take(watches[0], 10, 0.1, 900.0, &mut firings);
+    detectors.take(watches[1], 10, 0.1, 900.0, &mut firings);
+    detectors.tick(5000.0, &mut firings);
+    assert_eq!(firings.len(), 2);
+}
+
+/// Proves that jumps and zeros are told, and that warm-up, decay, warm restarts and a last zero are not.
+#[test]
+fn schedules_are_healthy_and_jumps_are_not() {
+    let run = |rate: fn(Step) -> f64| told(&firings_of("learning_rate", (0..1000).map(rate)));
+    let cosine = |step: Step| 5e-4 * (1.0 + (step as f64 / 1000.0 * std::f64::consts::PI).cos());
+    assert_eq!(run(cosine), []);
+    assert_eq!(run(|step| (step as f64 / 100.0).min(1.0) * 1e-3), []);
+    assert_eq!(run(|step| 1e-3 * (1.0 - (step % 250) as f64 / 250.0).max(1e-6)), []);
+    assert_eq!(run(|step| if step < 100 { 1e-6 } else { 1e-3 }), []);
+    assert_eq!(run(|step| if step < 600 { 1e-3 } else { 0.1 }), [(Detector::LearningRate, 600)]);
+    assert_eq!(run(|step| if step < 600 { 1e-3 } else { 0.0 }), [(Detector::LearningRate, 609)]);
+    assert_eq!(run(|_| 50.0), [(Detector::LearningRate, 0)]);
+    let still = firings_of("update_ratio", (0..100).map(|step| if step < 50 { 1e-3 } else { 0.0 }));
+    assert_eq!(told(&still), [(Detector::LearningRate, 59)]);
+}
+
+/// Proves that a scale that is sought is healthy, and one that falls to nothing is not.
+#[test]
+fn a_loss_scale_may_be_sought_but_not_fall() {
+    let run = |scale: fn(Step) -> f64| told(&firings_of("loss_scale", (0..400).map(scale)));
+    assert_eq!(run(|step| 65536.0 / 2f64.powi(step.min(7) as i32)), []);
+    assert_eq!(run(|step| 65536.0 / 2f64.powi((step / 150) as i32)), []);
+    let falls = run(|step| 65536.0 / 2f64.powi(step.saturating_sub(200).min(40) as i32));
+    assert_eq!(falls, [(Detector::LossScaleCollapse, 208)]);
+}
+
+/// Proves that a rank whose gradient parts from the others' is named, and that ranks which never agreed are left alone.
+#[test]
+fn ranks_that_part_are_told() {
+    let run =
+        |norm: fn(u32, Step) -> f64| {
+            stream((0..100).map(|step| {
+                (step, (0..4).map(|rank| (rank, "grad_norm", norm(rank, step))).collect::<Vec<_>>())
+            }))
+        };
+    assert_eq!(run(|_, step| 1.0 + 0.1 * (step % 7) as f64), []);
+    assert_eq!(run(|rank, step| 1.0 + 0.01 * f64::from(rank) + 0.1 * (step % 7) as f64), []);
+    let parted = run(|rank, step| if rank == 2 && step >= 50 { 1.35 } else { 1.0 + 0.1 * (step % 7) as f64 });
+    assert_eq!(parted[0].detector, Detector::RankDivergence);
+    assert_eq!((parted[0].rank, parted[0].first_step), (2, 50), "{parted:?}");
+}
+
+/// Proves that a detector that is off says nothing, and that a changed limit holds.
+#[test]
+fn rules_are_obeyed() {
+    let mut rules = Rules::default();
+    let rule = rules.of(Detector::NonFinite);
+    rules.set(Detector::NonFinite, Rule { enabled: false, ..rule });
+    rules.set(Detector::DeadInput, Rule { patience: 2, ..rules.of(Detector::DeadInput) });
+    let (mut detectors, mut firings) = (Detectors::new(rules), Vec::new());
+    let (loss, digest) = (detectors.watch(0, "loss"), detectors.watch(0, "batch_digest"));
+    for step in 0..10 {
+        detectors.take(loss, step, f64::NAN, 0.0, &mut firings);
+        detectors.take(digest, step, step.min(3) as f64, 0.0, &mut firings);
+    }
+    assert_eq!(told(&firings), [(Detector::DeadInput, 5)]);
+}
+
+/// Proves that metrics without end cost no more memory than their bound, and that the rest is counted.
+#[test]
+fn the_number_of_metrics_is_bounded() {
+    let mut detectors = Detectors::default();
+    for number in 0..METRICS_MAX + 100 {
+        detectors.watch(0, &format!("grad_norm/{number}"));
+        detectors.watch(0, &format!("accuracy/{number}"));
+    }
+    assert_eq!(detectors.not_watched(), 100);
+}
+
+/// Proves that every detector has a symptom, a default and a meaning of its numbers.
+#[test]
+fn every_detector_is_described() {
+    let rules = Rules::default();
+    for detector in Detector::ALL {
+        let symptom = crate::symptom_of_detector(*detector);
+        let rule = rules.of(*detector);
+        let (threshold, patience) = Rules::meaning(*detector);
+        assert!(!symptom.causes.is_empty() && rule.enabled && rule.patience > 0, "{detector}");
+        assert!(!threshold.is_empty() && !patience.is_empty());
+    }
+}
+
+/// Proves that a run that was taken up by a new process keeps what is known of its loss and forgets how fast it was.
+#[test]
+fn a_new_attempt_keeps_the_level_of_the_loss() {
+    let (mut detectors, mut firings, mut rng) = (Detectors::default(), Vec::new(), SplitMix64::new(12));
+    let (loss, seconds) = (detectors.watch(0, "loss"), detectors.watch(0, "step_seconds"));
+    for step in 0..400 {
+        detectors.take(loss, step, healthy_loss(step, &mut rng), step as f64, &mut firings);
+        detectors.take(seconds, step, 0.1, step as f64, &mut firings);
+    }
+    detectors.begins_again();
+    for step in 400..450 {
+        detectors.take(loss, step, 3.0 + 0.1 * normal(&mut rng), 1e6 + step as f64, &mut firings);
+        detectors.take(seconds, step, 0.5, 1e6 + step as f64, &mut firings);
+    }
+    let found: Vec<Detector> = firings.iter().map(|firing| firing.detector).collect();
+    assert_eq!(found, [Detector::LossSpike, Detector::LossShift], "{firings:?}");
+}
+
+/// Proves that `docs/detectors.md` names every detector with its defaults (`TRACKWAY_BLESS=1` writes it).
+#[test]
+fn the_documentation_has_every_detector() {
+    use std::fmt::Write as _;
+
+    const BEGIN: &str = "<!-- detectors: written by a test -->\n";
+    const END: &str = "<!-- end of detectors -->";
+    let rules = Rules::default();
+    let mut table = String::from("\n| detector | finds | threshold | patience |\n|---|---|---|---|\n");
+    for detector in Detector::ALL {
+        let (rule, (threshold, patience)) = (rules.of(*detector), Rules::meaning(*detector));
+        let seen = crate::symptom_of_detector(*detector).seen;
+        let limit = match threshold {
+            "not used" => "–".to_owned(),
+            meaning if rule.threshold < 1e-3 => format!("{:e} ({meaning})", rule.threshold),
+            meaning => format!("{} ({meaning})", rule.threshold),
+        };
+        let _ = writeln!(table, "| `{detector}` | {seen} | {limit} | {} {patience} |", rule.patience);
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/detectors.md");
+    let found = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = found.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{BEGIN}{table}\n{END}{after}");
+    if std::env::var_os("TRACKWAY_BLESS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+    } else {
+        assert_eq!(found, wanted, "run with TRACKWAY_BLESS=1");
+    }
+}

@@ -1,0 +1,109 @@
+use super::*;
+
+const USER: &str = "/home/ana/.config/trackway/config.toml";
+const PROJECT: &str = "/project/.trackway/config.toml";
+
+/// What holds with these flags, variables and texts of the project's and the user's file.
+fn resolved(
+    flags: (Option<&str>, Option<&str>),
+    variables: &[(&str, &str)],
+    project: &str,
+    user: &str,
+) -> Result<Settings, Failure> {
+    let read = |text: &str| trackway_formats::settings::parse(text.as_bytes(), "config.toml").unwrap();
+    let (project, user) = (read(project), read(user));
+    let environment = |name: &str| {
+        let found = variables.iter().find(|(variable, _)| *variable == name);
+        found.map(|(_, value)| OsString::from(*value))
+    };
+    resolve(&Given {
+        home: flags.0.map(Path::new),
+        ledger: flags.1,
+        environment: &environment,
+        files: &[(Path::new(PROJECT), &project), (Path::new(USER), &user)],
+    })
+}
+
+fn in_file(path: &str, line: usize) -> Origin {
+    Origin::File { path: path.into(), line }
+}
+
+/// Proves that the flag is stronger than the environment, that than the project's file, that than the user's, and that than
+/// the default; and that each value says where it comes from.
+#[test]
+fn the_stronger_source_wins() {
+    let user = "color = false\nhome = \"/user\"\nledger = \"/user.db\"\ncolumns_max = 1\n";
+    let project = "home = \"/project\"\nledger = \"postgres://db/t\"\ncolumns_max = 2\n";
+    let variables = [("TRACKWAY_HOME", "/variable"), ("TRACKWAY_COLUMNS_MAX", "3")];
+    let home = |settings: Settings| {
+        let home = settings.home.unwrap();
+        (home.value.to_string_lossy().into_owned(), home.origin)
+    };
+    let flag = resolved((Some("/flag"), None), &variables, project, user).unwrap();
+    assert_eq!(flag.columns_max, Setting { value: 3, origin: Origin::Environment("TRACKWAY_COLUMNS_MAX") });
+    assert_eq!(
+        flag.ledger,
+        Some(Setting { value: "postgres://db/t".into(), origin: in_file(PROJECT, 2) }),
+        "a URL is not a path beside the file"
+    );
+    assert_eq!(home(flag), ("/flag".into(), Origin::Flag("--home")));
+    let variable = resolved((None, None), &variables, project, user).unwrap();
+    assert_eq!(home(variable), ("/variable".into(), Origin::Environment("TRACKWAY_HOME")));
+    let file = resolved((None, Some("/flag.db")), &[("TRACKWAY_LEDGER", "x")], project, user).unwrap();
+    assert_eq!(file.columns_max, Setting { value: 2, origin: in_file(PROJECT, 3) });
+    assert_eq!(file.color, Setting { value: false, origin: in_file(USER, 1) });
+    assert_eq!(file.ledger, Some(Setting { value: "/flag.db".into(), origin: Origin::Flag("--ledger") }));
+    assert_eq!(home(file), ("/project".into(), in_file(PROJECT, 1)));
+    let user_alone = resolved((None, None), &[("TRACKWAY_HOME", "")], "", user).unwrap();
+    assert_eq!(home(user_alone), ("/user".into(), in_file(USER, 2)), "an empty variable sets nothing");
+    let none = resolved((None, None), &[], "", "").unwrap();
+    assert_eq!((&none.home, &none.ledger, none.color), (&None, &None, Setting::default_of(true)));
+    assert_eq!(resolved((None, None), &[], "", "").unwrap().limits(), DEFAULT_LIMITS);
+}
+
+/// Proves that a relative path in a settings file is relative to the folder of the file.
+#[test]
+fn paths_are_relative_to_their_file() {
+    let settings = resolved((None, None), &[], "home = \"../state\"", "ledger = \"team.db\"").unwrap();
+    assert_eq!(settings.home.unwrap().value, Path::new("/project/state"));
+    assert_eq!(settings.ledger.unwrap().value, "/home/ana/.config/trackway/team.db");
+}
+
+/// Proves that every limit, the colours and the links can be set, by a file and by the environment.
+#[test]
+fn every_setting_has_an_effect() {
+    let text = "color = false\ncolumns_max = 7\nmedia_mib_max = 8\npage_mib_max = 9\nfollow_links = true";
+    let limits =
+        Limits { columns_max: 7, media_bytes_max: 8 << 20, page_bytes_max: 9 << 20, follow_links: true };
+    let by_file = resolved((None, None), &[], text, "").unwrap();
+    assert_eq!((by_file.limits(), by_file.color.value), (limits, false));
+    let variables = [
+        ("NO_COLOR", "1"),
+        ("TRACKWAY_COLUMNS_MAX", "7"),
+        ("TRACKWAY_MEDIA_MIB_MAX", "8"),
+        ("TRACKWAY_PAGE_MIB_MAX", "9"),
+        ("TRACKWAY_FOLLOW_LINKS", "1"),
+    ];
+    let by_variable = resolved((None, None), &variables, "", "").unwrap();
+    assert_eq!((by_variable.limits(), by_variable.color.value), (limits, false));
+    let off = resolved((None, None), &[("TRACKWAY_FOLLOW_LINKS", "0")], text, "").unwrap();
+    assert!(!off.follow_links.value, "the environment is stronger");
+}
+
+/// Proves that a variable with a wrong value is an error that names it.
+#[test]
+fn a_wrong_variable_is_named() {
+    for wrong in ["0", "many", "-1"] {
+        let failure = resolved((None, None), &[("TRACKWAY_PAGE_MIB_MAX", wrong)], "", "").unwrap_err();
+        assert_eq!((failure.code, failure.message), (2, format!("TRACKWAY_PAGE_MIB_MAX is `{wrong}`")));
+    }
+}
+
+/// Proves that the documentation describes every setting.
+#[test]
+fn every_setting_is_documented() {
+    let page = include_str!("../../../../../docs/settings.md");
+    for key in trackway_formats::settings::KEYS {
+        assert!(page.contains(&format!("| `{key}` |")), "{key}");
+    }
+}

@@ -1,0 +1,569 @@
+//! `trackway eval run`: receipts, evaluators that fail in every way, and processes that are killed.
+
+mod clearing;
+mod lost;
+
+use std::process::Child;
+
+use serde_json::{Value, json};
+use trackway_formats::sha256_hex;
+use trackway_recorder::{Kind, Recorder};
+
+use crate::harness::{Answer, Home, answer, eventually};
+
+/// Set for the training script of these tests.
+const STEPS: &str = "EVALUATED_STEPS";
+/// What every good evaluator of these tests leaves: two rows right, one wrong, one with a secret.
+pub(crate) const GOOD: &str = r#"
+test "$(cat "$TRACKWAY_CHECKPOINT_DIR/weights.bin")" = "step $TRACKWAY_CHECKPOINT_STEP" || exit 3
+printf 'id,label,prediction,text\n1,a,a,x\n2,b,b,x\n3,a,b,password=hunter2\n4,b,a,x\n' > "$TRACKWAY_EVALUATION_OUT/predictions.csv"
+echo '{"agreement": 0.5, "accuracy": 0.75, "grade": {"value": 0.5, "stderr": 0.1, "support": 4}, "slices": {"women": {"grade": 0.25}}}' > "$TRACKWAY_EVALUATION_OUT/metrics.json"
+"#;
+
+/// Proves nothing by itself: it is the training script of the tests below. It commits every step and ends.
+#[test]
+fn toy() {
+    let Ok(steps) = std::env::var(STEPS) else { return };
+    let run = Recorder::attach();
+    for step in 1..=steps.parse().unwrap() {
+        run.log(step, &[("loss", 1.0 / step as f64)]);
+        let weights = format!("step {step}");
+        run.save_checkpoint(step, &[], |writer| {
+            writer.file("weights.bin", Kind::Weights, weights.as_bytes())
+        })
+        .unwrap();
+    }
+    run.finish();
+}
+
+/// A home with `job.toml`, `eval.sh` and a task set.
+fn home_with(script: &str, evaluate: &str) -> Home {
+    let home = Home::new();
+    write_job(&home, script, "", evaluate);
+    home
+}
+
+/// Writes `job.toml`, with more for its `[checkpoint]` and `[evaluate]`, `eval.sh` and a task set.
+pub(crate) fn write_job(home: &Home, script: &str, checkpoint: &str, evaluate: &str) {
+    let binary = std::env::current_exe().unwrap();
+    let text = format!(
+        "[run]\nname = \"judged\"\ncommand = [\"{}\", \"evaluations::toy\", \"--exact\", \"--nocapture\"]\nseed = 17\n\
+         environment = {{ {STEPS} = \"3\" }}\n[checkpoint]\nevery = {{ steps = 1 }}\n{checkpoint}\n\
+         [evaluate]\ncommand = [\"sh\", \"eval.sh\"]\nretry = {{ attempts = 2, backoff = \"10ms\" }}\n{evaluate}\n",
+        binary.display()
+    );
+    home.write("job.toml", &text);
+    home.write("eval.sh", script);
+    // As many as `GOOD` answers.
+    let tasks = ["a", "b", "a", "b"]
+        .iter()
+        .zip(1..)
+        .map(|(label, id)| format!("{{\"id\": {id}, \"label\": \"{label}\"}}\n"));
+    home.write("tasks-v3.jsonl", &tasks.collect::<String>());
+}
+
+/// The same, trained.
+pub(crate) fn trained(script: &str, evaluate: &str) -> Home {
+    let home = home_with(script, &format!("after = false\n{evaluate}"));
+    let run = home.json(&["run", "job.toml"]);
+    assert_eq!((&run["state"], &run["evaluation"]), (&json!("completed"), &Value::Null), "{run}");
+    home
+}
+
+pub(crate) fn evaluate(home: &Home, options: &[&str]) -> (i32, Value) {
+    document(&home.trackway(&[&["eval", "run", "job.toml", "--json"], options].concat()))
+}
+
+fn document(answer: &Answer) -> (i32, Value) {
+    let document = serde_json::from_str(&answer.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", answer.stdout, answer.stderr));
+    (answer.code, document)
+}
+
+pub(crate) fn checkpoints(home: &Home) -> Vec<Value> {
+    home.json(&["checkpoint", "ls", "last"])["checkpoints"].as_array().unwrap().clone()
+}
+
+fn pins(home: &Home) -> Vec<String> {
+    let pins = checkpoints(home).into_iter().flat_map(|one| one["pins"].as_array().unwrap().clone());
+    pins.map(|pin| pin.as_str().unwrap().to_owned()).collect()
+}
+
+fn sha256_of(home: &Home, name: &str) -> String {
+    sha256_hex(&std::fs::read(home.path().join(name)).unwrap())
+}
+
+/// Proves that a receipt holds what judged which weights on what, with the raw outputs kept under their hash, the numbers in
+/// real columns, the use of the task set counted, no secret in it, and that nothing about the training changed.
+#[test]
+fn a_receipt_binds_weights_evaluator_and_outputs() {
+    let home = trained(
+        GOOD,
+        "task_set = \"tasks-v3.jsonl\"\ndecoding = { temperature = 0.0 }\nseed = 5\n\
+         judge = { model = \"judge-2\", rubric = \"rubric.md\" }\ngates = [\"grade >= 0.3\"]\n",
+    );
+    home.write("rubric.md", "be strict");
+    let (code, receipt) = evaluate(&home, &[]);
+    assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{receipt}");
+    let newest = &checkpoints(&home)[0];
+    assert_eq!(
+        (&receipt["step"], &receipt["checkpoint_manifest_sha256"], &receipt["attempt_id"]),
+        (&json!(3), &newest["manifest_sha256"], &newest["attempt_id"])
+    );
+    let code_line = format!("{}  eval.sh\n", sha256_of(&home, "eval.sh"));
+    assert_eq!(receipt["evaluator"]["digest"], sha256_hex(code_line.as_bytes()), "{receipt}");
+    assert_eq!(receipt["evaluator"]["name"], "eval");
+    let tasks = &receipt["task_set"];
+    assert_eq!(
+        (&tasks["version"], &tasks["sha256"], &tasks["use_count"]),
+        (&json!("v3"), &json!(sha256_of(&home, "tasks-v3.jsonl")), &json!(1))
+    );
+    let rubric = format!("rubric.md@sha256:{}", sha256_of(&home, "rubric.md"));
+    assert_eq!(receipt["judge"], json!({ "model": "judge-2", "rubric": rubric }));
+    assert_eq!((&receipt["decoding"]["temperature"], &receipt["seed"]), (&json!(0.0), &json!(5)));
+    let raw = &receipt["raw_outputs"];
+    let kept = home.state().join(raw["path"].as_str().unwrap());
+    assert_eq!(
+        (&raw["rows"], &raw["sha256"]),
+        (&json!(4), &json!(sha256_hex(&std::fs::read(kept).unwrap())))
+    );
+    assert_eq!(receipt["metrics"]["agreement"]["value"], 0.5);
+    assert_eq!(
+        (&receipt["metrics"]["accuracy"]["value"], &receipt["metrics"]["accuracy"]["support"]),
+        (&json!(0.5), &json!(4))
+    );
+    assert_eq!(receipt["metrics"]["grade"]["method"], "analytic");
+    assert!(
+        receipt["notes"]
+            .to_string()
+            .contains("`accuracy`: 0.75 reported by the evaluator, 0.5 computed from the rows and used"),
+        "{receipt}"
+    );
+    let failures = &receipt["sampled_failures"];
+    assert_eq!((&failures["wrong"], &failures["rows"]), (&json!(2), &json!(4)), "{failures}");
+    assert_eq!(failures["sample"][0]["row"], 4, "the line of the file");
+    assert!(!receipt.to_string().contains("hunter2"), "{failures}");
+    assert_eq!(receipt["launches"].as_array().unwrap().len(), 1);
+    assert!(pins(&home).is_empty());
+    let told = "select slice, metric, value from evaluation_metrics where metric = 'agreement' or slice <> '' order by slice";
+    let rows = home.sql(told);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(
+        (&rows[1]["slice"], &rows[1]["metric"], &rows[1]["value"]),
+        (&json!("women"), &json!("grade"), &json!(0.25))
+    );
+    assert_eq!(home.sql("select * from training_attempts").len(), 1);
+    assert_eq!(home.json(&["runs"])[0]["state"], "completed");
+
+    let (_, again) = evaluate(&home, &["--checkpoint", "2"]);
+    assert_eq!((&again["step"], &again["raw_outputs"]["sha256"]), (&json!(2), &raw["sha256"]), "{again}");
+    assert_eq!(
+        (&again["task_set"]["use_count"], &again["task_set"]["checkpoint_count"]),
+        (&json!(2), &json!(2))
+    );
+    let sets = home.sql("select use_count, run_count from test_sets");
+    assert_eq!(sets, [json!({ "use_count": 2, "run_count": 1 })]);
+    let listed = home.json(&["eval", "ls", "last"]);
+    assert_eq!(listed[0]["evaluation_id"], again["evaluation_id"]);
+    let shown = home.json(&["eval", "show", receipt["evaluation_id"].as_str().unwrap()]);
+    assert_eq!(shown["metrics"], receipt["metrics"]);
+    assert_eq!(home.json(&["explain", "last"])["evaluations"].as_array().unwrap().len(), 2);
+    let page = home.trackway(&["explain", "last"]).stdout;
+    assert!(page.contains("Evaluations") && page.contains("accuracy 0.5"), "{page}");
+    for arguments in [&["eval", "ls"][..], &["eval", "show", "last"]] {
+        let page = home.trackway(arguments);
+        assert!(
+            page.code == 0 && page.stdout.contains(again["evaluation_id"].as_str().unwrap()),
+            "{}",
+            page.stdout
+        );
+    }
+    assert_eq!(home.trackway(&["eval", "show", "evl_nowhere"]).code, 6);
+}
+
+/// Proves that what the evaluator says of itself goes before the run file, and that a contradiction is noted.
+#[test]
+fn the_evaluator_knows_what_it_did() {
+    let told = r#"echo '{"seed": 9, "task_set_version": "v4", "evaluator": {"name": "arc", "version": "2"}, "decoding": {"top_p": 1}}' > "$TRACKWAY_EVALUATION_OUT/evaluation.json""#;
+    let home = trained(&format!("{GOOD}{told}"), "task_set = \"tasks-v3.jsonl\"");
+    let (code, receipt) = evaluate(&home, &["--set", "evaluate.seed=5"]);
+    assert_eq!((code, &receipt["seed"]), (0, &json!(9)), "{receipt}");
+    assert_eq!(
+        (&receipt["task_set"]["version"], &receipt["evaluator"]["name"]),
+        (&json!("v4"), &json!("arc 2"))
+    );
+    assert_eq!(receipt["decoding"], json!({ "top_p": 1 }));
+    let notes = receipt["notes"].to_string();
+    assert!(notes.contains("seed: 5 in the run file, 9 reported by the evaluator and used"), "{notes}");
+}
+
+/// Proves that an answer that is none fails the evaluation and says which file, row and column; that the training stays good.
+#[test]
+fn what_is_no_answer_is_told() {
+    let home = trained("true", "");
+    let out = "$TRACKWAY_EVALUATION_OUT";
+    for (script, options, told) in [
+        ("true".to_owned(), &[][..], "the evaluator left nothing in TRACKWAY_EVALUATION_OUT"),
+        (format!("touch {out}/notes.txt"), &[][..], "left `notes.txt`"),
+        (
+            format!("printf 'id,label\\n1,2\\n3\\n' > {out}/predictions.csv"),
+            &[][..],
+            "`predictions.csv`:3: the row cannot be read",
+        ),
+        (format!("printf 'id,label\\n' > {out}/predictions.csv"), &[][..], "`predictions.csv` has no row"),
+        (
+            format!("printf 'id,labl\\n1,2\\n' > {out}/predictions.csv"),
+            &["evaluate.label=label"][..],
+            "label column `label` is not in `predictions.csv`; did you mean `labl`?",
+        ),
+        (
+            format!("echo '{{\"a\": 1}}' > {out}/predictions.jsonl; echo x > {out}/predictions.csv"),
+            &[][..],
+            "left both",
+        ),
+        (format!("echo not parquet > {out}/predictions.parquet"), &[][..], "predictions.parquet"),
+        (
+            format!("printf '{{\\n\"f1\": \"good\"}}' > {out}/metrics.json"),
+            &[][..],
+            "`metrics.json`:2:12: invalid type: string \"good\"",
+        ),
+        (format!("echo '{{\"f1\": NaN}}' > {out}/metrics.json"), &[][..], "JSON has no NaN"),
+        (
+            format!("echo '{{\"f1\": 1}}' > {out}/metrics.json"),
+            &["evaluate.label=y"][..],
+            "`evaluate.label` needs a table of predictions",
+        ),
+        (
+            format!(
+                "echo '{{\"sed\": 1}}' > {out}/evaluation.json; echo '{{\"f1\": 1}}' > {out}/metrics.json"
+            ),
+            &[][..],
+            "unknown field `sed`",
+        ),
+    ] {
+        home.write("eval.sh", &script);
+        let options: Vec<&str> = options.iter().flat_map(|set| ["--set", set]).collect();
+        let (code, receipt) = evaluate(&home, &options);
+        assert_eq!((code, &receipt["state"]), (4, &json!("failed")), "{script}: {receipt}");
+        assert!(receipt["failure"].as_str().unwrap().contains(told), "{script}: {}", receipt["failure"]);
+        assert_eq!(
+            receipt["launches"][0]["termination_reason"], "completed",
+            "the evaluator itself ended in order"
+        );
+    }
+    assert!(pins(&home).is_empty());
+    assert_eq!(home.json(&["runs"])[0]["state"], "completed");
+    assert_eq!(home.sql("select count(*) as n from evaluations where state = 'failed'")[0]["n"], 11);
+}
+
+/// Proves that a crashed evaluator is launched again alone, with an empty folder, as often as it may be and no more, and that a
+/// SIGKILL is a crash.
+#[test]
+fn a_crash_launches_the_evaluator_alone_again() {
+    let crashing = |last: u32, how: &str| {
+        format!(
+            "test -z \"$(ls $TRACKWAY_EVALUATION_OUT)\" || exit 9\ntouch $TRACKWAY_EVALUATION_OUT/half\n\
+             echo x >> tries\ntest $(wc -l < tries) -gt {last} || {how}\n{GOOD}"
+        )
+    };
+    for how in ["{ echo 'KeyError: x' >&2; exit 1; }", "kill -9 $$"] {
+        let home = trained(&crashing(2, how), "");
+        let (code, receipt) = evaluate(&home, &[]);
+        assert_eq!((code, &receipt["state"]), (0, &json!("completed")), "{how}: {receipt}");
+        assert_eq!(receipt["launches"].as_array().unwrap().len(), 3, "{receipt}");
+        assert_eq!(home.sql("select * from training_attempts").len(), 1);
+        assert_eq!(home.json(&["runs"])[0]["state"], "completed");
+    }
+    let home = trained(&crashing(9, "exit 1"), "");
+    let (code, receipt) = evaluate(&home, &["--set", "evaluate.retry.attempts=1"]);
+    assert_eq!((code, &receipt["state"]), (4, &json!("failed")), "{receipt}");
+    assert_eq!(receipt["launches"].as_array().unwrap().len(), 2, "{receipt}");
+    assert!(receipt["failure"].as_str().unwrap().contains("`evaluator_error`"), "{receipt}");
+    let states = home.sql("select state from runs where kind = 'evaluate'");
+    assert_eq!(states, [json!({ "state": "blocked" })]);
+    let (_, receipt) = evaluate(
+        &home,
+        &[
+            "--set",
+            "evaluate.timeout=300ms",
+            "--set",
+            "evaluate.command=['sleep', '60']",
+            "--set",
+            "retry.timeout.attempts=0",
+            "--set",
+            "supervise.grace=100ms",
+        ],
+    );
+    assert_eq!(receipt["launches"][0]["termination_reason"], "timeout", "{receipt}");
+}
+
+/// An evaluator that waits until `go` exists.
+pub(crate) fn waiting() -> String {
+    format!("touch waits-$$\nwhile ! test -e go; do sleep 0.05; done\n{GOOD}")
+}
+
+pub(crate) fn begun(home: &Home, count: usize) {
+    eventually("the evaluators", || {
+        let waits = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("waits-");
+        let found = std::fs::read_dir(home.path()).unwrap().flatten().filter(waits).count();
+        (found >= count).then_some(())
+    });
+}
+
+fn ended(child: Child) -> (i32, Value) {
+    document(&answer(child.wait_with_output().unwrap()))
+}
+
+/// Proves that two evaluations go on at the same time, each with a pin of its own; that meanwhile neither a newer checkpoint nor
+/// any collection of garbage takes theirs away; and that it may go afterwards.
+#[test]
+fn what_is_read_is_not_deleted() {
+    let home = trained(&waiting(), "");
+    let step = ["eval", "run", "job.toml", "--json", "--checkpoint", "1"];
+    let (one, other) = (home.spawn(&step), home.spawn(&step));
+    begun(&home, 2);
+    assert_eq!(pins(&home).len(), 2);
+    let collect = ["checkpoint", "gc", "last", "--keep-last", "2", "--older-than", "0s", "--yes"];
+    assert_eq!(home.trackway(&collect).code, 0);
+    let held = home.trackway(&["gc", "--keep-last", "0", "--yes", "--json"]);
+    assert!(held.stdout.contains("a checkpoint is pinned as `evl_"), "{}{}", held.stdout, held.stderr);
+    home.write("go", "");
+    for child in [one, other] {
+        let (code, receipt) = ended(child);
+        assert_eq!(
+            (code, &receipt["state"], &receipt["step"]),
+            (0, &json!("completed"), &json!(1)),
+            "{receipt}"
+        );
+    }
+    assert!(pins(&home).is_empty());
+    assert_eq!(home.trackway(&collect).code, 0);
+    let (code, told) = (evaluate_code(&home), home.trackway(&["checkpoint", "ls", "last"]).stdout);
+    assert_eq!(code, 6, "{told}");
+}
+
+fn evaluate_code(home: &Home) -> i32 {
+    home.trackway(&["eval", "run", "job.toml", "--checkpoint", "1"]).code
+}
+
+/// Proves that a run is evaluated when it completed, that its exit code says when that failed, and that an evaluation that could
+/// not begin is told before the training costs anything.
+#[test]
+fn a_run_is_evaluated_at_its_end() {
+    let home = home_with(GOOD, "");
+    let (code, run) = document(&home.trackway(&["run", "job.toml", "--json"]));
+    assert_eq!(
+        (code, &run["state"], &run["evaluation"]["state"]),
+        (0, &json!("completed"), &json!("completed")),
+        "{run}"
+    );
+    assert_eq!(run["evaluation"]["step"], 3);
+    let home = home_with("exit 1", "");
+    let (code, run) = document(&home.trackway(&["run", "job.toml", "--json"]));
+    assert_eq!(
+        (code, &run["state"], &run["evaluation"]["state"]),
+        (5, &json!("completed"), &json!("failed")),
+        "{run}"
+    );
+    for (set, told) in [
+        ("evaluate.command=['no-such-program']", "no-such-program"),
+        ("evaluate.task_set=tasks-v9.jsonl", "tasks-v9.jsonl"),
+    ] {
+        let home = home_with(GOOD, "");
+        let refused = home.trackway(&["run", "job.toml", "--set", set]);
+        assert!(refused.code == 2 || refused.code == 6, "{}: {}", refused.code, refused.stderr);
+        assert!(
+            refused.stderr.contains(told) && refused.stderr.contains("evaluate.after"),
+            "{}",
+            refused.stderr
+        );
+        assert!(home.json(&["runs"]).as_array().unwrap().is_empty());
+    }
+}
+
+/// Proves that a checkpoint is found by step and by its manifest, and that what names none, is not there or does not verify is
+/// told with its own exit code.
+#[test]
+fn checkpoints_are_found_or_refused() {
+    let home = trained(GOOD, "");
+    let digits: String =
+        checkpoints(&home)[1]["manifest_sha256"].as_str().unwrap().chars().take(12).collect();
+    let (code, receipt) = evaluate(&home, &["--checkpoint", &digits]);
+    assert_eq!((code, &receipt["step"]), (0, &json!(2)), "{receipt}");
+    for (reference, code) in [("7", 6), ("newest", 2), ("ffffffffffff", 6)] {
+        let refused = home.trackway(&["eval", "run", "last", "--checkpoint", reference]);
+        assert_eq!(refused.code, code, "{reference}: {}", refused.stderr);
+    }
+    assert_eq!(home.trackway(&["eval", "run", "nobody"]).code, 6);
+    home.write("plain.toml", "[run]\nname = \"judged\"\ncommand = [\"true\"]\n");
+    assert_eq!(home.trackway(&["eval", "run", "plain.toml"]).code, 2);
+    let newest = checkpoints(&home)[0].clone();
+    let root = home.json(&["checkpoint", "explain", "last"])["checkpoints"][0]["folder"].clone();
+    let folder = crate::harness::files_below(&home.state().join("checkpoints"));
+    let weights = folder.iter().find(|path| {
+        path.ends_with("weights.bin") && path.to_string_lossy().contains(root.as_str().unwrap())
+    });
+    std::fs::write(weights.unwrap(), "step 9").unwrap();
+    let refused = home.trackway(&["eval", "run", "last"]);
+    assert_eq!(refused.code, 7, "{newest}: {}", refused.stderr);
+    assert!(refused.stderr.contains("checkpoint doctor"), "{}", refused.stderr);
+    assert_eq!(home.json(&["eval", "ls"])[0]["state"], "failed");
+    assert!(pins(&home).is_empty());
+}
+
+/// Proves that logs of Inspect and of lm-evaluation-harness become receipts of a checkpoint, each once, with their examples and
+/// numbers where Trackway's own are, and that what is no log changes nothing.
+#[test]
+fn other_tools_logs_are_taken_over() {
+    let home = trained(GOOD, "");
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../science/evaluate/tests/vectors");
+    let import = |path: &str| {
+        let path = format!("{vectors}/{path}");
+        home.json(&["eval", "import", &path, "--run", "last", "--checkpoint", "2"])
+    };
+    let inspect = import("inspect/capitals.eval")[0].clone();
+    assert_eq!(
+        (&inspect["is_new"], &inspect["origin"], &inspect["step"]),
+        (&json!(true), &json!("inspect"), &json!(2))
+    );
+    assert_eq!(
+        (&inspect["raw_outputs"]["rows"], &inspect["task_set"]["version"]),
+        (&json!(3), &json!("2")),
+        "{inspect}"
+    );
+    assert_eq!(inspect["sampled_failures"]["wrong"], 1, "{inspect}");
+    assert_eq!(inspect["sampled_failures"]["sample"][0]["cells"]["prediction"], "Bonn");
+    let again = import("inspect/capitals.eval")[0].clone();
+    assert_eq!((&again["is_new"], &again["evaluation_id"]), (&json!(false), &inspect["evaluation_id"]));
+    let harness = import("lm_eval");
+    assert_eq!(harness.as_array().unwrap().len(), 2, "{harness}");
+    assert_eq!(harness[0]["metrics"]["accuracy"]["value"], 0.5);
+    assert_eq!(harness[1]["checkpoint_manifest_sha256"], inspect["checkpoint_manifest_sha256"]);
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
+    assert_eq!(home.sql("select count(*) as n from test_set_uses")[0]["n"], 3);
+    let page = home.trackway(&["eval", "show", inspect["evaluation_id"].as_str().unwrap()]).stdout;
+    assert!(page.contains("from inspect") && page.contains("asserted at import, not verified"), "{page}");
+    let file = home.write("broken.eval", "PK");
+    for (path, code) in [(file.to_str().unwrap(), 2), ("nowhere.eval", 6)] {
+        let refused = home.trackway(&["eval", "import", path, "--run", "last"]);
+        assert_eq!(refused.code, code, "{path}: {}", refused.stderr);
+    }
+    assert_eq!(home.sql("select count(*) as n from evaluations")[0]["n"], 3);
+}
+
+/// 400 rows of two sexes; the model of step 3 errs among women more often than that of step 1, which errs nowhere.
+const PEOPLE: &str = r#"
+python3 - "$TRACKWAY_CHECKPOINT_STEP" > "$TRACKWAY_EVALUATION_OUT/predictions.csv" <<'END'
+import sys
+print('id,sex,age,label,prediction')
+for row in range(400):
+    sex, label = 'female' if row % 2 else 'male', 'rich' if row % 5 < 2 else 'poor'
+    wrong = sys.argv[1] == '3' and sex == 'female' and row % 3 == 0
+    print(f"{row},{sex},{20 + row % 50},{label},{({'rich': 'poor', 'poor': 'rich'}[label]) if wrong else label}")
+END
+"#;
+
+/// The tasks that [`PEOPLE`] answers.
+fn write_people(home: &Home) {
+    let task = |row: u32| {
+        let label = if row % 5 < 2 { "rich" } else { "poor" };
+        format!("{{\"id\": {row}, \"label\": \"{label}\"}}\n")
+    };
+    home.write("tasks-v3.jsonl", &(0..400).map(task).collect::<String>());
+}
+
+/// Proves that rows are judged: metrics with intervals, curated slices with verdicts, fairness, and a comparison with the last
+/// evaluation of other weights, all in the receipt and in columns; that a slice that is none fails the evaluation; and that gates
+/// read it.
+#[test]
+fn rows_are_judged() {
+    let home = trained(
+        PEOPLE,
+        "task_set = \"tasks-v3.jsonl\"\nlabel = \"label\"\nprediction = \"prediction\"\nfairness = [\"sex\"]\nbaseline = \"last\"\n\
+         slices = { women = \"sex = 'female'\", young = \"age < 21\" }\ngates = [\"accuracy >= 0.7\", \"accuracy >= baseline - 0.01\"]\n",
+    );
+    write_people(&home);
+    let (code, first) = evaluate(&home, &["--checkpoint", "1", "--set", "evaluate.gates=[]"]);
+    assert_eq!((code, &first["metrics"]["accuracy"]["value"]), (0, &json!(1.0)), "{first}");
+    assert!(first["notes"].to_string().contains("no baseline to compare with yet"), "{}", first["notes"]);
+    let (code, third) = evaluate(&home, &[]);
+    assert_eq!((code, &third["state"]), (5, &json!("completed")), "a gate fails: {third}");
+    let accuracy = &third["metrics"]["accuracy"];
+    assert!(
+        accuracy["low"].as_f64() < accuracy["value"].as_f64() && accuracy["support"] == 400,
+        "{accuracy}"
+    );
+    let slices = third["slices"].as_array().unwrap();
+    let verdicts: Vec<&str> = slices.iter().map(|slice| slice["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["worse", "inconclusive"], "{slices:?}");
+    assert_eq!(third["fairness"][0]["column"], "sex");
+    assert_eq!(third["baseline_evaluation_id"], first["evaluation_id"]);
+    let compared = &third["comparison"]["metrics"]["accuracy"];
+    assert_eq!((&compared["verdict"], &compared["baseline"]), (&json!("worse"), &json!(1.0)), "{compared}");
+    assert_eq!(third["comparison"]["slices"][0]["compared"]["verdict"], "worse", "{}", third["comparison"]);
+    let verdicts: Vec<&Value> =
+        third["gates"].as_array().unwrap().iter().map(|gate| &gate["verdict"]).collect();
+    assert_eq!(verdicts, ["pass", "fail"], "{}", third["gates"]);
+    assert_eq!(third["assessment"]["task"], "classification");
+    assert!(third["assessment"]["metrics"].is_null());
+    let id = third["evaluation_id"].as_str().unwrap();
+    let rows = home.sql(&format!(
+        "select slice, support, verdict from evaluation_slices where evaluation_id = '{id}' order by slice"
+    ));
+    assert_eq!(
+        (&rows[0]["slice"], &rows[0]["support"], &rows[0]["verdict"]),
+        (&json!("women"), &json!(200), &json!("worse"))
+    );
+    assert_eq!(third["sampled_failures"]["wrong"], 67, "{}", third["sampled_failures"]);
+    let page = home.trackway(&["eval", "show", id]).stdout;
+    for told in ["Slices", "women", "Fairness", "Compared with", "worse", "Gates"] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let written =
+        home.trackway(&["eval", "show", id, "--html", "report.html", "--parquet", "numbers.parquet"]);
+    assert_eq!(written.code, 0, "{}", written.stderr);
+    let html = std::fs::read_to_string(home.path().join("report.html")).unwrap();
+    let manifest = third["checkpoint_manifest_sha256"].as_str().unwrap();
+    for told in
+        ["a gate does not pass", manifest, "women", "accuracy", "Failures", "baseline", "tasks-v3.jsonl v3"]
+    {
+        assert!(html.contains(told), "{told}: {html}");
+    }
+    assert!(!html.contains("<script") && !html.contains("http"), "it opens from the disk alone");
+    assert!(home.path().join("numbers.parquet").is_file());
+    for (set, told) in [
+        ("evaluate.slices.women=\"sexx = 'female'\"", "slice `women`"),
+        ("evaluate.fairness=['sexx']", "sexx"),
+    ] {
+        let (code, refused) = evaluate(&home, &["--set", set]);
+        assert_eq!((code, &refused["state"]), (4, &json!("failed")), "{set}: {refused}");
+        assert!(refused["failure"].as_str().unwrap().contains(told), "{set}: {}", refused["failure"]);
+    }
+    assert_eq!(home.trackway(&["eval", "run", "job.toml", "--set", "evaluate.baseline=evl_nowhere"]).code, 6);
+    let (code, unreleased) = evaluate(&home, &["--set", "evaluate.baseline=income@production"]);
+    assert_eq!((code, &unreleased["comparison"]), (0, &Value::Null), "the first model: {unreleased}");
+    assert!(
+        unreleased["notes"].to_string().contains("there is no baseline to compare with yet"),
+        "{unreleased}"
+    );
+    assert_eq!(home.trackway(&["registry", "register", "income", "--run", "last"]).code, 0);
+    for (alias, code) in [("production", 0), ("champion", 6)] {
+        let set = format!("evaluate.baseline=income@{alias}");
+        assert_eq!(home.trackway(&["eval", "run", "job.toml", "--set", &set]).code, code, "{alias}");
+    }
+    let kept = home.state().join(first["raw_outputs"]["path"].as_str().unwrap());
+    std::fs::write(&kept, "other bytes").unwrap();
+    let refused = home.trackway(&[
+        "eval",
+        "run",
+        "job.toml",
+        "--set",
+        &format!("evaluate.baseline={}", first["evaluation_id"].as_str().unwrap()),
+    ]);
+    assert!(
+        refused.code == 7 && refused.stderr.contains("was changed"),
+        "{}: {}",
+        refused.code,
+        refused.stderr
+    );
+}

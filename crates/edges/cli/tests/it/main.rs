@@ -1,0 +1,64 @@
+//! The command line as a user meets it: exit code, stdout and stderr of the real binary.
+#![allow(missing_docs, clippy::disallowed_methods, reason = "tests wait on the real clock")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests may panic, and say what they skip")]
+
+mod bad_input;
+mod checkpoints;
+mod coverage;
+mod data;
+mod data_check;
+mod data_sets;
+mod database_loss;
+mod decoders;
+mod deletion;
+mod detectors;
+mod evaluations;
+mod example_evaluators;
+mod examples;
+mod faults;
+mod hangs;
+mod harness;
+mod imports;
+mod init;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod kill_steps;
+mod ladder;
+mod leakage;
+mod memory;
+mod metrics;
+mod modes;
+mod names;
+mod postgres;
+#[path = "../../../../storage/ledger/tests/postgres_cluster/mod.rs"]
+#[allow(dead_code, reason = "the ledger's own tests use the rest")]
+mod postgres_cluster;
+mod preflight;
+mod probe;
+mod progressive;
+mod prove;
+mod rebuild;
+mod receipts;
+mod redaction;
+mod registry;
+mod rehearsals;
+mod remote;
+mod retries;
+mod roll_backs;
+mod score;
+mod scorers;
+mod screens;
+mod sdk;
+mod settings;
+mod shown;
+mod slices;
+mod supervisors;
+mod telemetry;
+mod text;
+mod tracking;
+
+/// Says that kills at every step are skipped where no tracer is written for the system.
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[test]
+fn kill_steps() {
+    println!("skipped: kills at every step need Linux on x86-64 or aarch64");
+}

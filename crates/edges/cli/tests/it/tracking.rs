@@ -1,0 +1,206 @@
+//! Finding, comparing, importing and clearing away runs.
+
+use crate::harness::{Home, eventually};
+
+/// A run that prints a falling loss.
+fn run(home: &Home, name: &str, steps: u32, start: f64) {
+    let lines: Vec<String> =
+        (1..=steps).map(|step| format!("echo 'step {step}: loss {}'", start / f64::from(step))).collect();
+    let script = format!("{}; echo 'val_loss={start}'", lines.join("; "));
+    let (code, _) = home.run_script(&["--name", name], &script);
+    assert_eq!(code, 0);
+}
+
+fn names(found: &serde_json::Value) -> Vec<String> {
+    let runs = found.as_array().unwrap_or_else(|| panic!("runs, not {found}"));
+    runs.iter().map(|run| run["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Proves that runs are found by metrics and columns, sorted by metrics, and shown with what was asked for.
+#[test]
+fn runs_are_searched_and_sorted() {
+    let home = Home::new();
+    run(&home, "small", 3, 1.0);
+    run(&home, "large", 4, 2.0);
+    assert_eq!(home.run_script(&["--name", "broken"], "exit 3").0, 4);
+    let found = |arguments: &[&str]| home.json(&[&["runs"], arguments].concat());
+    assert_eq!(names(&found(&[])), ["broken", "large", "small"]);
+    assert_eq!(names(&found(&["--where", "val_loss < 1.5"])), ["small"]);
+    assert_eq!(
+        names(&found(&["--where", "min.loss <= 0.5 or state = \"failed\"", "--sort", "name"])),
+        ["broken", "large", "small"]
+    );
+    assert_eq!(
+        names(&found(&["--where", "`val_loss` is not null", "--sort", "-val_loss"])),
+        ["large", "small"]
+    );
+    let sorted = found(&["--sort", "val_loss desc", "--columns", "first.loss,attempt_count", "--limit", "2"]);
+    assert_eq!(names(&sorted), ["large", "small"]);
+    assert_eq!(
+        sorted[0]["values"],
+        serde_json::json!({"first.loss": 2.0, "attempt_count": 1, "val_loss": 2.0})
+    );
+    let page = found(&["--sort", "name", "--limit", "2"]);
+    assert_eq!(
+        (names(&page), &page[0]["next"]),
+        (vec!["broken".into(), "large".into()], &serde_json::Value::Null)
+    );
+    assert_eq!(page[1]["next"], page[1]["run_id"]);
+    let next = found(&["--sort", "name", "--limit", "2", "--after", page[1]["next"].as_str().unwrap()]);
+    assert_eq!((names(&next), &next[0]["next"]), (vec!["small".into()], &serde_json::Value::Null));
+    let note = home.trackway(&["runs", "--limit", "1"]).stderr;
+    assert!(note.contains("--after run_"), "{note}");
+    assert_eq!(home.trackway(&["runs", "--after", "absent"]).code, 6);
+    let table = home.trackway(&["runs", "--columns", "name,val_loss", "--where", "name like 'la%'"]);
+    assert!(table.stdout.contains("large") && table.stdout.contains("2.0000"), "{}", table.stdout);
+    assert!(!table.stdout.contains("small"), "{}", table.stdout);
+
+    for (condition, told) in [
+        ("val_los < 1", "did you mean `val_loss`?"),
+        ("val_loss <", "invalid condition"),
+        ("val_loss + 1", "not a condition"),
+        ("val_loss < 1; drop table runs", "unexpected `"),
+    ] {
+        let answer = home.trackway(&["runs", "--where", condition]);
+        assert_eq!(answer.code, 2, "{condition}: {}", answer.stderr);
+        assert!(answer.stderr.contains(told), "{condition}: {}", answer.stderr);
+    }
+}
+
+/// Proves that a comparison has figures and curves of every run, names what differs, and is one page without a script.
+#[test]
+fn runs_are_compared() {
+    let home = Home::new();
+    run(&home, "small", 3, 1.0);
+    run(&home, "large", 4, 2.0);
+    let compared = home.json(&["compare", "small", "large"]);
+    assert_eq!(compared["runs"][1]["name"], "large");
+    let metric = |name: &str| {
+        let rows = compared["metrics"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} in {rows:?}")).clone()
+    };
+    let loss = metric("loss");
+    assert_eq!(loss["values"][1]["point_count"], 4);
+    assert_eq!((&loss["values"][1]["last"], &loss["values"][1]["min"]), (&0.5.into(), &0.5.into()));
+    assert_eq!((&loss["values"][1]["min_step"], &loss["values"][1]["max_step"]), (&4.into(), &1.into()));
+    let curve = &compared["curves"].as_array().unwrap().iter().find(|curve| curve["name"] == "loss").unwrap()
+        ["series"];
+    assert_eq!(curve[0].as_array().unwrap().len(), 3);
+    assert_eq!(curve[1][0], serde_json::json!([1, 2.0]));
+    let differing: Vec<&str> = compared["environment"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["differs"] == true)
+        .filter_map(|row| row["name"].as_str())
+        .collect();
+    assert_eq!(differing, ["command"]);
+
+    let file = home.path().join("comparison.html");
+    let answer = home.trackway(&["compare", "small", "large", "--html", file.to_str().unwrap()]);
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    let page = std::fs::read_to_string(file).unwrap();
+    assert!(page.contains("<svg") && page.contains("val_loss") && !page.contains("<script"), "{page}");
+    let table = home.trackway(&["compare", "small", "large"]);
+    assert!(
+        table.stdout.contains('█') && table.stdout.contains("0.5000 (0.5000 … 2.0000)"),
+        "{}",
+        table.stdout
+    );
+    assert_eq!(home.trackway(&["compare", "small", "small"]).code, 2);
+    assert_eq!(home.trackway(&["compare", "small", "nobody"]).code, 6);
+}
+
+/// Proves that only what the rule lets go goes, that nothing goes without --yes, and that the receipts stay.
+#[test]
+fn old_runs_lose_their_records() {
+    let home = Home::new();
+    run(&home, "first", 3, 1.0);
+    run(&home, "second", 3, 2.0);
+    assert_eq!(home.trackway(&["gc"]).code, 2);
+    assert_eq!(home.trackway(&["gc", "--older-than", "soon"]).code, 2);
+    let young = home.json(&["gc", "--older-than", "1d", "--yes"]);
+    assert_eq!((young["gone"].as_array().unwrap().len(), &young["kept"][0]["why"]), (0, &"too young".into()));
+    let attempts = || std::fs::read_dir(home.state().join("attempts")).unwrap().count();
+    let dry = home.json(&["gc", "--keep-last", "1"]);
+    assert_eq!((&dry["dry_run"], &dry["gone"][0]["name"]), (&true.into(), &"first".into()));
+    assert!(dry["freed_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(attempts(), 2);
+    let done = home.json(&["gc", "--keep-last", "1", "--yes"]);
+    assert_eq!((done["gone"].as_array().unwrap().len(), &done["kept"][0]["name"]), (1, &"second".into()));
+    assert_eq!(attempts(), 1);
+    assert_eq!(home.json(&["gc", "--keep-last", "1", "--yes"])["gone"].as_array().unwrap().len(), 0);
+    assert_eq!(names(&home.json(&["runs", "--where", "val_loss = 1"])), ["first"]);
+    assert_eq!(home.trackway(&["explain", "first"]).code, 0);
+    let events = home.sql("select count(*) as n from events where kind = 'records_cleared'");
+    assert_eq!(events[0]["n"], 1);
+    assert!(
+        home.sql("select step from metrics where name = 'loss'")
+            .iter()
+            .all(|row| row["step"].as_u64().is_some())
+    );
+}
+
+/// Proves that points which a writer of event files took back count no more, while the run goes on and afterwards, and
+/// that all of them are kept.
+#[test]
+fn a_restart_of_a_writer_makes_points_void() {
+    let home = Home::new();
+    let vectors =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../base/formats/tests/vectors/tensorboard/restarted");
+    let script = format!(
+        "mkdir logs; cat {vectors}/events* > logs/events.out.tfevents.$(date +%s).host; until [ -e done ]; do sleep 0.1; done"
+    );
+    let supervisor = home.spawn(&["run", "--", "sh", "-c", &script]);
+    let counts = |table: &str| -> Option<(u64, u64)> {
+        let asked = format!(
+            "select count(*) as points, count(distinct step) as steps from {table} where name = 'loss'"
+        );
+        let rows: serde_json::Value =
+            serde_json::from_str(&home.trackway(&["sql", "--json", &asked]).stdout).ok()?;
+        Some((rows[0]["points"].as_u64()?, rows[0]["steps"].as_u64()?))
+    };
+    let all = eventually("the points", || counts("metrics").filter(|(points, _)| *points == 14));
+    let effective = counts("effective_metrics").unwrap();
+    assert!(effective.0 == effective.1 && effective.0 < 14, "{effective:?}");
+    std::fs::write(home.path().join("done"), "").unwrap();
+    assert!(supervisor.wait_with_output().unwrap().status.success());
+    assert_eq!((counts("metrics"), counts("effective_metrics")), (Some(all), Some(effective)));
+}
+
+/// Proves that an infinite value is neither the least nor the greatest of a comparison, that filters which exclude one another
+/// find nothing, and that a run which failed is not called the same result.
+#[test]
+fn what_is_not_finite_or_not_done_is_not_compared() {
+    let home = Home::new();
+    let print = |name: &str, values: &[&str], code: i32| {
+        let lines: Vec<String> = (1..)
+            .zip(values)
+            .map(|(step, value)| format!(r#"echo '{{"step": {step}, "loss": {value}}}'"#))
+            .collect();
+        let script = format!("{}; exit {code}", lines.join("; "));
+        home.trackway(&["run", "--name", name, "--", "sh", "-c", &script]).code
+    };
+    assert_eq!(print("odd", &["Infinity", "2.0", "-Infinity", "1.5", "NaN"], 0), 0);
+    assert_eq!(print("even", &["3.0", "2.5"], 0), 0);
+    let compared = home.json(&["compare", "odd", "even", "--metrics", "loss"]);
+    let loss = &compared["metrics"][0]["values"][0];
+    assert_eq!((&loss["min"], &loss["max"]), (&1.5.into(), &2.0.into()), "{loss}");
+    assert_eq!((&loss["min_step"], &loss["max_step"]), (&4.into(), &2.into()), "{loss}");
+
+    let ids: Vec<String> = home
+        .sql("select run_id from runs")
+        .iter()
+        .map(|row| row["run_id"].as_str().unwrap().to_owned())
+        .collect();
+    let asked =
+        format!("select count(*) as n from metrics where run_id = '{}' and run_id = '{}'", ids[0], ids[1]);
+    assert_eq!(home.sql(&asked)[0]["n"], 0);
+
+    for code in [1, 1] {
+        print("fails", &["3.0"], code);
+    }
+    let page = home.trackway(&["explain", "last"]).stdout;
+    let same = page.split("\nSame config, data and seed\n").nth(1).unwrap_or_else(|| panic!("{page}"));
+    assert!(same.lines().next().unwrap().ends_with(" failed"), "{page}");
+}
